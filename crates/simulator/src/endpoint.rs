@@ -1,6 +1,6 @@
 //! One end of a connection: a sender and a receiver, and how they begin and end.
 
-use framegauge_frames::Picoseconds;
+use framegauge_frames::{Picoseconds, mixed};
 
 use crate::TcpSettings;
 use crate::receiver::{Answer, Receiver};
@@ -169,6 +169,7 @@ impl Endpoint {
         let exact = settings.algorithm == crate::Algorithm::Dctcp;
         let mut send = Sender::new(mss, settings);
         send.is_ecn = settings.ecn || exact;
+        send.seed = mixed(settings.seed) ^ u64::from(ids.own);
         Endpoint {
             ids,
             send,

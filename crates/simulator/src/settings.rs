@@ -12,6 +12,8 @@ pub enum Algorithm {
     Cubic,
     /// DCTCP (RFC 8257), as Linux' `tcp_dctcp.c`.
     Dctcp,
+    /// BBR, version 1, as Linux' `tcp_bbr.c`: it paces itself.
+    Bbr,
 }
 
 /// How slow start ends before anything is lost.
@@ -83,6 +85,8 @@ pub struct TcpSettings {
     pub tick: Picoseconds,
     /// The IP version.
     pub family: Family,
+    /// Of BBR's draws.
+    pub seed: u64,
 }
 
 impl Default for TcpSettings {
@@ -109,6 +113,7 @@ impl Default for TcpSettings {
             receive_window_bytes: (65_535, 16_777_216),
             tick: milliseconds(4),
             family: Family::V4,
+            seed: 0,
         }
     }
 }

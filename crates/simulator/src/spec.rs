@@ -199,7 +199,7 @@ impl ScenarioSpec {
         let scenario = Scenario {
             network: network.config.clone(),
             mtus,
-            tcp: self.tcp.settings(self.nic.coalesces)?,
+            tcp: self.tcp.settings(self.nic.coalesces, self.seed)?,
             flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
             requests: self.requests.iter().map(RequestsSpec::requests).collect::<Result<_, _>>()?,
             end: span("end_seconds", self.end_seconds)?,

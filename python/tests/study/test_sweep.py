@@ -103,7 +103,7 @@ def test_a_key_that_comes_twice() -> None:
         ("testbed.topology.rack.nics=2", "testbed.topology: found 'rack', expected a mapping that has rack"),
         ("factors.mtu=1500,9000", "the treatment, whose levels are compared anyway"),
         ("factors.mtu.levels=1500,9000", "the treatment"),
-        ("factors.congestion_control=bbr", "expected reno, cubic or dctcp"),
+        ("factors.congestion_control=vegas", "expected reno, cubic, dctcp or bbr"),
         ("testbed.link={", 'found "{", expected a value as in a study file'),
     ],
 )

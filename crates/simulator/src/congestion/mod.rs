@@ -1,11 +1,15 @@
 //! Congestion control: how cwnd grows, and to what it shrinks.
 
+mod bbr;
 mod cubic;
 mod dctcp;
 mod hystart_plus;
+mod maximum;
+mod policed;
 
 use framegauge_frames::Picoseconds;
 
+pub(crate) use self::bbr::{Bbr, Sample, View};
 use self::cubic::Cubic;
 use self::dctcp::Dctcp;
 use self::hystart_plus::HystartPlus;
@@ -115,6 +119,8 @@ pub(crate) enum Control {
     Reno,
     Cubic(Box<Cubic>),
     Dctcp(Box<Dctcp>),
+    /// `None` before the handshake has ended.
+    Bbr(Option<Box<Bbr>>),
 }
 
 impl Control {
@@ -125,15 +131,40 @@ impl Control {
                 Control::Cubic(Box::new(Cubic::new(settings.hystart == Hystart::Linux, settings.tick)))
             }
             Algorithm::Dctcp => Control::Dctcp(Box::default()),
+            Algorithm::Bbr => Control::Bbr(None),
         }
     }
 
     /// The threshold after a loss or a mark; what it learns from that, it learns here.
-    pub(crate) fn threshold(&mut self, cwnd: u32) -> u32 {
+    pub(crate) fn threshold(&mut self, window: &Window) -> u32 {
+        let cwnd = window.cwnd;
         match self {
             Control::Reno => (cwnd >> 1).max(2),
             Control::Cubic(cubic) => cubic.threshold(cwnd),
             Control::Dctcp(dctcp) => dctcp.threshold(cwnd),
+            Control::Bbr(bbr) => {
+                bbr.iter_mut().for_each(|bbr| bbr.keep_window(cwnd));
+                window.ssthresh
+            }
+        }
+    }
+
+    /// Whether cwnd and pacing follow from a model of the path (`cong_control`), and not from losses.
+    pub(crate) fn is_bbr(&self) -> bool {
+        matches!(self, Control::Bbr(_))
+    }
+
+    pub(crate) fn bbr(&self) -> Option<&Bbr> {
+        match self {
+            Control::Bbr(bbr) => bbr.as_deref(),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn bbr_mut(&mut self) -> Option<&mut Bbr> {
+        match self {
+            Control::Bbr(bbr) => bbr.as_deref_mut(),
+            _ => None,
         }
     }
 
@@ -156,7 +187,7 @@ impl Control {
     pub(crate) fn note(&mut self, window: &mut Window, acked: &Acked) {
         window.note(acked);
         match self {
-            Control::Reno => {}
+            Control::Reno | Control::Bbr(_) => {}
             Control::Cubic(cubic) => cubic.note(window, acked),
             Control::Dctcp(dctcp) => dctcp.note(acked),
         }
@@ -187,7 +218,7 @@ impl Control {
 
     /// cwnd that the sender gets back when it learns that nothing was lost.
     pub(crate) fn undone(&self, cwnd: u32, prior: u32) -> u32 {
-        cwnd.max(prior)
+        if self.is_bbr() { cwnd } else { cwnd.max(prior) }
     }
 }
 

@@ -65,6 +65,7 @@ impl Sender {
             found.advances = true;
         }
         let delivered_before = self.delivered;
+        self.begin_sample();
         if self.queue.is_empty() {
             self.unacknowledged = acknowledged;
             self.take_blocks(tick, segment, prior, &mut found);
@@ -98,7 +99,7 @@ impl Sender {
             self.set_timer(tick);
         }
         found.losses = (self.lost - lost_before) as u32;
-        self.adapt_cwnd(tick, &found);
+        self.adapt_cwnd(tick, &found, acknowledged - prior);
         self.resend_after(tick, then);
     }
 
@@ -213,6 +214,7 @@ impl Sender {
                 self.delivered += 1;
                 found.has_sacked_data = true;
                 self.advance_rack(tick.now(), &sent);
+                self.note_delivered(place, &sent);
                 if sent.resends == 0 {
                     found.has_original |= sent.end() <= self.high;
                     self.note_reordering(&sent);
@@ -242,7 +244,9 @@ impl Sender {
         let (mut first, mut last) = (None, None);
         let mut resent = false;
         let before = self.queue.len();
-        while let Some(sent) = self.queue.pop_acknowledged(self.unacknowledged) {
+        while let Some(sent) = self.queue.first().copied().filter(|head| head.end() <= self.unacknowledged) {
+            self.note_delivered(0, &sent);
+            self.queue.pop();
             if sent.resends > 0 {
                 resent = true;
             } else if !sent.is_acked {
@@ -315,8 +319,10 @@ impl Sender {
     }
 
     /// PRR while cwnd shrinks; growth where the sender was limited by cwnd (`tcp_cong_control`).
-    fn adapt_cwnd(&mut self, tick: &mut impl Tick, found: &Found) {
-        if self.is_reducing() {
+    fn adapt_cwnd(&mut self, tick: &mut impl Tick, found: &Found, advance: u64) {
+        if self.control.is_bbr() {
+            self.adapt_to_rate(tick, found, advance);
+        } else if self.is_reducing() {
             self.reduce(found);
         } else if found.has_acked_data || self.rack.has_seen_reordering && found.has_sacked_data {
             let acked = self.acked(tick, found.last_rtt);

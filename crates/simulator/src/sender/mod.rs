@@ -17,6 +17,7 @@ mod opening;
 mod output;
 mod pacing;
 mod queue;
+mod rates;
 mod recovery;
 mod timers;
 mod writing;
@@ -25,6 +26,7 @@ use framegauge_frames::Picoseconds;
 
 use self::pacing::Pace;
 use self::queue::Queue;
+use self::rates::Rates;
 use self::writing::{Writing, gso_payload};
 use crate::TcpSettings;
 use crate::congestion::{Acked, Control, State, Window};
@@ -192,6 +194,10 @@ pub(crate) struct Sender {
     delivered: u64,
     delivered_marked: u64,
     lost: u64,
+    /// For BBR alone.
+    rates: Rates,
+    /// Of BBR's draws.
+    pub(crate) seed: u64,
     /// A mark was seen; tell the peer that cwnd shrank (CWR).
     pub(crate) owes_reduction: bool,
     pub(crate) is_ecn: bool,
@@ -235,6 +241,8 @@ impl Sender {
             delivered: 0,
             delivered_marked: 0,
             lost: 0,
+            rates: Rates::default(),
+            seed: 0,
             owes_reduction: false,
             is_ecn: false,
             counts: SenderCounts::default(),
@@ -268,7 +276,7 @@ impl Sender {
             delivered: self.delivered,
             delivered_marked: self.delivered_marked,
             burst,
-            is_paced: self.pace.bits_per_second.is_some(),
+            is_paced: self.is_paced(),
         }
     }
 

@@ -6,7 +6,7 @@ use super::acks::Then;
 use super::queue::Sent;
 use super::writing::gso_payload;
 use super::{MILLISECOND, Sender, Timer};
-use crate::congestion::State;
+use crate::congestion::{Bbr, State};
 use crate::endpoint::{Outgoing, Tick};
 
 /// The fewest segments of a super-segment (`tcp_min_tso_segs`).
@@ -73,6 +73,7 @@ impl Sender {
 
     /// Sends what may be sent now. Returns when the NIC or pacing lets it go on, if that is what it waits for.
     pub(crate) fn output(&mut self, tick: &mut impl Tick) -> Option<Picoseconds> {
+        self.begin_bbr(tick);
         self.take_in(tick);
         let stop = self.send_new(tick, How::All);
         match stop {
@@ -177,7 +178,8 @@ impl Sender {
         if halvings < 32 && log > 0 {
             bytes = bytes.saturating_add(gso >> halvings);
         }
-        (bytes.min(gso) / mss).max(LEAST_SEGMENTS)
+        let least = self.control.bbr().map_or(LEAST_SEGMENTS, Bbr::least_segments);
+        (bytes.min(gso) / mss).max(least)
     }
 
     /// Whether it is better to wait for more of the window than to send a small burst (`tcp_tso_should_defer`).
@@ -221,6 +223,7 @@ impl Sender {
         let (mut left, mut count) = (bytes, 0);
         let now = tick.now();
         let was_empty = self.queue.is_empty();
+        let flight = self.note_flight(tick);
         self.last_part = self.next;
         let departs = loop {
             let size = left.min(mss);
@@ -244,6 +247,7 @@ impl Sender {
             }
             self.next = sent.end();
             self.queue.push(sent);
+            self.queue.push_flight(flight);
             count += 1;
             if left == 0 {
                 break departs;
@@ -310,6 +314,8 @@ impl Sender {
 
     fn send_again(&mut self, tick: &mut impl Tick, place: usize) {
         let sent = *self.queue.get(place);
+        let flight = self.note_flight(tick);
+        self.queue.set_flight(place, flight);
         let departs = tick.transmit(Outgoing {
             sequence: sent.sequence,
             bytes: sent.bytes,
@@ -336,7 +342,7 @@ impl Sender {
             return;
         }
         let mut idle = now - self.last_sent;
-        if !settings.slow_start_after_idle || idle <= rto {
+        if !settings.slow_start_after_idle || idle <= rto || self.control.is_bbr() {
             return;
         }
         self.window.ssthresh = self.current_threshold();
@@ -370,7 +376,8 @@ impl Sender {
         }
         usage.used = usage.used.max(out);
         let is_long = tick.now() - usage.since >= self.rtt.timeout();
-        if tick.settings().slow_start_after_idle && is_long && self.state == State::Open {
+        let may_shrink = tick.settings().slow_start_after_idle && !self.control.is_bbr();
+        if may_shrink && is_long && self.state == State::Open {
             let used = usage.used.max(tick.settings().initial_window_segments);
             usage.used = 0;
             usage.since = tick.now();

@@ -43,6 +43,9 @@ impl Sender {
     /// Bytes per second at which cwnd goes out, with Linux' headroom: twice in slow start, 1.2 times otherwise
     /// (`tcp_update_pacing_rate`). Without pacing it only sizes super-segments.
     pub(crate) fn pacing_rate(&self, settings: &TcpSettings) -> Option<u64> {
+        if let Some(bbr) = self.control.bbr() {
+            return Some(bbr.pacing_rate().max(1));
+        }
         let srtt = self.rtt.smoothed()?.as_nanoseconds().max(1);
         let (slow_start, otherwise) = settings.pacing_percent;
         let headroom = if self.window.cwnd < self.window.ssthresh / 2 { slow_start } else { otherwise };
@@ -54,15 +57,22 @@ impl Sender {
 
     /// The rate follows what was sent just now, as far as the connection is paced.
     pub(super) fn note_departure(&mut self, now: Picoseconds, bytes: u64, settings: &TcpSettings) {
-        let Some(limit) = self.pace.bits_per_second else { return };
-        let rate = self.pacing_rate(settings).unwrap_or(limit / 8);
+        if !self.is_paced() {
+            return;
+        }
+        let limit = self.pace.bits_per_second.map_or(u64::MAX, |bits| bits / 8);
+        let rate = self.pacing_rate(settings).unwrap_or(limit);
         self.pace.sent(now, bytes, bytes.div_ceil(u64::from(self.mss)), rate);
     }
 
     /// What a connection keeps in its host's queue at most: the sysctl is for those that are not paced
     /// (`tcp_small_queue_check`).
     pub(super) fn output_limit_bytes(&self, settings: &TcpSettings) -> u64 {
-        self.pace.bits_per_second.map_or(settings.output_limit_bytes, |_| u64::MAX)
+        if self.is_paced() { u64::MAX } else { settings.output_limit_bytes }
+    }
+
+    pub(super) fn is_paced(&self) -> bool {
+        self.pace.bits_per_second.is_some() || self.control.bbr().is_some()
     }
 }
 

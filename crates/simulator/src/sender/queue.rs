@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use framegauge_frames::Picoseconds;
 
+use super::rates::Flight;
+
 /// A segment that was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Sent {
@@ -37,6 +39,8 @@ impl Sent {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     entries: VecDeque<Sent>,
+    /// Of BBR alone: as many, or none.
+    flights: VecDeque<Option<Flight>>,
     /// Selectively acknowledged, lost, and sent again, in segments.
     pub(crate) acked: u32,
     pub(crate) lost: u32,
@@ -83,17 +87,35 @@ impl Queue {
         self.entries.partition_point(|sent| sent.end() <= sequence)
     }
 
-    /// Takes the oldest out if everything of it is acknowledged.
-    pub(crate) fn pop_acknowledged(&mut self, acknowledged: u64) -> Option<Sent> {
-        let sent = *self.entries.front().filter(|sent| sent.end() <= acknowledged)?;
-        self.entries.pop_front();
+    /// Takes the oldest out.
+    pub(crate) fn pop(&mut self) {
+        let Some(sent) = self.entries.pop_front() else { return };
+        self.flights.pop_front();
         self.acked -= u32::from(sent.is_acked);
         self.lost -= u32::from(sent.is_lost);
         self.resent -= u32::from(sent.is_resent);
         if self.entries.is_empty() {
             self.order.clear();
         }
-        Some(sent)
+    }
+
+    /// Beside the entry that was pushed last, for rates of delivery.
+    pub(crate) fn push_flight(&mut self, flight: Option<Flight>) {
+        if flight.is_some() {
+            self.flights.resize(self.entries.len() - 1, None);
+            self.flights.push_back(flight);
+        }
+    }
+
+    pub(crate) fn set_flight(&mut self, place: usize, flight: Option<Flight>) {
+        if let Some(entry) = self.flights.get_mut(place) {
+            *entry = flight;
+        }
+    }
+
+    /// What was known when an entry was sent; each is asked for once.
+    pub(crate) fn take_flight(&mut self, place: usize) -> Option<Flight> {
+        self.flights.get_mut(place)?.take()
     }
 
     /// Marks an entry as selectively acknowledged; returns it as it was if it was not.

@@ -3,7 +3,7 @@
 
 use super::acks::{Found, Then};
 use super::{Reduction, Sender, Undo};
-use crate::congestion::{NO_THRESHOLD, State};
+use crate::congestion::{Bbr, NO_THRESHOLD, State};
 use crate::endpoint::Tick;
 
 impl Sender {
@@ -90,6 +90,9 @@ impl Sender {
         self.state = state;
         let acked = self.acked(tick, None);
         self.control.enter(state, &acked);
+        if state == State::Loss {
+            self.tell_bbr(tick, Bbr::time_out);
+        }
     }
 
     fn try_to_open(&mut self, tick: &mut impl Tick, found: &Found) {
@@ -132,7 +135,7 @@ impl Sender {
         self.probe = None;
         self.window.count = 0;
         self.reduction = Reduction { prior_cwnd: self.window.cwnd, ..Reduction::default() };
-        self.window.ssthresh = self.control.threshold(self.window.cwnd);
+        self.window.ssthresh = self.control.threshold(&self.window);
     }
 
     fn enter_recovery(&mut self, tick: &mut impl Tick, by_mark: bool) {
@@ -189,7 +192,7 @@ impl Sender {
     /// `tcp_end_cwnd_reduction`.
     pub(super) fn end_reduction(&mut self) {
         let is_done = self.state == State::Reduced || self.undo.marker.is_some();
-        if self.window.ssthresh < NO_THRESHOLD && is_done {
+        if self.window.ssthresh < NO_THRESHOLD && is_done && !self.control.is_bbr() {
             self.window.cwnd = self.window.ssthresh;
         }
     }
@@ -201,12 +204,13 @@ impl Sender {
         self.undo.marker.is_some() && (self.undo.resends == 0 || before)
     }
 
-    fn restore(&mut self, keeps_losses: bool) {
+    fn restore(&mut self, tick: &impl Tick, keeps_losses: bool) {
         if !keeps_losses {
             self.queue.forget_losses();
         }
         if self.undo.ssthresh > 0 {
             self.window.cwnd = self.control.undone(self.window.cwnd, self.undo.cwnd);
+            self.tell_bbr(tick, Bbr::undo);
             self.window.ssthresh = self.window.ssthresh.max(self.undo.ssthresh);
             self.owes_reduction = false;
         }
@@ -218,7 +222,7 @@ impl Sender {
     fn undo_whole(&mut self, tick: &mut impl Tick) -> bool {
         let echo = tick.echo();
         if self.may_undo(echo) {
-            self.restore(true);
+            self.restore(tick, true);
         }
         if !tick.settings().sack && self.unacknowledged == self.high {
             // NewReno stays until something above is acknowledged: no second fast retransmit for the same window.
@@ -236,7 +240,7 @@ impl Sender {
         if self.queue.resent > 0 {
             return true;
         }
-        self.restore(true);
+        self.restore(tick, true);
         self.keep_open(tick);
         true
     }
@@ -244,7 +248,7 @@ impl Sender {
     /// Duplicates have told that every resend was needless (`tcp_try_undo_dsack`).
     fn undo_by_duplicates(&mut self, tick: &mut impl Tick) {
         if self.undo.marker.is_some() && self.undo.resends == 0 {
-            self.restore(true);
+            self.restore(tick, true);
             if self.state == State::Recovery {
                 self.keep_open(tick);
             }
@@ -283,7 +287,7 @@ impl Sender {
     }
 
     fn undo_timeout(&mut self, tick: &mut impl Tick) {
-        self.restore(false);
+        self.restore(tick, false);
         self.timeouts = 0;
         self.set_state(tick, State::Open);
     }
@@ -301,7 +305,7 @@ impl Sender {
         {
             let ssthresh = self.current_threshold();
             self.reduction.prior_cwnd = self.window.cwnd;
-            self.window.ssthresh = self.control.threshold(self.window.cwnd);
+            self.window.ssthresh = self.control.threshold(&self.window);
             self.remember(ssthresh);
         }
         self.window.cwnd = self.queue.in_flight() + 1;

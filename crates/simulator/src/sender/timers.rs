@@ -94,7 +94,9 @@ impl Sender {
             }
             self.set_state(tick, State::Recovery);
             self.reduction.out = 0;
-            self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
+            if !self.control.is_bbr() {
+                self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
+            }
         }
         self.resend_lost(tick);
         if let Some(wait) = wait {

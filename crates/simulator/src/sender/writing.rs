@@ -24,6 +24,8 @@ const FEWEST_SEGMENTS: u32 = 10;
 pub(super) struct Writing {
     /// Everything before was taken from the application (`write_seq`).
     pub(super) accepted: u64,
+    /// The application has called with everything before.
+    called: u64,
     /// Where the last buffer begins.
     tail: u64,
     /// Where the buffers before it end that are not sent.
@@ -41,7 +43,7 @@ pub(super) struct Writing {
 impl Default for Writing {
     fn default() -> Self {
         let (ends, marks) = Default::default();
-        Writing { accepted: 1, tail: 1, ends, pushed: 1, marks, largest_window: 0, room: 0 }
+        Writing { accepted: 1, called: 1, tail: 1, ends, pushed: 1, marks, largest_window: 0, room: 0 }
     }
 }
 
@@ -124,6 +126,10 @@ impl Sender {
     /// Takes what was written, as far as there is memory, and sends while it does.
     pub(super) fn take_in(&mut self, tick: &mut impl Tick) {
         let half = u64::from(self.writing.largest_window / 2);
+        if self.writing.called < self.written {
+            self.writing.called = self.written;
+            self.note_write(tick);
+        }
         while self.writing.accepted < self.written {
             let goal = self.goal(tick.settings());
             let begin = self.writing.tail.max(self.next);
@@ -162,7 +168,9 @@ impl Sender {
     fn has_memory(&mut self) -> bool {
         let segment = (u64::from(self.mss) + SEGMENT_BYTES).next_power_of_two() + DESCRIPTION_BYTES;
         let segments = u64::from(self.window.cwnd.max(FEWEST_SEGMENTS));
-        self.writing.room = self.writing.room.max(2 * segments * segment);
+        // BBR provides for three windows (`bbr_sndbuf_expand`).
+        let windows = if self.control.is_bbr() { 3 } else { 2 };
+        self.writing.room = self.writing.room.max(windows * segments * segment);
         self.writing.accepted - self.unacknowledged < self.writing.room
     }
 }

@@ -50,7 +50,7 @@ impl TcpSpec {
         }
     }
 
-    pub(super) fn settings(&self, coalesces: bool) -> Result<TcpSettings, String> {
+    pub(super) fn settings(&self, coalesces: bool, seed: u64) -> Result<TcpSettings, String> {
         let usual = TcpSettings::default();
         let time = |name: &str, asked: Option<f64>, usual: Picoseconds| {
             asked.map_or(Ok(usual), |seconds| span(&format!("tcp.{name}"), seconds))
@@ -80,6 +80,7 @@ impl TcpSpec {
             receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
             tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
             family: self.family()?,
+            seed,
         })
     }
 
@@ -97,8 +98,9 @@ impl TcpSpec {
             Some("reno") => Ok(Algorithm::Reno),
             None | Some("cubic") => Ok(Algorithm::Cubic),
             Some("dctcp") => Ok(Algorithm::Dctcp),
+            Some("bbr") => Ok(Algorithm::Bbr),
             Some(found) => {
-                Err(format!("tcp.congestion_control: found {found:?}, expected reno, cubic or dctcp"))
+                Err(format!("tcp.congestion_control: found {found:?}, expected reno, cubic, dctcp or bbr"))
             }
         }
     }

@@ -19,7 +19,7 @@ from framegauge.study.workloads import WORKLOADS, Incast, Mixed, Parameters, Req
 
 __all__ = ["ALGORITHMS", "IGNORED_SYSCTLS", "SYSCTLS", "left_out", "simulation_problems", "unmeasured_problems"]
 
-ALGORITHMS = ("reno", "cubic", "dctcp")
+ALGORITHMS = ("reno", "cubic", "dctcp", "bbr")
 # The sysctls that the model obeys; experiment/simulated/scenario.py translates them.
 SYSCTLS = (
     "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_ecn", "net.ipv4.tcp_slow_start_after_idle",

@@ -1,0 +1,487 @@
+//! BBR, version 1, as Linux' `net/ipv4/tcp_bbr.c` (Cardwell and others, "BBR: Congestion-Based Congestion Control", ACM
+//! Queue 14(5), 2016).
+//!
+//! It paces at what the path delivers, and keeps twice under way of what that makes in the least RTT:
+//!
+//! ```text
+//!   Startup ──▶ Drain ──▶ ProbeBandwidth ◀──▶ ProbeRtt
+//! ```
+//!
+//! Rates are segments per microsecond in 2^24ths, gains 256ths, as there.
+
+use framegauge_frames::{SplitMix, below};
+
+use super::maximum::Maximum;
+use super::policed::Policed;
+use super::{State, Window};
+
+pub(super) const RATE_BITS: u32 = 24;
+pub(super) const ONE: u64 = 256;
+/// 2 / ln 2: a rate that doubles each round trip.
+const HIGH_GAIN: u64 = ONE * 2885 / 1000 + 1;
+const DRAIN_GAIN: u64 = ONE * 1000 / 2885;
+const WINDOW_GAIN: u64 = 2 * ONE;
+/// More, less, and then neither, an RTT each.
+const GAINS: [u64; 8] = [ONE * 5 / 4, ONE * 3 / 4, ONE, ONE, ONE, ONE, ONE, ONE];
+/// Of all phases but the one that drains.
+const FIRST_PHASES: u64 = 7;
+const RATE_ROUNDS: u64 = 10;
+const LEAST_RTT_SECONDS: u64 = 10;
+const PROBE_RTT_MILLISECONDS: u64 = 200;
+const LEAST_WINDOW: u32 = 4;
+const INITIAL_WINDOW: u32 = 10;
+/// The pipe is full after three rounds that are not faster by a quarter.
+const FULL_GAIN: u64 = ONE * 5 / 4;
+const FULL_ROUNDS: u32 = 3;
+/// Microseconds per second, less 1 %: it paces below the rate.
+pub(super) const PACED_PER_SECOND: u64 = 990_000;
+const SUPER_SEGMENT_BYTES: u64 = 65_536 - 321;
+/// Below 1.2 Mb/s a super-segment is one segment.
+const SLOW_BYTES_PER_SECOND: u64 = 1_200_000 / 8;
+const EXTRA_ROUNDS: u32 = 5;
+const EXTRA_MICROSECONDS: u64 = 100_000;
+const LONGEST_EPOCH: u64 = 1 << 20;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBandwidth,
+    ProbeRtt,
+}
+
+/// The connection, as it is after an acknowledgement.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct View {
+    pub(crate) now_us: u64,
+    /// Now, and a second, in ticks of the kernel's clock.
+    pub(crate) now_ticks: u64,
+    pub(crate) second_ticks: u64,
+    pub(crate) state: State,
+    /// Segments that were delivered and lost so far; and when one was delivered the last time.
+    pub(crate) delivered: u64,
+    pub(crate) delivered_us: u64,
+    pub(crate) lost: u64,
+    pub(crate) in_flight: u32,
+    pub(crate) mss: u32,
+    pub(crate) smoothed_us: Option<u64>,
+    /// How long until pacing lets the next leave.
+    pub(crate) departs_in_us: u64,
+    /// The application's limit, in bytes per second.
+    pub(crate) limit: u64,
+}
+
+/// What an acknowledgement tells of the rate at which the path delivers (`struct rate_sample`).
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sample {
+    /// So many were delivered in so many microseconds; `None`: that cannot be told.
+    pub(crate) rate: Option<(u64, u64)>,
+    /// Delivered when the segment left that is acknowledged now.
+    pub(crate) before: u64,
+    pub(crate) is_app_limited: bool,
+    pub(crate) rtt_us: Option<u64>,
+    /// The acknowledgement may have been delayed.
+    pub(crate) is_delayed: bool,
+    /// Delivered and lost by this acknowledgement alone.
+    pub(crate) acked: u32,
+    pub(crate) losses: u32,
+    /// Under way before it came.
+    pub(crate) in_flight: u32,
+}
+
+/// Its state.
+#[derive(Debug, Clone)]
+pub(crate) struct Bbr {
+    mode: Mode,
+    pub(super) rate: u64,
+    least_rtt_us: u64,
+    least_rtt_at: u64,
+    probe_done_at: Option<u64>,
+    is_probe_round_done: bool,
+    fastest: Maximum,
+    rounds: u64,
+    round_end: u64,
+    begins_round: bool,
+    phase: usize,
+    phase_began_us: u64,
+    before: State,
+    conserves: bool,
+    restarts: bool,
+    gain: u64,
+    window_gain: u64,
+    full_rate: u64,
+    full_rounds: u32,
+    is_full: bool,
+    knows_rtt: bool,
+    prior_window: u32,
+    policed: Policed,
+    epoch_us: u64,
+    epoch_acked: u64,
+    extra: [u32; 2],
+    extra_rounds: u32,
+    extra_place: usize,
+    draws: SplitMix,
+}
+
+impl Bbr {
+    /// At the end of the handshake (`bbr_init`). `seed`: of the phase in which it begins to probe.
+    pub(crate) fn new(seed: u64, least_rtt_us: Option<u64>, window: &Window, view: &View) -> Bbr {
+        let mut bbr = Bbr {
+            mode: Mode::Startup,
+            rate: 0,
+            least_rtt_us: least_rtt_us.unwrap_or(u64::MAX),
+            least_rtt_at: view.now_ticks,
+            probe_done_at: None,
+            is_probe_round_done: false,
+            fastest: Maximum::default(),
+            rounds: 0,
+            round_end: 0,
+            begins_round: false,
+            phase: 0,
+            phase_began_us: 0,
+            before: State::Open,
+            conserves: false,
+            restarts: false,
+            gain: HIGH_GAIN,
+            window_gain: HIGH_GAIN,
+            full_rate: 0,
+            full_rounds: 0,
+            is_full: false,
+            knows_rtt: false,
+            prior_window: 0,
+            policed: Policed::new(view),
+            epoch_us: view.now_us,
+            epoch_acked: 0,
+            extra: [0; 2],
+            extra_rounds: 0,
+            extra_place: 0,
+            draws: SplitMix::new(seed),
+        };
+        bbr.rate = bbr.first_rate(window, view);
+        bbr
+    }
+
+    /// Bytes per second at which it paces.
+    pub(crate) fn pacing_rate(&self) -> u64 {
+        self.rate
+    }
+
+    /// The fewest segments of a super-segment (`bbr_min_tso_segs`).
+    pub(crate) fn least_segments(&self) -> u64 {
+        if self.rate < SLOW_BYTES_PER_SECOND { 1 } else { 2 }
+    }
+
+    /// Every acknowledgement (`bbr_main`). Returns whether what follows counts as limited by the application.
+    pub(crate) fn acknowledge(&mut self, window: &mut Window, view: &View, sample: &Sample) -> bool {
+        self.take_rate(view, sample);
+        self.take_extra(window, view, sample);
+        if self.mode == Mode::ProbeBandwidth && self.ends_phase(view, sample) {
+            self.begin_phase((self.phase + 1) % GAINS.len(), view);
+        }
+        self.look_at_pipe(sample);
+        self.look_at_drain(window, view);
+        let probes = self.look_at_rtt(window, view, sample);
+        self.set_gains();
+        let rate = self.estimate();
+        self.set_rate(rate, self.gain, window, view);
+        self.set_window(window, view, sample, rate);
+        probes
+    }
+
+    /// Sends again after it had nothing under way (`CA_EVENT_TX_START`), limited by the application.
+    pub(crate) fn begin_again(&mut self, window: &mut Window, view: &View) {
+        self.restarts = true;
+        self.epoch_us = view.now_us;
+        self.epoch_acked = 0;
+        match self.mode {
+            Mode::ProbeBandwidth => self.set_rate(self.estimate(), ONE, window, view),
+            Mode::ProbeRtt => self.end_probe(window, view),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    /// cwnd is about to shrink for a loss: it is kept for later (`bbr_save_cwnd`).
+    pub(crate) fn keep_window(&mut self, cwnd: u32) {
+        self.prior_window = match self.before < State::Recovery && self.mode != Mode::ProbeRtt {
+            true => cwnd,
+            false => self.prior_window.max(cwnd),
+        };
+    }
+
+    /// A timeout (`bbr_set_state`).
+    pub(crate) fn time_out(&mut self, view: &View) {
+        self.before = State::Loss;
+        self.full_rate = 0;
+        self.begins_round = true;
+        let lost = Sample { losses: 1, ..Sample::default() };
+        self.sample_policed(view, &lost);
+    }
+
+    /// Nothing was lost after all (`bbr_undo_cwnd`).
+    pub(crate) fn undo(&mut self, view: &View) {
+        self.full_rate = 0;
+        self.full_rounds = 0;
+        self.policed = Policed::new(view);
+    }
+
+    fn estimate(&self) -> u64 {
+        self.policed.rate().unwrap_or(self.fastest.get())
+    }
+
+    fn bytes_per_second(rate: u64, gain: u64, mss: u32) -> u64 {
+        let gained = u128::from(rate) * u128::from(mss) * u128::from(gain) >> 8;
+        (gained * u128::from(PACED_PER_SECOND) >> RATE_BITS) as u64
+    }
+
+    /// `bbr_init_pacing_rate_from_rtt`.
+    fn first_rate(&mut self, window: &Window, view: &View) -> u64 {
+        self.knows_rtt = view.smoothed_us.is_some();
+        let rate = (u64::from(window.cwnd) << RATE_BITS) / view.smoothed_us.unwrap_or(1000).max(1);
+        Bbr::bytes_per_second(rate, HIGH_GAIN, view.mss).min(view.limit)
+    }
+
+    fn set_rate(&mut self, rate: u64, gain: u64, window: &Window, view: &View) {
+        let wanted = Bbr::bytes_per_second(rate, gain, view.mss).min(view.limit);
+        if !self.knows_rtt && view.smoothed_us.is_some() {
+            self.rate = self.first_rate(window, view);
+        }
+        if self.is_full || wanted > self.rate {
+            self.rate = wanted;
+        }
+    }
+
+    /// Segments of a super-segment (`bbr_tso_segs_goal`).
+    fn goal(&self, view: &View) -> u32 {
+        let bytes = (self.rate >> 10).min(SUPER_SEGMENT_BYTES);
+        (bytes / u64::from(view.mss)).max(self.least_segments()).min(0x7f) as u32
+    }
+
+    /// What fills the path, with a gain (`bbr_bdp`).
+    fn pipe(&self, rate: u64, gain: u64) -> u32 {
+        if self.least_rtt_us == u64::MAX {
+            return INITIAL_WINDOW;
+        }
+        let gained = u128::from(rate) * u128::from(self.least_rtt_us) * u128::from(gain) >> 8;
+        gained.div_ceil(1 << RATE_BITS) as u32
+    }
+
+    /// Room for what the hosts hold of it, and for delayed acknowledgements (`bbr_quantization_budget`).
+    fn roomy(&self, segments: u32, view: &View) -> u32 {
+        let even = (segments + 3 * self.goal(view) + 1) & !1;
+        even + if self.mode == Mode::ProbeBandwidth && self.phase == 0 { 2 } else { 0 }
+    }
+
+    fn wanted(&self, rate: u64, gain: u64, view: &View) -> u32 {
+        self.roomy(self.pipe(rate, gain), view)
+    }
+
+    /// Under way when pacing lets the next leave (`bbr_packets_in_net_at_edt`).
+    fn under_way(&self, in_flight: u32, view: &View) -> u32 {
+        let delivered = (self.estimate() * view.departs_in_us) >> RATE_BITS;
+        let more = if self.gain > ONE { self.goal(view) } else { 0 };
+        u64::from(in_flight + more).saturating_sub(delivered) as u32
+    }
+
+    /// `bbr_update_bw`.
+    fn take_rate(&mut self, view: &View, sample: &Sample) {
+        self.begins_round = false;
+        let Some((delivered, us)) = sample.rate else { return };
+        if sample.before >= self.round_end {
+            self.round_end = view.delivered;
+            self.rounds += 1;
+            self.begins_round = true;
+            self.conserves = false;
+        }
+        self.sample_policed(view, sample);
+        let rate = (delivered << RATE_BITS) / us;
+        if !sample.is_app_limited || rate >= self.fastest.get() {
+            self.fastest.take(RATE_ROUNDS, self.rounds, rate);
+        }
+    }
+
+    /// `bbr_lt_bw_sampling`.
+    fn sample_policed(&mut self, view: &View, sample: &Sample) {
+        let probes = self.mode == Mode::ProbeBandwidth;
+        if self.policed.take(view, sample, self.begins_round, probes) {
+            self.begin_probing(view);
+        }
+        if self.policed.rate().is_some() {
+            self.gain = ONE;
+        }
+    }
+
+    /// What acknowledgements bring in bursts, beyond the rate (`bbr_update_ack_aggregation`).
+    fn take_extra(&mut self, window: &Window, view: &View, sample: &Sample) {
+        if sample.acked == 0 || sample.rate.is_none() {
+            return;
+        }
+        if self.begins_round {
+            self.extra_rounds += 1;
+            if self.extra_rounds >= EXTRA_ROUNDS {
+                self.extra_rounds = 0;
+                self.extra_place = 1 - self.extra_place;
+                self.extra[self.extra_place] = 0;
+            }
+        }
+        let span = view.delivered_us.saturating_sub(self.epoch_us);
+        let mut expected = (u128::from(self.estimate()) * u128::from(span) >> RATE_BITS) as u64;
+        let acked = u64::from(sample.acked);
+        if self.epoch_acked <= expected || self.epoch_acked + acked >= LONGEST_EPOCH {
+            self.epoch_acked = 0;
+            self.epoch_us = view.delivered_us;
+            expected = 0;
+        }
+        self.epoch_acked = (self.epoch_acked + acked).min(LONGEST_EPOCH - 1);
+        let extra = (self.epoch_acked - expected).min(u64::from(window.cwnd)) as u32;
+        self.extra[self.extra_place] = self.extra[self.extra_place].max(extra);
+    }
+
+    /// Whether a phase of probing is over (`bbr_is_next_cycle_phase`).
+    fn ends_phase(&self, view: &View, sample: &Sample) -> bool {
+        let is_long = view.delivered_us.saturating_sub(self.phase_began_us) > self.least_rtt_us;
+        let under_way = self.under_way(sample.in_flight, view);
+        let fastest = self.fastest.get();
+        if self.gain > ONE {
+            is_long && (sample.losses > 0 || under_way >= self.wanted(fastest, self.gain, view))
+        } else {
+            is_long || self.gain < ONE && under_way <= self.wanted(fastest, ONE, view)
+        }
+    }
+
+    fn begin_phase(&mut self, phase: usize, view: &View) {
+        self.phase = phase;
+        self.phase_began_us = view.delivered_us;
+    }
+
+    fn begin_probing(&mut self, view: &View) {
+        self.mode = Mode::ProbeBandwidth;
+        let back = below(self.draws.bits(), FIRST_PHASES) as usize;
+        self.begin_phase((GAINS.len() - back) % GAINS.len(), view);
+    }
+
+    /// `bbr_check_full_bw_reached`.
+    fn look_at_pipe(&mut self, sample: &Sample) {
+        if self.is_full || !self.begins_round || sample.is_app_limited {
+            return;
+        }
+        if self.fastest.get() >= (self.full_rate * FULL_GAIN) >> 8 {
+            self.full_rate = self.fastest.get();
+            self.full_rounds = 0;
+            return;
+        }
+        self.full_rounds += 1;
+        self.is_full = self.full_rounds >= FULL_ROUNDS;
+    }
+
+    /// `bbr_check_drain`.
+    fn look_at_drain(&mut self, window: &mut Window, view: &View) {
+        let wanted = |bbr: &Bbr| bbr.wanted(bbr.fastest.get(), ONE, view);
+        if self.mode == Mode::Startup && self.is_full {
+            self.mode = Mode::Drain;
+            window.ssthresh = wanted(self);
+        }
+        if self.mode == Mode::Drain && self.under_way(view.in_flight, view) <= wanted(self) {
+            self.begin_probing(view);
+        }
+    }
+
+    /// `bbr_update_min_rtt`; whether what follows counts as limited by the application.
+    fn look_at_rtt(&mut self, window: &mut Window, view: &View, sample: &Sample) -> bool {
+        let is_old = view.now_ticks > self.least_rtt_at + LEAST_RTT_SECONDS * view.second_ticks;
+        if let Some(rtt) = sample.rtt_us
+            && (rtt <= self.least_rtt_us || is_old && !sample.is_delayed)
+        {
+            self.least_rtt_us = rtt;
+            self.least_rtt_at = view.now_ticks;
+        }
+        if is_old && !self.restarts && self.mode != Mode::ProbeRtt {
+            self.mode = Mode::ProbeRtt;
+            self.keep_window(window.cwnd);
+            self.probe_done_at = None;
+        }
+        let probes = self.mode == Mode::ProbeRtt;
+        if probes && self.probe_done_at.is_some() {
+            self.is_probe_round_done |= self.begins_round;
+            if self.is_probe_round_done {
+                self.end_probe(window, view);
+            }
+        } else if probes && view.in_flight <= LEAST_WINDOW {
+            let span = (PROBE_RTT_MILLISECONDS * view.second_ticks).div_ceil(1000);
+            self.probe_done_at = Some(view.now_ticks + span);
+            self.is_probe_round_done = false;
+            self.round_end = view.delivered;
+        }
+        if sample.rate.is_some_and(|(delivered, _)| delivered > 0) {
+            self.restarts = false;
+        }
+        probes
+    }
+
+    /// `bbr_check_probe_rtt_done`.
+    fn end_probe(&mut self, window: &mut Window, view: &View) {
+        if self.probe_done_at.is_none_or(|at| view.now_ticks <= at) {
+            return;
+        }
+        self.least_rtt_at = view.now_ticks;
+        window.cwnd = window.cwnd.max(self.prior_window);
+        if self.is_full {
+            self.begin_probing(view);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn set_gains(&mut self) {
+        (self.gain, self.window_gain) = match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBandwidth if self.policed.rate().is_some() => (ONE, WINDOW_GAIN),
+            Mode::ProbeBandwidth => (GAINS[self.phase], WINDOW_GAIN),
+            Mode::ProbeRtt => (ONE, ONE),
+        };
+    }
+
+    /// `bbr_set_cwnd`.
+    fn set_window(&mut self, window: &mut Window, view: &View, sample: &Sample, rate: u64) {
+        let mut cwnd = window.cwnd;
+        if sample.acked > 0 && !self.recovers(&mut cwnd, view, sample) {
+            let mut target = self.pipe(rate, self.window_gain);
+            if self.is_full {
+                let most = (rate * EXTRA_MICROSECONDS) >> RATE_BITS;
+                target += u64::from(self.extra[0].max(self.extra[1])).min(most) as u32;
+            }
+            let target = self.roomy(target, view);
+            if self.is_full {
+                cwnd = (cwnd + sample.acked).min(target);
+            } else if cwnd < target || view.delivered < u64::from(INITIAL_WINDOW) {
+                cwnd += sample.acked;
+            }
+            cwnd = cwnd.max(LEAST_WINDOW);
+        }
+        window.cwnd = cwnd;
+        if self.mode == Mode::ProbeRtt {
+            window.cwnd = cwnd.min(LEAST_WINDOW);
+        }
+    }
+
+    /// A segment for each that was delivered in the first round of a recovery; afterwards the cwnd from before
+    /// (`bbr_set_cwnd_to_recover_or_restore`).
+    fn recovers(&mut self, cwnd: &mut u32, view: &View, sample: &Sample) -> bool {
+        let (before, state) = (std::mem::replace(&mut self.before, view.state), view.state);
+        if sample.losses > 0 {
+            *cwnd = cwnd.saturating_sub(sample.losses).max(1);
+        }
+        if state == State::Recovery && before != State::Recovery {
+            self.conserves = true;
+            self.round_end = view.delivered;
+            *cwnd = view.in_flight + sample.acked;
+        } else if before >= State::Recovery && state < State::Recovery {
+            *cwnd = (*cwnd).max(self.prior_window);
+            self.conserves = false;
+        }
+        if self.conserves {
+            *cwnd = (*cwnd).max(view.in_flight + sample.acked);
+        }
+        self.conserves
+    }
+}
