@@ -22,7 +22,7 @@ from framegauge.cli import commands
 from framegauge.decide import answer, page, trial
 from framegauge.decide.answer import Answered
 from framegauge.decide.folder import STEPS, Folder
-from framegauge.decide.places import Progress, Say, checked
+from framegauge.decide.places import Progress, Say, checked, lease_seconds
 from framegauge.decide.question import Question
 from framegauge.decide.steps import Hands
 from framegauge.errors import CorruptResults, FolderInUse, FolderNotEmpty, InputError
@@ -67,7 +67,8 @@ class Hosts:
     def unchangeable(self) -> str | None:
         return self.fixed
 
-    def raised(self, present_mtu: int, target_mtu: int, say: Say, progress: Progress) -> Json:
+    def raised(self, present: Json, target_mtu: int, say: Say, progress: Progress) -> Json:
+        present_mtu = present["target_mtu"]
         assert self.network.mtu == dict.fromkeys(self.network.names, present_mtu)
         for name in self.network.names:
             self.network.set(name, target_mtu)
@@ -289,3 +290,8 @@ def test_damaged_results_are_one_line(name: str, text: str, said: str, tmp_path:
     assert isinstance(error.value, CorruptResults) or "schema 2" in str(error.value)
     assert said in str(error.value)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(("check", "lease"), [(2.0, 60.0), (27.5, 60.0), (40.0, 85.0), (1000.0, 600.0)])
+def test_the_lease_of_a_check_lasts_longer_where_the_same_check_took_long(check: float, lease: float) -> None:
+    assert lease_seconds(check) == lease

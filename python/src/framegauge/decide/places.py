@@ -28,9 +28,11 @@ from framegauge.testbeds.rack import RackTestbed
 from framegauge.testbeds.ssh import SshTestbed
 from framegauge.testbeds.veth import VethTestbed
 
-__all__ = ["Lab", "Own", "Place", "Progress", "Rack", "checked"]
+__all__ = ["Lab", "Own", "Place", "Progress", "Rack", "checked", "lease_seconds"]
 
 LEASE_SECONDS = 60.0
+LONGEST_LEASE_SECONDS = 600.0  # for a check of raised hosts, during which nothing renews it
+LEASE_TIMES = 2.0  # as long as the same check took before, and the rest
 LEASE_REST_SECONDS = 5.0  # of a lease, which must be left when a check ends: else it may have ended during the check
 Json = dict[str, Any]
 Say = Callable[[str], None]
@@ -56,14 +58,20 @@ class Place(Protocol):
         """Why no host can be given another MTU, as a clause; None if they can."""
         ...
 
-    def raised(self, present_mtu: int, target_mtu: int, say: Say, progress: Progress) -> Json:
-        """The document of a check of all pairs, with the target MTU in force; everything is put back."""
+    def raised(self, present: Json, target_mtu: int, say: Say, progress: Progress) -> Json:
+        """The document of a check of all pairs, with the target MTU in force; everything is put back. `present`: that
+        of the same check at the present MTU."""
         ...
 
 
 def checked(members: Sequence[Member], asked: Asked, progress: Progress) -> Json:
     """The document of a check of every pair."""
     return check.run(check_plan.prepare(members, asked), asked, progress).document
+
+
+def lease_seconds(check_seconds: float) -> float:
+    """The lease of hosts that are raised for a check: longer than usual where the same check took long before."""
+    return min(max(LEASE_SECONDS, LEASE_TIMES * check_seconds + LEASE_REST_SECONDS), LONGEST_LEASE_SECONDS)
 
 
 class Own:
@@ -106,11 +114,11 @@ class Own:
             return f"{fixed[0]} is read_only in its inventory"
         return None if self._allowed else "changes are not allowed without --allow-changes"
 
-    def raised(self, present_mtu: int, target_mtu: int, say: Say, progress: Progress) -> Json:
+    def raised(self, present: Json, target_mtu: int, say: Say, progress: Progress) -> Json:
         """As Place has it, by leases."""
-        machines = self.machines
+        machines, present_mtu, seconds = self.machines, present["target_mtu"], lease_seconds(present["seconds"])
         kept = _Kept(progress)
-        bed = SshTestbed(machines, say, kept, lease_seconds=LEASE_SECONDS)
+        bed = SshTestbed(machines, say, kept, lease_seconds=seconds)
         try:
             if missing := bed.requirements(None)["missing"]:
                 raise MissingRequirement(missing)
@@ -122,10 +130,10 @@ class Own:
             bed.close()
         if kept.document is None:
             raise Refused(f"check: found every host at MTU {target_mtu} already, expected {present_mtu}: --again facts")
-        if kept.document["seconds"] > LEASE_SECONDS - LEASE_REST_SECONDS:
+        if kept.document["seconds"] > seconds - LEASE_REST_SECONDS:
             raise Refused(
                 f"check: found that it took {kept.document['seconds']:.0f} s with the hosts raised, expected less than "
-                f"their lease of {LEASE_SECONDS:g} s: ask about fewer hosts"
+                f"their lease of {seconds:g} s: ask about fewer hosts"
             )
         return kept.document
 
@@ -203,7 +211,7 @@ class Rack:
         """As Place has it: nothing is in the way."""
         return None
 
-    def raised(self, present_mtu: int, target_mtu: int, say: Say, progress: Progress) -> Json:  # noqa: ARG002
+    def raised(self, present: Json, target_mtu: int, say: Say, progress: Progress) -> Json:  # noqa: ARG002
         """As Place has it, on hosts that are built with it."""
         with self._built(say, target_mtu) as members:
             return checked(members, Asked(target_mtu, bits_per_second=self.bits_per_second), progress)
@@ -236,6 +244,6 @@ class Lab:
         """As Place has it."""
         return "the hosts of a lab are as its file has them"
 
-    def raised(self, present_mtu: int, target_mtu: int, say: Say, progress: Progress) -> Json:  # noqa: ARG002
+    def raised(self, present: Json, target_mtu: int, say: Say, progress: Progress) -> Json:  # noqa: ARG002
         """Always InputError: see `unchangeable`."""
         raise InputError(f"{self._path}: found a lab, expected hosts that can be changed")

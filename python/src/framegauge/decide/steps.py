@@ -88,8 +88,8 @@ def run(place: Place, template: Study | None, target_mtu: int, folder: Folder, h
         reasons = {"preflight": why_not, "estimate": why_no_load, "check-raised": fixed}
         left_out = {name: why for name, why in reasons.items() if why is not None}
         target = here.as_it_is() if fixed is not None else None
-    if fixed is None:
-        target = here.raised()
+    if fixed is None and present is not None:  # as it always is then
+        target = here.raised(present)
     found = Found(facts, stands, present, target, fixed is None, estimate, None, left_out)
     return _studied(found, place, template, target_mtu, folder, hands)
 
@@ -268,12 +268,12 @@ class _Paths:
             return NIC_LIMIT
         return self.place.unchangeable()
 
-    def raised(self) -> Json:
-        """The paths with all hosts at the target."""
+    def raised(self, present: Json) -> Json:
+        """The paths with all hosts at the target; `present`: those at the present MTU."""
         found = self.folder.load("check-raised")
         if found is None:
             self.hands.say(f"check: every pair with packets of {self.target_mtu} bytes, the hosts raised to that MTU")
-            found = self.place.raised(self.present_mtu or 0, self.target_mtu, self.hands.say, self.hands.progress)
+            found = self.place.raised(present, self.target_mtu, self.hands.say, self.hands.progress)
             self.folder.keep("check-raised", found)
         return found
 
