@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import os
 import secrets
 import shlex
@@ -112,7 +113,8 @@ def site(
                 run("mount", "-t", "tmpfs", "-o", "size=100m", "tmpfs", str(cache))
                 undo.callback(run, "umount", "-l", str(cache))
             address = (
-                f"{network}{number:x}"
+                # As ssh writes it, which looks for it in known_hosts.
+                ipaddress.ip_address(f"{network}{number:x}").compressed
                 if network
                 else f"10.{second}.{third + number // IN_A_ROW}.{number % IN_A_ROW + 1}"
             )

@@ -32,9 +32,14 @@ SYSTEM = [Path(each) for each in ("/etc/ceph", "/var/lib/ceph", "/var/log/ceph",
 
 def runs_of(agent: Agent, folder: Path, ceph: dict[str, Any], bed: RackTestbed | None = None, **rest: Any) -> list[Run]:
     asked = study(
-        blocks=1, retries=0, workloads=[{"ceph": ceph}], **{"testbed": BED, "margins": {"iops": "5 %"}, **rest}
+        blocks=1, workloads=[{"ceph": ceph}], **{"retries": 0, "testbed": BED, "margins": {"iops": "5 %"}, **rest}
     )  # fmt: skip
     return run(agent, asked, folder, bed)
+
+
+def made(found: Sequence[Run]) -> list[Run]:
+    """Those with an image. On a busy machine a cluster may not make it in its time: then the study tries again."""
+    return [each for each in found if not any(line.startswith("error: ceph: no image") for line in each.excluded)]
 
 
 def record_of(folder: Path, each: Run) -> dict[str, Any]:
@@ -61,7 +66,7 @@ def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent:
         "duration": by_length("2 s", "10 s"),
     }  # fmt: skip
     bed = Captured(rack_agent, tmp_path)
-    done_runs = runs_of(rack_agent, tmp_path, asked, bed)
+    done_runs = made(runs_of(rack_agent, tmp_path, asked, bed, retries=1))
     found = {each.level: each for each in done_runs}
     assert set(found) == {1500, 9000}
     sizes = {}
@@ -117,15 +122,14 @@ def data_frame_bytes(sent: Sequence[Json]) -> float:
 def test_replication_has_a_network_and_large_frames_of_its_own(rack_agent: Agent, tmp_path: Path) -> None:
     """With MTU 9000 on the storage network alone, the client's connections keep segments for 1500, by their SYNs, by the
     live sockets and by the frames that each network carries. OSDs keep data in bluestore here."""
-    found = runs_of(
+    done_runs = runs_of(
         rack_agent, tmp_path,
         {"replication": 2, "image": "16 MiB", "rate": 40, "duration": "2 s", "storage_network": True, "store": "bluestore"},
         testbed={**BED, "topology": {"rack": {"nics": 2}}},
-        factors={"mtu": {"levels": [1500, {"default": 1500, "storage": 9000}], "baseline": 1500}},
+        factors={"mtu": {"levels": [1500, {"default": 1500, "storage": 9000}], "baseline": 1500}}, retries=1,
     )  # fmt: skip
-    assert len(found) == 2
     sizes: dict[int, float] = {}
-    for each in found:
+    for each in made(done_runs):
         assert reasons(each) == []
         record = record_of(tmp_path, each)
         done, storage = record["workload"]["ceph"], 1500 if each.level == 1500 else 9000
@@ -148,14 +152,13 @@ def test_replication_has_a_network_and_large_frames_of_its_own(rack_agent: Agent
         }
         assert syns == {(1, 1460), (2, storage - 40)}
         assert {nic["mtu"] for reading in record["before"].values() for nic in reading["nics"][1:]} == {storage}
-        for host in record["measure"]["fabric"]["hosts"]:
-            public, second = (nic["largest_frame_bytes"] for nic in host["nics"])
-            assert public <= 1518
-            if host["host"] in done["osds"]:
-                assert second == storage + 18
+        assert all(host["nics"][0]["largest_frame_bytes"] <= 1518 for host in fabric_hosts(record))
         osds = [host for host in fabric_hosts(record) if host["host"] in done["osds"]]
+        # One OSD may be the first of all objects that were written, and the other sends replies alone.
+        assert max(host["nics"][1]["largest_frame_bytes"] for host in osds) == storage + 18
         sizes[storage] = data_frame_bytes([host["nics"][1] for host in osds])
         assert all(one["storage"]["received_frames"] > 0 for one in each.readings["osds"].values())
+    assert set(sizes) == {1500, 9000}
     assert sizes[9000] > 2 * sizes[1500]
 
 
