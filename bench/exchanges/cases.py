@@ -147,6 +147,23 @@ def _settings() -> tuple[Case, ...]:
     )
 
 
+def _bbr() -> tuple[Case, ...]:
+    first, answer = one(20)
+    cases = (
+        Case("BBR, nothing lost"),
+        *(Case(f"BBR, segment {number} lost", data=[lose(number)]) for number in (3, 11, 20, 30)),
+        Case("BBR, segments 5 to 7 lost", data=[lose(5, 6, 7)]),
+        Case("BBR, segments 1 to 10 lost", data=[lose(*_span(1, 10))]),
+        Case("BBR, last segment and its probe lost", data=[lose(30, 31)]),
+        Case("BBR, MTU 9000, nothing lost", one(20, 9000), mtu=9000),
+        Case("BBR, RTT 10 ms, nothing lost", one(100), rtt_seconds=0.01),
+        Case("BBR, RTT 50 ms, segment 3 lost", data=[lose(3)], rtt_seconds=0.05),
+        Case("BBR, idle for 1 s", (first, answer, {**first, "think_seconds": 1.0}, answer)),
+        Case("BBR, requests and answers", TALK),
+    )
+    return tuple(replace(case, congestion="bbr") for case in cases)
+
+
 def _acknowledgements() -> tuple[Case, ...]:
     return (
         Case("an acknowledgement lost", acks=[lose(4, least=ANY)]),
@@ -226,6 +243,7 @@ CASES: tuple[Case, ...] = tuple(
     for group, cases in {
         "losses": _losses(),
         "settings": _settings(),
+        "BBR": _bbr(),
         "acknowledgements": _acknowledgements(),
         "reordering": _reordered(),
         "applications": _applications(),

@@ -83,7 +83,7 @@ def table(results: Sequence[Result], runs: int) -> str:
     ]
     for group in dict.fromkeys(result.case.group for result in results):
         lines += [
-            f"## {group.capitalize()}",
+            f"## {group[:1].upper()}{group[1:]}",
             "",
             "| case | runs that agree | what differs in the closest run |",
             "| --- | --- | --- |",

@@ -70,7 +70,8 @@ fn its_window_is_that_of_the_rule() {
 #[test]
 fn it_looks_for_the_least_rtt_every_ten_seconds() {
     let outcome = run(flows(1, 1_000_000, 22));
-    let small = |from, to| between(&outcome, from, to).iter().filter(|sample| sample.cwnd_segments <= 4).count();
+    let small =
+        |from, to| between(&outcome, from, to).iter().filter(|sample| sample.cwnd_segments <= 4).count();
     assert_eq!(small(1000, 9990), 0);
     // Samples are 10 ms apart.
     assert!((20..=26).contains(&small(9990, 10_500)), "{}", small(9990, 10_500));

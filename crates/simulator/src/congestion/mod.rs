@@ -4,8 +4,6 @@ mod bbr;
 mod cubic;
 mod dctcp;
 mod hystart_plus;
-mod maximum;
-mod policed;
 
 use framegauge_frames::Picoseconds;
 

@@ -9,10 +9,18 @@
 //!
 //! Rates are segments per microsecond in 2^24ths, gains 256ths, as there.
 
+mod extra;
+mod maximum;
+mod policed;
+mod told;
+mod window;
+
 use framegauge_frames::{SplitMix, below};
 
-use super::maximum::Maximum;
-use super::policed::Policed;
+use self::extra::Extra;
+use self::maximum::Maximum;
+use self::policed::Policed;
+pub(crate) use self::told::{Sample, View};
 use super::{State, Window};
 
 pub(super) const RATE_BITS: u32 = 24;
@@ -38,9 +46,6 @@ pub(super) const PACED_PER_SECOND: u64 = 990_000;
 const SUPER_SEGMENT_BYTES: u64 = 65_536 - 321;
 /// Below 1.2 Mb/s a super-segment is one segment.
 const SLOW_BYTES_PER_SECOND: u64 = 1_200_000 / 8;
-const EXTRA_ROUNDS: u32 = 5;
-const EXTRA_MICROSECONDS: u64 = 100_000;
-const LONGEST_EPOCH: u64 = 1 << 20;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
@@ -48,45 +53,6 @@ enum Mode {
     Drain,
     ProbeBandwidth,
     ProbeRtt,
-}
-
-/// The connection, as it is after an acknowledgement.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct View {
-    pub(crate) now_us: u64,
-    /// Now, and a second, in ticks of the kernel's clock.
-    pub(crate) now_ticks: u64,
-    pub(crate) second_ticks: u64,
-    pub(crate) state: State,
-    /// Segments that were delivered and lost so far; and when one was delivered the last time.
-    pub(crate) delivered: u64,
-    pub(crate) delivered_us: u64,
-    pub(crate) lost: u64,
-    pub(crate) in_flight: u32,
-    pub(crate) mss: u32,
-    pub(crate) smoothed_us: Option<u64>,
-    /// How long until pacing lets the next leave.
-    pub(crate) departs_in_us: u64,
-    /// The application's limit, in bytes per second.
-    pub(crate) limit: u64,
-}
-
-/// What an acknowledgement tells of the rate at which the path delivers (`struct rate_sample`).
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Sample {
-    /// So many were delivered in so many microseconds; `None`: that cannot be told.
-    pub(crate) rate: Option<(u64, u64)>,
-    /// Delivered when the segment left that is acknowledged now.
-    pub(crate) before: u64,
-    pub(crate) is_app_limited: bool,
-    pub(crate) rtt_us: Option<u64>,
-    /// The acknowledgement may have been delayed.
-    pub(crate) is_delayed: bool,
-    /// Delivered and lost by this acknowledgement alone.
-    pub(crate) acked: u32,
-    pub(crate) losses: u32,
-    /// Under way before it came.
-    pub(crate) in_flight: u32,
 }
 
 /// Its state.
@@ -115,11 +81,7 @@ pub(crate) struct Bbr {
     knows_rtt: bool,
     prior_window: u32,
     policed: Policed,
-    epoch_us: u64,
-    epoch_acked: u64,
-    extra: [u32; 2],
-    extra_rounds: u32,
-    extra_place: usize,
+    extra: Extra,
     draws: SplitMix,
 }
 
@@ -150,11 +112,7 @@ impl Bbr {
             knows_rtt: false,
             prior_window: 0,
             policed: Policed::new(view),
-            epoch_us: view.now_us,
-            epoch_acked: 0,
-            extra: [0; 2],
-            extra_rounds: 0,
-            extra_place: 0,
+            extra: Extra::begin(view.now_us),
             draws: SplitMix::new(seed),
         };
         bbr.rate = bbr.first_rate(window, view);
@@ -174,7 +132,7 @@ impl Bbr {
     /// Every acknowledgement (`bbr_main`). Returns whether what follows counts as limited by the application.
     pub(crate) fn acknowledge(&mut self, window: &mut Window, view: &View, sample: &Sample) -> bool {
         self.take_rate(view, sample);
-        self.take_extra(window, view, sample);
+        self.extra.take(self.estimate(), self.begins_round, window.cwnd, view, sample);
         if self.mode == Mode::ProbeBandwidth && self.ends_phase(view, sample) {
             self.begin_phase((self.phase + 1) % GAINS.len(), view);
         }
@@ -191,21 +149,12 @@ impl Bbr {
     /// Sends again after it had nothing under way (`CA_EVENT_TX_START`), limited by the application.
     pub(crate) fn begin_again(&mut self, window: &mut Window, view: &View) {
         self.restarts = true;
-        self.epoch_us = view.now_us;
-        self.epoch_acked = 0;
-        match self.mode {
-            Mode::ProbeBandwidth => self.set_rate(self.estimate(), ONE, window, view),
-            Mode::ProbeRtt => self.end_probe(window, view),
-            Mode::Startup | Mode::Drain => {}
+        self.extra.begin_again(view.now_us);
+        if self.mode == Mode::ProbeBandwidth {
+            self.set_rate(self.estimate(), ONE, window, view);
+        } else if self.mode == Mode::ProbeRtt {
+            self.end_probe(window, view);
         }
-    }
-
-    /// cwnd is about to shrink for a loss: it is kept for later (`bbr_save_cwnd`).
-    pub(crate) fn keep_window(&mut self, cwnd: u32) {
-        self.prior_window = match self.before < State::Recovery && self.mode != Mode::ProbeRtt {
-            true => cwnd,
-            false => self.prior_window.max(cwnd),
-        };
     }
 
     /// A timeout (`bbr_set_state`).
@@ -213,8 +162,7 @@ impl Bbr {
         self.before = State::Loss;
         self.full_rate = 0;
         self.begins_round = true;
-        let lost = Sample { losses: 1, ..Sample::default() };
-        self.sample_policed(view, &lost);
+        self.sample_policed(view, &Sample { losses: 1, ..Sample::default() });
     }
 
     /// Nothing was lost after all (`bbr_undo_cwnd`).
@@ -229,8 +177,7 @@ impl Bbr {
     }
 
     fn bytes_per_second(rate: u64, gain: u64, mss: u32) -> u64 {
-        let gained = u128::from(rate) * u128::from(mss) * u128::from(gain) >> 8;
-        (gained * u128::from(PACED_PER_SECOND) >> RATE_BITS) as u64
+        ((gained(rate, u64::from(mss), gain) * u128::from(PACED_PER_SECOND)) >> RATE_BITS) as u64
     }
 
     /// `bbr_init_pacing_rate_from_rtt`.
@@ -261,8 +208,7 @@ impl Bbr {
         if self.least_rtt_us == u64::MAX {
             return INITIAL_WINDOW;
         }
-        let gained = u128::from(rate) * u128::from(self.least_rtt_us) * u128::from(gain) >> 8;
-        gained.div_ceil(1 << RATE_BITS) as u32
+        gained(rate, self.least_rtt_us, gain).div_ceil(1 << RATE_BITS) as u32
     }
 
     /// Room for what the hosts hold of it, and for delayed acknowledgements (`bbr_quantization_budget`).
@@ -308,32 +254,6 @@ impl Bbr {
         if self.policed.rate().is_some() {
             self.gain = ONE;
         }
-    }
-
-    /// What acknowledgements bring in bursts, beyond the rate (`bbr_update_ack_aggregation`).
-    fn take_extra(&mut self, window: &Window, view: &View, sample: &Sample) {
-        if sample.acked == 0 || sample.rate.is_none() {
-            return;
-        }
-        if self.begins_round {
-            self.extra_rounds += 1;
-            if self.extra_rounds >= EXTRA_ROUNDS {
-                self.extra_rounds = 0;
-                self.extra_place = 1 - self.extra_place;
-                self.extra[self.extra_place] = 0;
-            }
-        }
-        let span = view.delivered_us.saturating_sub(self.epoch_us);
-        let mut expected = (u128::from(self.estimate()) * u128::from(span) >> RATE_BITS) as u64;
-        let acked = u64::from(sample.acked);
-        if self.epoch_acked <= expected || self.epoch_acked + acked >= LONGEST_EPOCH {
-            self.epoch_acked = 0;
-            self.epoch_us = view.delivered_us;
-            expected = 0;
-        }
-        self.epoch_acked = (self.epoch_acked + acked).min(LONGEST_EPOCH - 1);
-        let extra = (self.epoch_acked - expected).min(u64::from(window.cwnd)) as u32;
-        self.extra[self.extra_place] = self.extra[self.extra_place].max(extra);
     }
 
     /// Whether a phase of probing is over (`bbr_is_next_cycle_phase`).
@@ -440,48 +360,9 @@ impl Bbr {
             Mode::ProbeRtt => (ONE, ONE),
         };
     }
+}
 
-    /// `bbr_set_cwnd`.
-    fn set_window(&mut self, window: &mut Window, view: &View, sample: &Sample, rate: u64) {
-        let mut cwnd = window.cwnd;
-        if sample.acked > 0 && !self.recovers(&mut cwnd, view, sample) {
-            let mut target = self.pipe(rate, self.window_gain);
-            if self.is_full {
-                let most = (rate * EXTRA_MICROSECONDS) >> RATE_BITS;
-                target += u64::from(self.extra[0].max(self.extra[1])).min(most) as u32;
-            }
-            let target = self.roomy(target, view);
-            if self.is_full {
-                cwnd = (cwnd + sample.acked).min(target);
-            } else if cwnd < target || view.delivered < u64::from(INITIAL_WINDOW) {
-                cwnd += sample.acked;
-            }
-            cwnd = cwnd.max(LEAST_WINDOW);
-        }
-        window.cwnd = cwnd;
-        if self.mode == Mode::ProbeRtt {
-            window.cwnd = cwnd.min(LEAST_WINDOW);
-        }
-    }
-
-    /// A segment for each that was delivered in the first round of a recovery; afterwards the cwnd from before
-    /// (`bbr_set_cwnd_to_recover_or_restore`).
-    fn recovers(&mut self, cwnd: &mut u32, view: &View, sample: &Sample) -> bool {
-        let (before, state) = (std::mem::replace(&mut self.before, view.state), view.state);
-        if sample.losses > 0 {
-            *cwnd = cwnd.saturating_sub(sample.losses).max(1);
-        }
-        if state == State::Recovery && before != State::Recovery {
-            self.conserves = true;
-            self.round_end = view.delivered;
-            *cwnd = view.in_flight + sample.acked;
-        } else if before >= State::Recovery && state < State::Recovery {
-            *cwnd = (*cwnd).max(self.prior_window);
-            self.conserves = false;
-        }
-        if self.conserves {
-            *cwnd = (*cwnd).max(view.in_flight + sample.acked);
-        }
-        self.conserves
-    }
+/// A product with a gain, which may need more than 64 bits.
+fn gained(rate: u64, times: u64, gain: u64) -> u128 {
+    (u128::from(rate) * u128::from(times) * u128::from(gain)) >> 8
 }

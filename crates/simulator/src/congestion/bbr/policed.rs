@@ -1,7 +1,7 @@
 //! BBR's look at a token bucket that drops what is over a rate (`bbr_lt_bw_sampling`): two intervals in which much was lost
 //! and about as much was delivered.
 
-use super::bbr::{ONE, PACED_PER_SECOND, RATE_BITS, Sample, View};
+use super::{ONE, PACED_PER_SECOND, RATE_BITS, Sample, View};
 
 const LEAST_ROUNDS: u32 = 4;
 const MOST_ROUNDS: u32 = 4 * LEAST_ROUNDS;
@@ -86,7 +86,8 @@ impl Policed {
         }
         let rate = (delivered << RATE_BITS) / (milliseconds * 1000);
         let apart = rate.abs_diff(self.rate);
-        let apart_bytes = (u128::from(apart) * u128::from(view.mss) * u128::from(PACED_PER_SECOND) >> RATE_BITS) as u64;
+        let apart_bytes =
+            ((u128::from(apart) * u128::from(view.mss) * u128::from(PACED_PER_SECOND)) >> RATE_BITS) as u64;
         if self.rate > 0 && (apart * ONE <= ALIKE * self.rate || apart_bytes <= ALIKE_BYTES_PER_SECOND) {
             self.rate = (rate + self.rate) / 2;
             self.is_believed = true;
@@ -95,5 +96,71 @@ impl Policed {
         }
         self.rate = rate;
         self.begin(view);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::congestion::State;
+
+    const MSS: u32 = 1448;
+
+    /// A round trip of 10 ms in which so many segments are delivered and so many are lost.
+    fn round(view: &mut View, delivered: u64, lost: u64) -> Sample {
+        view.delivered += delivered;
+        view.delivered_us += 10_000;
+        view.lost += lost;
+        Sample { losses: lost as u32, ..Sample::default() }
+    }
+
+    fn view() -> View {
+        View {
+            now_us: 0,
+            now_ticks: 0,
+            second_ticks: 250,
+            state: State::Open,
+            delivered: 0,
+            delivered_us: 0,
+            lost: 0,
+            in_flight: 0,
+            mss: MSS,
+            smoothed_us: None,
+            departs_in_us: 0,
+            limit: u64::MAX,
+        }
+    }
+
+    /// Two intervals of four rounds with the same rate: 80 segments per round trip, and a quarter of that lost.
+    #[test]
+    fn a_bucket_is_believed_after_two_intervals_and_for_48_rounds() {
+        let mut view = view();
+        let mut policed = Policed::new(&view);
+        let mut rounds = 0;
+        while policed.rate().is_none() {
+            let sample = round(&mut view, 80, 20);
+            policed.take(&view, &sample, true, true);
+            rounds += 1;
+        }
+        assert!((8..=10).contains(&rounds), "{rounds}");
+        assert_eq!(policed.rate(), Some((80 << RATE_BITS) / 10_000));
+        let sample = round(&mut view, 80, 0);
+        assert!((1..BELIEVED_ROUNDS).all(|_| !policed.take(&view, &sample, true, true)));
+        assert!(policed.take(&view, &sample, true, true));
+        assert_eq!(policed.rate(), None);
+    }
+
+    #[test]
+    fn few_losses_and_rates_that_vary_are_no_bucket() {
+        for rounds in [vec![(80, 10)], vec![(80, 20), (160, 40), (320, 80)]] {
+            let mut view = view();
+            let mut policed = Policed::new(&view);
+            for number in 0..200 {
+                let (delivered, lost) = rounds[number / 4 % rounds.len()];
+                let sample = round(&mut view, delivered, lost);
+                policed.take(&view, &sample, true, true);
+                assert_eq!(policed.rate(), None, "{rounds:?}");
+            }
+        }
     }
 }
