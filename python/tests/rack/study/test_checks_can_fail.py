@@ -120,6 +120,10 @@ while True:
 """
 
 
+# What a study says of runs that a busy machine has taken.
+ROBBED = ("were excluded in one arm", "were lost", "no pair of runs is left to compare")
+
+
 @pytest.mark.soak(6)
 def test_the_same_rule_tells_nothing_from_three_per_cent(rack_agent: Agent, tmp_path: Path) -> None:
     """9000 against 9000 is not told apart; a neighbour that takes 3 % of the link at 8999 is found."""
@@ -146,7 +150,7 @@ def test_the_same_rule_tells_nothing_from_three_per_cent(rack_agent: Agent, tmp_
             doubts = [each["warnings"][0] for each in judged if each["verdict"] in ("suspect", "not judged")]
             if not doubts:
                 break
-            assert all("were excluded in one arm" in line or "were lost" in line for line in doubts), doubts
+            assert all(any(words in line for words in ROBBED) for line in doubts), doubts
         return {each["treatment"]["mtu"]: each["verdict"] for each in judged}
 
     found = [verdicts_of(seed) for seed in range(by_length(1, 10))]

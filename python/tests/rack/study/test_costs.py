@@ -113,9 +113,13 @@ def test_a_small_burn_in_one_arms_receiver_is_found(rack_agent: Agent, tmp_path:
 
 
 def test_a_burn_in_the_receiver_is_not_counted_to_the_sender(rack_agent: Agent, tmp_path: Path) -> None:
-    """A big one: a twentieth of three per cent is as much as the sender's own cost varies from run to run."""
-    runs = run(rack_agent, asked(blocks=4), tmp_path / "out", Burning(rack_agent, 8999, BIG))
-    burnt, charged = cost(runs, "receiver_cpu_cost"), cost(runs, "sender_cpu_cost")
+    """A big one: a twentieth of three per cent is as much as the sender's own cost varies from run to run. On a busy machine
+    it does not get its share of a CPU: then it is made again."""
+    for attempt in range(3):
+        runs = run(rack_agent, asked(blocks=4), tmp_path / str(attempt), Burning(rack_agent, 8999, BIG))
+        burnt, charged = cost(runs, "receiver_cpu_cost"), cost(runs, "sender_cpu_cost")
+        if burnt[8999] - burnt[9000] > 4:
+            break
     assert 4 < burnt[8999] - burnt[9000] < 16, burnt
     # The hosts share a CPU and its caches, so the sender pays a few per cent more; but not for the burn itself.
     assert abs(charged[8999] - charged[9000]) < (burnt[8999] - burnt[9000]) / 20, (charged, burnt)
