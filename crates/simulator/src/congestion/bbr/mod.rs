@@ -59,26 +59,34 @@ enum Mode {
 #[derive(Debug, Clone)]
 pub(crate) struct Bbr {
     mode: Mode,
-    pub(super) rate: u64,
+    /// Of pacing, in bytes per second.
+    rate: u64,
     least_rtt_us: u64,
+    /// In ticks, as all that ends in `at`.
     least_rtt_at: u64,
     probe_done_at: Option<u64>,
     is_probe_round_done: bool,
+    /// The rate of delivery: the most of the last rounds. A round ends when so many are delivered.
     fastest: Maximum,
     rounds: u64,
     round_end: u64,
     begins_round: bool,
     phase: usize,
     phase_began_us: u64,
+    /// The state at the acknowledgement before.
     before: State,
+    /// The first round of a recovery: a segment for each that is delivered.
     conserves: bool,
+    /// It was idle, and nothing was delivered since.
     restarts: bool,
     gain: u64,
     window_gain: u64,
+    /// The rate at which the path was thought to be full, and for how many rounds it was no faster.
     full_rate: u64,
     full_rounds: u32,
     is_full: bool,
     knows_rtt: bool,
+    /// cwnd before a loss, or before it looked for the least RTT.
     prior_window: u32,
     policed: Policed,
     extra: Extra,
