@@ -24,10 +24,16 @@ HALF = 100_000_000
 
 def proven(agent: Agent, folder: Path, **rest: Any) -> list[Run]:
     runs = run(agent, study(treatment="mptcp", **rest), folder)
-    assert {line for each in runs for line in each.excluded if line.startswith("proof: ")} == set()
+    proofs = {line for each in runs for line in each.excluded if line.startswith("proof: ")}
+    # A worker of the kernel opens subflows, on a busy machine after a short transfer has ended.
+    late = {line for line in proofs if line.startswith("proof: subflows of each connection")}
+    assert proofs == late
     # What a busy machine has spoilt is tried again, and looked at only where it has nothing else to show.
     found = [each for each in runs if not each.excluded]
-    return found if {each.level for each in found} == {each.level for each in runs} else runs
+    if {each.level for each in found} == {each.level for each in runs}:
+        return found
+    assert late == set()
+    return runs
 
 
 def workload(folder: Path, each: Run) -> dict[str, Any]:
