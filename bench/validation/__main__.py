@@ -11,7 +11,7 @@ A simulated host handles a packet within `jitter`, which is 5 us unless a file s
 longer; how long, the machine decides. It shows in handshakes, which are nothing but two such times and the RTT. So each
 file is simulated once more, at each RTT, with the jitter that gives the kernel's median handshake there; nothing
 else is taken from what is compared. Simulations have 40 seeds, because they cost little and shares vary from seed to
-seed. Needs root and a quiet machine; about 15 minutes.
+seed. Needs root and a quiet machine; about 25 minutes.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
