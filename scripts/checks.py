@@ -76,6 +76,8 @@ NETWORKS = [
     *(f"{RACK}/study/test_{each}.py" for each in ("exchanges", "incast", "networks", "nic", "pacing")),
 ]
 SLOWEST = 40
+MOST_UNJUDGED = 0.02  # of the tests on racks: more is a fault of ours, or no machine to test on
+UNJUDGED = "not judged: "  # so begins what helpers/unjudged.py writes into pytest's report
 WAITING_SECONDS = 30.0  # between two lines that tell what is still running
 
 
@@ -235,6 +237,22 @@ class Results:
         """The tests of pytest that did not pass."""
         return [name_of(case) for case in self.cases() if {"failure", "error"} & {each.tag for each in case}]
 
+    def unjudged(self) -> list[tuple[str, str]]:
+        """The tests that are not judged, with their reasons."""
+        reasons = ((name_of(case), reason_of(case)) for case in self.cases())
+        return [(name, reason) for name, reason in reasons if reason is not None]
+
+    def judgeable(self) -> int:
+        """How many tests on racks were run, judged or not."""
+        cases = (case for case in self.cases() if str(case.get("classname")).startswith(RACK.replace("/", ".")))
+        return sum(case.find("skipped") is None or reason_of(case) is not None for case in cases)
+
+
+def reason_of(case: ElementTree.Element) -> str | None:
+    """Why a test is not judged; None if it is, or was not run."""
+    words = "" if (skipped := case.find("skipped")) is None else skipped.get("message", "")
+    return words.removeprefix(UNJUDGED) if words.startswith(UNJUDGED) else None
+
 
 def name_of(case: ElementTree.Element) -> str:
     """Module and function."""
@@ -322,23 +340,33 @@ def main(groups: list[str]) -> int:
         except KeyboardInterrupt:
             print("\ninterrupted")
             return 130
-        slowest = [each for each in results.slowest()[:SLOWEST] if each[0] >= 0.5]
-        failures = results.failures()
-    if slowest:
-        print("\nthe slowest tests:")
-        for seconds, name in slowest:
-            print(f"  {seconds:6.1f} s  {name}")
-    print("\nby part, and the CPU time of its processes:")
-    for name, seconds in results.seconds.items():
-        print(f"  {seconds:6.0f} s {results.cpu_seconds[name]:6.0f} s  {name}")
-    if failures:
-        print("\nfailed tests:")
-        print("".join(f"  {each}\n" for each in failures), end="")
-    verdict = f"FAILED: {', '.join(results.failed)}" if results.failed else "passed"
-    parts = [f"{len(checks) - len(results.failed)} of {len(checks)} checks", results.tally.text()]
-    parts.append(f"{time.monotonic() - began:.0f} s")
-    print(f"\n{verdict} ({'; '.join(part for part in parts if part)})", flush=True)
-    return 1 if results.failed else 0
+        return summed_up(len(checks), results, time.monotonic() - began)
+
+
+def summed_up(count: int, results: Results, seconds: float) -> int:
+    """Print what is known of all `count` checks; 0 if they passed, and enough tests were judged."""
+    slowest = [f"{took:6.1f} s  {name}" for took, name in results.slowest()[:SLOWEST] if took >= 0.5]
+    listed("the slowest tests", slowest)
+    parts = [f"{took:6.0f} s {results.cpu_seconds[name]:6.0f} s  {name}" for name, took in results.seconds.items()]
+    listed("by part, and the CPU time of its processes", parts)
+    listed("failed tests", results.failures())
+    unjudged, most = results.unjudged(), MOST_UNJUDGED * results.judgeable()
+    listed("not judged, because the machine was busy", [f"{name}: {reason}" for name, reason in unjudged])
+    failed = list(results.failed)
+    if len(unjudged) > most:
+        failed.append(f"{len(unjudged)} tests not judged, expected at most {most:.1f} ({MOST_UNJUDGED:.0%} of racks')")
+    verdict = f"FAILED: {', '.join(failed)}" if failed else "passed"
+    said = [f"{count - len(results.failed)} of {count} checks", results.tally.text()]
+    said += [f"{len(unjudged)} not judged: the machine was busy (listed above)"] if unjudged else []
+    print(f"\n{verdict} ({'; '.join(part for part in [*said, f'{seconds:.0f} s'] if part)})", flush=True)
+    return 1 if failed else 0
+
+
+def listed(title: str, lines: Sequence[str]) -> None:
+    """Print a list under its title, if there is anything in it."""
+    if lines:
+        print(f"\n{title}:")
+        print("".join(f"  {each}\n" for each in lines), end="")
 
 
 if __name__ == "__main__":

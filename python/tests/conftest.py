@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from helpers import drawing
+from helpers import drawing, unjudged
 from helpers.support import SOAK, STUDY, NotRun
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
@@ -43,6 +43,10 @@ settings.load_profile("framegauge")
 drawing.once()
 
 not_run = NotRun()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(unjudged)
 
 
 def _lacking(item: pytest.Item) -> str | None:

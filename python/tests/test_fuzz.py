@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
-from helpers.support import ROOT
+from helpers.support import ROOT, script
 
-
-def loaded(name: str) -> ModuleType:
-    """A script as a module."""
-    specification = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
-    assert specification is not None
-    assert specification.loader is not None
-    # Dataclasses look their module up by its name.
-    module = sys.modules[name] = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-fuzz, checks = loaded("fuzz"), loaded("checks")
+fuzz, checks = script("fuzz"), script("checks")
 FOUND = """\
 INFO: seed corpus: files: 3 min: 5b max: 60b total: 90b rss: 40Mb
 #64 pulse  cov: 10 ft: 11 corp: 4/90b

@@ -9,12 +9,14 @@ import random
 import select
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
+from helpers.unjudged import E, not_judged, reasons
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -92,6 +94,33 @@ def run(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None
     with Journal.create(folder, study_file.dump(asked), plan) as journal:
         Runner(asked, bed, journal).run()
         return list(journal.runs)
+
+
+def each_level(runs: Sequence[Run]) -> bool:
+    """Whether every level has a run that is evidence."""
+    return bool(runs) and {run.level for run in runs if not run.excluded} == {run.level for run in runs}
+
+
+def judged(make: Callable[[], Sequence[E]], folder: Path, enough: Callable[[Sequence[E]], bool]) -> Sequence[E]:
+    """What `make` makes in `folder`, whole, if it is `enough` for a test. If it is not because the machine held runs up,
+    it is made once again, after what is in the folder was moved beside it; after that the test is not judged. It fails
+    at once if anything was excluded for another reason, or if it is not enough and nothing was excluded."""
+    for aside in ("unfaithful", None):
+        runs = make()
+        why = reasons(runs)
+        if enough(runs):
+            return runs
+        if not why:
+            pytest.fail("no run was excluded, and all of them are not enough for this test")
+        if aside and folder.exists():
+            folder.rename(folder.with_name(f"{folder.name}-{aside}"))
+            folder.mkdir()
+    return not_judged("; ".join(why))
+
+
+def faithful(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None) -> list[Run]:
+    """The runs of a study that are evidence, at least one of each level; otherwise as `judged` says."""
+    return [each for each in judged(lambda: run(agent, asked, folder, bed), folder, each_level) if not each.excluded]
 
 
 def evidence(runs: list[Run], metric: str = "goodput") -> dict[Any, list[float]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 import os
 import sys
@@ -85,3 +86,14 @@ def bench(name: str) -> ModuleType:
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     return importlib.import_module(f"bench.{name}")
+
+
+def script(name: str) -> ModuleType:
+    """A program of scripts/ as a module."""
+    specification = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
+    assert specification is not None
+    assert specification.loader is not None
+    # Dataclasses look their module up by its name.
+    module = sys.modules[name] = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
