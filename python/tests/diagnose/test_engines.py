@@ -19,7 +19,7 @@ from framegauge.agents import cluster, remote
 from framegauge.agents.binary import find_agent
 from framegauge.cli.main import main
 from framegauge.diagnose import engines, run as diagnosis
-from framegauge.errors import InputError
+from framegauge.errors import AgentFailure, InputError
 
 pytestmark = pytest.mark.agent
 
@@ -74,27 +74,126 @@ def test_what_workers_do_not_find_is_sent_to_them(
             diagnosis.separate(captures, engine=engine)
 
 
-@pytest.mark.thorough
-def test_what_is_lost_with_a_worker_is_sent_again(
-    scheduler: str, captures: list[Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    known, submitted, killed = remote.signature, engines._submitted, []
+def kill(client: Any, worker: str) -> None:
+    """Kill a worker, and wait until the cluster has noticed."""
+    pids = client.run(os.getpid)
+    os.kill(pids[worker], signal.SIGKILL)
+    while pids == client.run(os.getpid, on_error="ignore"):
+        time.sleep(0.05)
 
-    def after_a_death(client: Any, *words: Any) -> Any:
-        if not killed and (data := words[-1]) is not None:
-            (there,) = client.who_has([data]).values()
-            pids = client.run(os.getpid)
-            killed.append(pids[there[0]])
-            os.kill(killed[0], signal.SIGKILL)
-            while pids == client.run(os.getpid, on_error="ignore"):
-                time.sleep(0.05)
-        return submitted(client, *words)
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("before", [True, False])
+def test_what_is_lost_with_a_worker_is_sent_again(
+    scheduler: str, captures: list[Path], monkeypatch: pytest.MonkeyPatch, before: bool
+) -> None:
+    """A worker dies that has a capture, before it is asked about it, or when it has answered and nobody has fetched it."""
+    known, submit, killed = remote.signature, cluster.Work._submit, []
+
+    def with_a_death(work: Any, function: Any, *words: Any) -> Any:
+        def die(data: Any) -> None:
+            (there,) = work._client.who_has([data]).values()
+            killed.append(there[0])
+            kill(work._client, there[0])
+
+        lot = not killed and len(words) == 4
+        if lot and before:
+            die(words[-1])
+        future = submit(work, function, *words)
+        if lot and not before:
+            while not future.done():
+                time.sleep(0.01)
+            die(future)
+        return future
 
     monkeypatch.setattr(engines.remote, "signature", lambda path: (known(path)[0], "another beginning"))  # type: ignore[index]
-    monkeypatch.setattr(engines, "_submitted", after_a_death)
+    monkeypatch.setattr(cluster.Work, "_submit", with_a_death)
     with engines.opened(scheduler) as engine:
         assert diagnosis.separate(captures, engine=engine) == diagnosis.separate(captures)
     assert killed
+
+
+@pytest.mark.thorough
+def test_the_same_bytes_are_sent_many_times_and_never_taken_for_one_another(scheduler: str) -> None:
+    with cluster.connected(scheduler) as client:
+        work = cluster.Work(client)
+        assert [work.answer("x", length, sent=b"x" * 5000) for _ in range(100)] == [5000] * 100
+
+
+def length(agent: bytes, machine: str, data: bytes) -> int:
+    return len(data)
+
+
+class NobodyWorks:
+    """A cluster whose scheduler says that a task is with a worker, which does not know of it; after `times` it does."""
+
+    def __init__(self, times: int, processing: dict[str, list[str]], is_idle: bool) -> None:
+        self.times, self.submitted, self.cancelled = times, 0, 0
+        self._processing, self._is_idle = processing, is_idle
+
+    def submit(self, function: Any, *words: Any, **_: Any) -> Any:
+        self.submitted += function is length
+        return Unheard(None if self.submitted <= self.times else len(words[-1]))
+
+    def scatter(self, data: bytes, hash: bool) -> bytes:
+        return data
+
+    def processing(self) -> dict[str, list[str]]:
+        return self._processing
+
+    def run(self, function: Any, on_error: str) -> dict[str, bool]:
+        return dict.fromkeys(self._processing, self._is_idle)
+
+    def cancel(self, futures: list[Any], force: bool) -> None:
+        self.cancelled += len(futures)
+
+
+class Unheard:
+    """A future of which nothing is heard, if it has no answer."""
+
+    key, status = "task-1", "pending"
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+
+    def result(self, timeout: float) -> Any:
+        if self._answer is None:
+            raise TimeoutError
+        return self._answer
+
+    def done(self) -> bool:
+        return self._answer is not None
+
+
+@pytest.mark.parametrize("processing", [{"w1": ["task-1"]}, {"w1": ["task-1"], "w2": []}, {"w1": []}, {}])
+def test_what_nobody_works_on_is_submitted_again_and_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch, processing: dict[str, list[str]]
+) -> None:
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
+    client = NobodyWorks(3, processing, is_idle=True)
+    assert cluster.Work(client).answer("x", length, sent=b"abc") == 3
+    assert (client.submitted, client.cancelled) == (4, 3)
+    client = NobodyWorks(1000, processing, is_idle=True)
+    with pytest.raises(AgentFailure, match=rf"no worker works on it, of {len(processing)}\); it was tried 10 times"):
+        cluster.Work(client).answer("x", length, sent=b"abc")
+    assert client.submitted == client.cancelled == 10
+
+
+def test_what_a_worker_works_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
+    looks = []
+
+    class Working(NobodyWorks):
+        def processing(self) -> dict[str, list[str]]:
+            looks.append(1)
+            return {"w1": ["task-1"], "w2": []} if len(looks) < 30 else {}
+
+        def run(self, function: Any, on_error: str) -> dict[str, bool]:
+            return {"w1": False, "w2": True}
+
+    client = Working(1, {}, is_idle=True)
+    assert cluster.Work(client).answer("x", length, sent=b"abc") == 3
+    assert (client.submitted, len(looks)) == (2, 29 + cluster.IDLE_LOOKS)
 
 
 @pytest.mark.thorough

@@ -8,8 +8,9 @@ import platform
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Any
 
-__all__ = ["answer", "same", "signature", "simulate"]
+__all__ = ["answer", "is_idle", "same", "signature", "simulate"]
 
 HEAD_BYTES = 1 << 16
 
@@ -17,6 +18,12 @@ HEAD_BYTES = 1 << 16
 def same(data: bytes) -> bytes:
     """These bytes."""
     return data
+
+
+def is_idle(dask_worker: Any) -> bool:
+    """Whether a worker runs no task, has none that it could run, and fetches nothing."""
+    state = dask_worker.state
+    return not (state.executing or state.long_running or state.ready or state.constrained or state.in_flight_tasks)
 
 
 def signature(path: str) -> tuple[int, str] | None:
@@ -30,7 +37,7 @@ def signature(path: str) -> tuple[int, str] | None:
 
 
 def answer(
-    agent: bytes, machine: str, words: list[str], path: str, expected: tuple[int, str], data: bytes | None
+    agent: bytes, machine: str, words: list[str], path: str, expected: tuple[int, str], data: bytes | None = None
 ) -> tuple[int, bytes, str] | None:
     """The exit code of the agent's diagnosis of a capture, what it printed, and its complaint.
 

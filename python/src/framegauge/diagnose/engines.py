@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,7 +17,6 @@ from framegauge.errors import InputError
 __all__ = ["LOCAL", "Engine", "local", "opened"]
 
 MOST_SENT_BYTES = 1 << 30
-MOST_LOST = 10
 
 # The answers of `framegauge-agent diagnose WORDS FILE` for each file, in their order; told when each is done.
 Engine = Callable[[Sequence[str], Sequence[Path], Callable[[Path], None]], list[bytes]]
@@ -51,46 +49,34 @@ def opened(text: str) -> Iterator[Engine]:
 
 def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[bytes]:
     """As `local`, on the workers. Captures that a worker does not find at the same path are sent to it."""
-    agent = cluster.agent(client)
-    signatures = [remote.signature(str(file)) for file in files]
-    answers: list[bytes] = [b""] * len(files)
-    begun: dict[Any, int] = {}
-    lost = 0
-    try:
-        for place, (file, known) in enumerate(zip(files, signatures, strict=True)):
-            if known is None:  # a pipe, or no file: what is wrong with it, the agent here says
-                answers[place] = asked(words, [file])
-                done(file)
-                continue
-            begun[_submitted(client, agent, words, file, known, None)] = place
-        from distributed import as_completed
+    work = cluster.Work(client)
 
-        running = as_completed(list(begun), loop=client.loop)
-        for future in running:
-            place = begun[future]
-            file, known = files[place], signatures[place]
-            # A capture that was sent is lost with the worker that had it.
-            is_lost = future.cancelled() and lost < MOST_LOST
-            lost += is_lost
-            found: Any = None if is_lost else cluster.result(future, str(file))
-            if found is None and known is not None:
-                again = _submitted(client, agent, words, file, known, client.scatter(_whole(file, known[0])))
-                begun[again] = place
-                running.add(again)
-                continue
-            code, answers[place], said = found
+    def one(file: Path) -> bytes:
+        known = remote.signature(str(file))
+        if known is None:  # a pipe, or no file: what is wrong with it, the agent here says
+            answer = asked(words, [file])
+        else:
+            code, answer, said = _answered(work, words, file, known)
             judged(code, said, [file])
-            done(file)
-    finally:
-        client.cancel(list(begun))
-    return answers
+        done(file)
+        return answer
+
+    with ThreadPoolExecutor(max(1, min(len(files), 2 * work.threads()))) as pool:
+        try:
+            return list(pool.map(one, files))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            work.stop()
+            raise
 
 
-def _submitted(client: Any, agent: Any, words: Sequence[str], file: Path, known: tuple[int, str], data: Any) -> Any:
-    path = str(file.resolve())
-    return client.submit(
-        remote.answer, agent, platform.machine(), list(words), path, known, data, pure=False, retries=1
-    )
+def _answered(work: cluster.Work, words: Sequence[str], file: Path, known: tuple[int, str]) -> tuple[int, bytes, str]:
+    wanted = (list(words), str(file.resolve()), known)
+    found = work.answer(str(file), remote.answer, *wanted)
+    if found is None:
+        found = work.answer(str(file), remote.answer, *wanted, sent=_whole(file, known[0]))
+    code, answer, said = found
+    return code, answer, said
 
 
 def _whole(file: Path, size: int) -> bytes:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +12,6 @@ from typing import Any
 from framegauge.agents import cluster, remote
 from framegauge.agents.binary import find_agent
 from framegauge.agents.simulator import Processes, Progress, Simulated, checked, files
-from framegauge.errors import AgentFailure
 from framegauge.experiment.simulated.pool import Simulate
 
 __all__ = ["Engine", "opened"]
@@ -40,44 +37,15 @@ def opened(text: str, jobs: int | None = None) -> Iterator[Engine]:
             processes.stop()
         return
     with cluster.connected(text) as client:
-        there = _Cluster(client)
-        threads = sum(worker["nthreads"] for worker in client.scheduler_info()["workers"].values())
+        work = cluster.Work(client)
+
+        def simulate(scenario: Mapping[str, Any], on_progress: Progress) -> Simulated:
+            del on_progress  # workers tell none
+            data = json.dumps(scenario).encode()
+            code, line, said, left = work.answer("the simulation", remote.simulate, data, files(scenario))
+            return checked(json.loads(line).get("result") if line else None, code, said, lambda: left)
+
         try:
-            yield Engine(there.run, there.stop, jobs or threads)
+            yield Engine(simulate, work.stop, jobs or work.threads())
         finally:
-            there.stop()
-
-
-class _Cluster:
-    """Simulations on the workers of a cluster; they tell no progress."""
-
-    def __init__(self, client: Any) -> None:
-        self._client, self._agent = client, cluster.agent(client)
-        self._lock = threading.Lock()
-        self._running: list[Any] = []
-        self._stopped = False
-
-    def run(self, scenario: Mapping[str, Any], on_progress: Progress) -> Simulated:
-        """One simulation; another worker does it again if one is lost."""
-        del on_progress
-        data = json.dumps(scenario).encode()
-        with self._lock:
-            if self._stopped:
-                raise AgentFailure("the simulation was stopped")
-            future = self._client.submit(
-                remote.simulate, self._agent, platform.machine(), data, files(scenario), pure=False, retries=1
-            )
-            self._running.append(future)
-        code, line, said, left = cluster.result(future, "the simulation")
-        with self._lock:
-            if future in self._running:
-                self._running.remove(future)
-        return checked(json.loads(line).get("result") if line else None, code, said, lambda: left)
-
-    def stop(self) -> None:
-        """Cancels all."""
-        with self._lock:
-            self._stopped = True
-            running, self._running = self._running, []
-        if running:
-            self._client.cancel(running, force=True)
+            work.stop()
