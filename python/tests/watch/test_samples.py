@@ -247,6 +247,44 @@ def test_an_interface_that_is_made_anew_is_a_gap_of_its_counters_alone(tmp_path)
     assert np.isfinite(metrics["retransmits"].sampled.whole["a1"]).all()
 
 
+@pytest.mark.parametrize(("missing", "unknown"), [(1, 0), (3, 0), (4, 5)])
+def test_samples_that_came_late_are_no_gap_in_what_was_counted(missing, unknown, tmp_path):
+    """What happened between those around them is exact, up to as many steps as a rate is taken over."""
+
+    def change(sample, number):
+        return None if sample.host == "a1" and 80 <= number < 80 + missing else sample
+
+    (tmp_path / "all").mkdir()
+    _, whole = judged(written(tmp_path / "all", course()))
+    _, metrics = judged(written(tmp_path, course(change=change)))
+    values, same = (each["retransmits"].sampled.whole["a1"] for each in (metrics, whole))
+    assert np.isnan(values).sum() == unknown
+    if not unknown:
+        assert values.sum() == pytest.approx(same.sum())
+        differ = np.flatnonzero(~np.isclose(values, same))
+        assert len(differ) <= missing + 1
+        assert np.ptp(values[differ]) <= 1  # an event more or less
+        assert metrics["received_bytes"].judged.verdict is Verdict.NO_PRACTICAL_DIFFERENCE
+
+
+@pytest.mark.parametrize("wall", [0, 9])
+def test_what_was_counted_around_the_switch_is_not_shared_by_both_sides(wall, tmp_path):
+    """Neither over the switch, nor over the end of the time that is left out, where the sample at that time is missing.
+    Events begin there."""
+    assert watch(tmp_path).settles == 9
+
+    def change(sample, number):
+        counted = int(STEP) * max(0, number - 60 - wall)
+        missing = sample.host == "a1" and number == 60 + wall
+        return None if missing else replace(sample, values=sample.values | {"TcpRetransSegs": counted})
+
+    _, metrics = judged(written(tmp_path, course(change=change)))
+    host = metrics["retransmits"].sampled.observed.hosts[0]
+    assert np.nansum(host.before) == 0
+    assert set(host.after[np.isfinite(host.after)]) == {STEP}
+    assert np.isnan([*host.before, *host.after]).sum() == 1
+
+
 def test_a_host_that_goes_away_is_not_judged_and_the_reason_is_told(tmp_path):
     def change(sample, number):
         gone = sample.host == "a2" and number >= 75

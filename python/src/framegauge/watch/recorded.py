@@ -2,7 +2,9 @@
 
 A sample belongs to the multiple of the step that it is nearest to; the steps of a watch are these, so that none reaches
 over the switch. Where a host was started anew, or a counter is lower than before, what happened in between is not
-known: the steps on both sides of it have no value.
+known: the steps on both sides of it have no value. Where some samples are missing or came late and the host went on
+counting, what happened between those around them is known exactly, and only not when: these steps share it evenly. That
+leaves every mean as it was, and how much means vary; but none is shared by steps before and after the switch.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ __all__ = ["Recorded"]
 
 MOST_NAMES = 300  # characters
 Slots = Sequence[Sample | None]
+Walls = Sequence[int]  # slots: what happened on one side of them is not shared with the other
 
 
 @dataclass
@@ -58,11 +61,13 @@ class Recorded:
         """The series of a metric at these times (seconds since 1970, a step apart); BadQuery if hosts have no counter
         of such a name."""
         expression = counters.parse(metric.counters or "")
+        switch = WINDOW_STEPS + round(self._watch.before / self._watch.step)
+        walls = switch, switch + self._watch.settles
         return [
             Series({self._watch.label: name, "counter": key}, values[WINDOW_STEPS:])
             for name, host in self._load(times).items()
             if any(host.slots)
-            for key, values in _of_host(metric, expression, _demand(expression, name, host))
+            for key, values in _of_host(metric, expression, _demand(expression, name, host), walls)
         ]
 
     def reasons(self, times: Sequence[float]) -> dict[str, str]:
@@ -114,10 +119,10 @@ def _demand(expression: Expression, host: str, found: _Host) -> Slots:
     return found.slots
 
 
-def _of_host(metric: Metric, expression: Expression, slots: Slots) -> Iterator[tuple[str, np.ndarray]]:
+def _of_host(metric: Metric, expression: Expression, slots: Slots, walls: Walls) -> Iterator[tuple[str, np.ndarray]]:
     """Each counter of a host by its name; or one ratio or level."""
     if expression.below:
-        above, below = (_increases(part, slots) for part in (expression.above, expression.below))
+        above, below = (_increases(part, slots, walls) for part in (expression.above, expression.below))
         if above is not None and below is not None:
             yield metric.counters or "", _ratio(above, below)
         return
@@ -128,7 +133,7 @@ def _of_host(metric: Metric, expression: Expression, slots: Slots) -> Iterator[t
                 f"found {one_line(', '.join(keys), MOST_NAMES)} for {name}, expected one of them in its place"
             )
         for key in keys:
-            yield key, _levels(key, slots) if metric.kind == "gauge" else _counter(key, slots)
+            yield key, _levels(key, slots) if metric.kind == "gauge" else _counter(key, slots, walls)
 
 
 def _keys(name: str, slots: Slots) -> list[str]:
@@ -156,10 +161,10 @@ def _levels(key: str, slots: Slots) -> np.ndarray:
     return np.array([np.nan if value is None else value for value in found])
 
 
-def _counter(key: str, slots: Slots) -> np.ndarray:
+def _counter(key: str, slots: Slots, walls: Walls) -> np.ndarray:
     """A counter at each step; none at the first one after it began anew."""
     found = _levels(key, slots)
-    values = found.copy()
+    values = _bridged(key, slots, found, walls)
     for place, (before, now) in enumerate(pairwise(slots), 1):
         if before is not None and now is not None:
             began_anew = _life(key, before) != _life(key, now) or found[place] < found[place - 1]
@@ -167,11 +172,26 @@ def _counter(key: str, slots: Slots) -> np.ndarray:
     return values
 
 
-def _increases(sum_of: Sequence[str], slots: Slots) -> np.ndarray | None:
+def _bridged(key: str, slots: Slots, found: np.ndarray, walls: Walls) -> np.ndarray:
+    """A counter at each step, with values for samples that are missing between two that are not far apart."""
+    values = found.copy()
+    known = [(place, each) for place, each in enumerate(slots) if each is not None]
+    for (first, before), (last, now) in pairwise(known):
+        grown = found[last] - found[first]
+        parted = any(first < wall < last for wall in walls)
+        if last - first > WINDOW_STEPS or parted or _life(key, before) != _life(key, now) or not grown >= 0:
+            continue
+        shares = grown * np.arange(1, last - first) / (last - first)
+        whole = found[first].is_integer() and found[last].is_integer()  # events, of which there are no parts
+        values[first + 1 : last] = found[first] + (np.floor(shares) if whole else shares)
+    return values
+
+
+def _increases(sum_of: Sequence[str], slots: Slots, walls: Walls) -> np.ndarray | None:
     keys = [key for name in sum_of for key in _keys(name, slots)]
     if not keys:
         return None
-    total: np.ndarray = np.sum([np.diff(_counter(key, slots), prepend=np.nan) for key in keys], axis=0)
+    total: np.ndarray = np.sum([np.diff(_counter(key, slots, walls), prepend=np.nan) for key in keys], axis=0)
     return total
 
 
