@@ -43,6 +43,8 @@ settings.load_profile("framegauge")
 drawing.once()
 
 not_run = NotRun()
+TIMES_USUAL = 10
+RACK_SECONDS = 900.0  # clusters are started there that take a minute or two
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -58,6 +60,13 @@ def _lacking(item: pytest.Item) -> str | None:
     return f"needs {', '.join(names)}: apt-get install {' '.join(names)}" if names else None
 
 
+def _limit_seconds(item: pytest.Item) -> float | None:
+    """How long a test may take that is not one of the usual ones."""
+    minutes = [mark.args[0] for mark in item.iter_markers("soak")] if SOAK else []
+    on_racks = [RACK_SECONDS] if Path(__file__).parent / "rack" in item.path.parents else []
+    return max([each * 60 * TIMES_USUAL for each in minutes] + on_racks, default=None)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
     if lacks := _lacking(item):
@@ -69,10 +78,13 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Count what cannot run here; in a soak, list what there is to do and how long it takes."""
+    """Count what cannot run here, and say how long a test may take; in a soak, list what there is to do and how long it
+    takes."""
     for item in items:
         if lacks := _lacking(item):
             not_run.count(lacks)
+        if item.get_closest_marker("timeout") is None and (seconds := _limit_seconds(item)):
+            item.add_marker(pytest.mark.timeout(seconds))
     if not SOAK:
         return
     minutes = {item.nodeid: mark.args[0] for item in items for mark in item.iter_markers("soak")}
