@@ -3,22 +3,12 @@
     scripts/checks.py lint|quick|test|soak
 
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
-from running. Checks of one lane run one after another, lanes run side by side, and emulated racks that measure run at
-the end, one after another, beside racks that prove:
+from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at a
+time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then those on
+racks, of which one measures at a time. Tests that look for what is left on this machine have no other tests beside
+them; they wait more than they work, so they are run while all is compiled.
 
-    rust     agent ── rustfmt                              ┌── clippy ── cargo build ──┐
-                │                                          │                           │
-    python   ruff ── mypy ── contracts ── pytest ──────────┤                           ├── cargo test ┬─ pytest, racks
-                │                                          │                           │             │
-    agents      ├── pytest, agent ── programs ── storage ──┤                           │             └─ pytest, networks
-                │                                          │                           │
-    hosts       ├── pytest, hosts ── pytest, captures ─────┤                           │
-                │                                          │                           │
-    proofs      └── pytest, proofs ────────────────────────┴── pytest, traces ─────────┘
-
-Tests that look for what is left on this machine bear no agents beside them. They wait more than they work, so the
-compiler, which leaves nothing, works beside them. Without racks nothing waits for that: `make quick` has clippy and
-`cargo test` in the lane of Rust.
+Ctrl-C, and SIGINT or SIGTERM to this process alone, end all that it has started; the second one at once.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -27,17 +17,16 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+from jobs import Ended, Job, Jobs, noted
 
 ROOT = Path(__file__).resolve().parents[1]
 BIN = Path(sys.executable).parent
@@ -78,30 +67,33 @@ NETWORKS = [
 SLOWEST = 40
 MOST_UNJUDGED = 0.02  # of the tests on racks: more is a fault of ours, or no machine to test on
 UNJUDGED = "not judged: "  # so begins what helpers/unjudged.py writes into pytest's report
-WAITING_SECONDS = 30.0  # between two lines that tell what is still running
+# What a check may take: several times what it takes on a busy machine. A test has a limit of its own.
+COMPILE_SECONDS, PYTHON_SECONDS, RACKS_SECONDS, SOAK_SECONDS = 1800.0, 1800.0, 3600.0, 86400.0
 
 
-@dataclass(frozen=True)
-class Check:
-    """A command. `after`: checks of other lanes that must have ended; `report`: pytest writes its times; `is_small`:
-    the files of its tests may be kept in memory."""
+@dataclass(frozen=True, eq=False)
+class Check(Job):
+    """`report`: pytest writes its times; `is_small`: the files of its tests may be kept in memory."""
 
-    name: str
-    command: Sequence[str]
-    lane: str
-    after: Sequence[str] = ()
     report: bool = False
     is_small: bool = False
-    environment: tuple[tuple[str, str], ...] = ()
 
 
-def pytest(
-    name: str, lane: str, *words: str, after: Sequence[str] = (), soak: bool = False, gives_way: bool = False
-) -> Check:
-    """A run of pytest whose slowest tests are listed at the end. `gives_way` to those that other checks wait for."""
-    command = [*(["nice", "-n", "3"] if gives_way else []), f"{BIN}/python", "-m", "pytest", *words]
-    environment = (("FRAMEGAUGE_SOAK", "1"),) if soak else ()
-    return Check(name, command, lane, after, report=True, is_small=gives_way, environment=environment)
+def compiling(name: str, *words: str) -> Check:
+    """It keeps all CPUs busy, and gives way to tests that wait."""
+    return Check(name, ["nice", *words], CPUS, limit_seconds=COMPILE_SECONDS)
+
+
+def pytest(name: str, *words: str, cpus: int = 1, seconds: float = PYTHON_SECONDS, apart: bool = False) -> Check:
+    """A run of pytest whose slowest tests are listed at the end."""
+    command = [f"{BIN}/python", "-m", "pytest", *words]
+    return Check(name, command, cpus, kind="tests", apart=apart, limit_seconds=seconds, report=True)
+
+
+def racks(name: str, *words: str, measures: bool = False, **rest: bool | int) -> Check:
+    """One on real hosts."""
+    check = pytest(name, *words, seconds=RACKS_SECONDS, **rest)
+    return replace(check, after=[AGENT.name], one_of="measures" if measures else "")
 
 
 def place() -> str | None:
@@ -109,18 +101,17 @@ def place() -> str | None:
     return str(MEMORY) if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > MEMORY_BYTES else None
 
 
-AGENT = Check("agent", ["make", "--no-print-directory", "agent"], "rust")
-CLIPPY = Check(
-    "clippy", ["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], "rust"
-)
-CARGO_TEST = Check("cargo test", ["cargo", "test", "--workspace", "--locked", "--no-fail-fast"], "rust")
+AGENT = compiling("agent", "make", "--no-print-directory", "agent")
+CLIPPY = compiling("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings")
+TESTS = ["cargo", "test", "--workspace", "--locked"]
+CARGO = [compiling("cargo build", *TESTS, "--no-run"), compiling("cargo test", *TESTS, "--no-fail-fast")]
 LINT = [
-    Check("rustfmt", ["cargo", "fmt", "--check"], "rust"),
+    Check("rustfmt", ["cargo", "fmt", "--check"]),
+    Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts", "setup.py"]),
+    Check("ruff format", [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts", "setup.py"]),
+    Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"]),
+    Check("mypy", [f"{BIN}/mypy"]),
     CLIPPY,
-    Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts", "setup.py"], "python"),
-    Check("ruff format", [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts", "setup.py"], "python"),
-    Check("mypy", [f"{BIN}/mypy"], "python"),
-    Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"], "python"),
 ]
 PURE = ["python/tests", *(f"--ignore={each}" for each in (RACK, *HOSTS))]
 BESIDE = [*HOSTS, *PROOFS, *CAPTURES, *STORAGE, *PROGRAMS, *TRACES, *NETWORKS]
@@ -133,47 +124,39 @@ AGENTS = [
 ]
 
 
-def without_racks(chosen: str, agents: Sequence[str]) -> list[Check]:
-    """All checks without a rack: Rust, the `chosen` Python tests, and those of files `agents` that need an agent."""
-    return [
-        AGENT,
-        *LINT,
-        CARGO_TEST,
-        pytest("pytest", "python", *PURE, "-m", chosen, "-n", str(CPUS), gives_way=True),
-        pytest("pytest, agent", "agents", *agents, "-m", "agent", after=["agent"]),
-    ]
+def python(chosen: str, agents: Sequence[str]) -> list[Check]:
+    """The `chosen` Python tests without a rack, and those of files `agents` that need an agent."""
+    pure = pytest("pytest", *PURE, "-m", chosen, "-n", str(CPUS), cpus=CPUS)
+    some = replace(pytest("pytest, agent", *agents, "-m", "agent"), after=[AGENT.name])
+    return [replace(pure, is_small=True), some]
 
 
 def with_racks() -> list[Check]:
-    """All checks: what compiles runs beside the tests that look for what is left, and racks that measure at the end."""
+    """All checks."""
     agents = [each for each in AGENTS if not each.startswith(tuple(HOSTS))]
-    first = [each for each in without_racks("not agent", agents) if each not in (CLIPPY, CARGO_TEST)]
-    first.append(pytest("pytest, hosts", "hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", after=["agent"]))
-    first.append(pytest("pytest, captures", "hosts", *CAPTURES))
-    first.append(pytest("pytest, programs", "agents", *PROGRAMS))
-    first.append(pytest("pytest, storage", "agents", *STORAGE))
-    first.append(pytest("pytest, proofs", "proofs", *PROOFS, after=["agent"]))
-    ended = [each.name for each in first if each.report]
-    built = Check("cargo build", [*CARGO_TEST.command, "--no-run"], "compiler")
     return [
-        *first,
-        *(replace(each, command=["nice", *each.command], lane="compiler", after=ended) for each in (CLIPPY, built)),
-        pytest("pytest, traces", "traces", *TRACES, after=ended),
-        replace(CARGO_TEST, lane="racks", after=["pytest, traces", CLIPPY.name, built.name]),
-        pytest("pytest, racks", "racks", *RACKS),
-        pytest("pytest, networks", "networks", *NETWORKS, after=[CARGO_TEST.name]),
+        AGENT,
+        racks("pytest, traces", *TRACES, apart=True, cpus=0),
+        *LINT,
+        *CARGO,
+        *python("not agent", agents),
+        racks("pytest, racks", *RACKS, measures=True),
+        racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile"),
+        racks("pytest, networks", *NETWORKS),
+        racks("pytest, programs", *PROGRAMS),
+        racks("pytest, storage", *STORAGE),
+        racks("pytest, proofs", *PROOFS),
+        racks("pytest, captures", *CAPTURES),
     ]
 
 
+FUZZ = Check("fuzz", [f"{BIN}/python", "scripts/fuzz.py"], CPUS, limit_seconds=SOAK_SECONDS)
+LONG = pytest("pytest, long forms", "python/tests", "-m", "soak", "-v", cpus=CPUS, seconds=SOAK_SECONDS)
 GROUPS = {
     "lint": LINT,
-    "quick": without_racks("not agent and not thorough", AGENTS),
+    "quick": [AGENT, *LINT, *CARGO, *python("not agent and not thorough", AGENTS)],
     "test": with_racks(),
-    "soak": [
-        AGENT,
-        Check("fuzz", [f"{BIN}/python", "scripts/fuzz.py"], "soak"),
-        pytest("pytest, long forms", "soak", "python/tests", "-m", "soak", "-v", soak=True),
-    ],
+    "soak": [AGENT, FUZZ, replace(LONG, environment={"FRAMEGAUGE_SOAK": "1"})],
 }
 
 # "test result: ok. 12 passed; 0 failed; 1 ignored; …" and "3 failed, 210 passed, 4 skipped in 12.3s"
@@ -210,19 +193,27 @@ class Tally:
 
 @dataclass
 class Results:
-    """What has ended so far, and what is running."""
+    """What has ended so far."""
 
     folder: Path
     seconds: dict[str, float] = field(default_factory=dict)
     cpu_seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
-    running: dict[str, float] = field(default_factory=dict)
     tally: Tally = field(default_factory=Tally)
-    ended: threading.Condition = field(default_factory=threading.Condition)
 
-    def report_of(self, check: Check) -> Path:
-        """Where pytest writes how long each test took."""
-        return self.folder / f"{check.name.replace(' ', '-').replace(',', '')}.xml"
+    def reporting(self, check: Check) -> Check:
+        """With the words by which pytest writes how long each test took."""
+        report = self.folder / f"{check.name.replace(' ', '-').replace(',', '')}.xml"
+        small = {"PYTEST_DEBUG_TEMPROOT": str(self.folder)} if check.is_small else {}
+        words = [*check.command, f"--junitxml={report}"] if check.report else check.command
+        return replace(check, command=words, environment={**check.environment, **small})
+
+    def add(self, job: Job, ended: Ended) -> None:
+        """What is known of a check that has ended."""
+        self.seconds[job.name], self.cpu_seconds[job.name] = ended.seconds, ended.cpu_seconds
+        self.failed += [] if ended.passed else [job.name]
+        for line in ended.lines:
+            self.tally.read(line)
 
     def cases(self) -> Iterator[ElementTree.Element]:
         """All tests of pytest that have ended."""
@@ -259,73 +250,6 @@ def name_of(case: ElementTree.Element) -> str:
     return f"{case.get('classname')}::{case.get('name')}"
 
 
-def run(check: Check, results: Results, live: bool) -> None:
-    """Run one check. Its output is passed on line by line if `live`, else whole when it has ended."""
-    began = time.monotonic()
-    words = [*check.command, f"--junitxml={results.report_of(check)}"] if check.report else list(check.command)
-    title = f"\n== {check.name}: {shlex.join(check.command).replace(f'{BIN}/', '')}"
-    lines: list[str] = []
-    environment = {**os.environ, **dict(check.environment)}
-    if check.is_small:
-        environment["PYTEST_DEBUG_TEMPROOT"] = str(results.folder)
-    if live:
-        print(title, flush=True)
-    try:
-        with subprocess.Popen(
-            words, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            errors="replace", env=environment,
-        ) as process:  # fmt: skip
-            assert process.stdout is not None
-            for line in process.stdout:
-                lines.append(line)
-                if live:
-                    print(line, end="", flush=True)
-            _, status, usage = os.wait4(process.pid, 0)
-            process.returncode = os.waitstatus_to_exitcode(status)
-        passed, cpu = process.returncode == 0, usage.ru_utime + usage.ru_stime
-    except OSError as error:
-        lines, passed, cpu = [f"{check.command[0]}: {error.strerror}\n"], False, 0.0
-    with results.ended:
-        took = results.seconds[check.name] = time.monotonic() - began
-        results.cpu_seconds[check.name] = cpu
-        results.running.pop(check.name, None)
-        results.failed += [] if passed else [check.name]
-        for line in lines:
-            results.tally.read(line)
-        print("" if live else f"{title}\n{''.join(lines)}", end="")
-        print(f"-- {check.name}: {'passed' if passed else 'FAILED'}, {took:.0f} s", flush=True)
-        results.ended.notify_all()
-
-
-def run_lane(checks: Sequence[Check], results: Results, live: bool) -> None:
-    """One check after another."""
-    for check in checks:
-        with results.ended:
-            results.ended.wait_for(lambda after=check.after: all(each in results.seconds for each in after))
-            results.running[check.name] = time.monotonic()
-        run(check, results, live)
-
-
-def run_all(checks: Sequence[Check], results: Results) -> None:
-    """Lanes side by side."""
-    lanes: dict[str, list[Check]] = {}
-    for check in checks:
-        lanes.setdefault(check.lane, []).append(check)
-    threads = [
-        threading.Thread(target=run_lane, args=(lane, results, len(lanes) == 1), daemon=True)
-        for lane in lanes.values()
-    ]  # fmt: skip
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        while thread.is_alive():
-            thread.join(WAITING_SECONDS)
-            with results.ended:
-                running = [f"{name} ({time.monotonic() - began:.0f} s)" for name, began in results.running.items()]
-            if thread.is_alive() and running:
-                print(f"   running: {', '.join(running)}", flush=True)
-
-
 def main(groups: list[str]) -> int:
     """Run a group; 0 if every check passed."""
     if len(groups) != 1 or groups[0] not in GROUPS:
@@ -335,11 +259,11 @@ def main(groups: list[str]) -> int:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="checks-", dir=place()) as folder:
         results = Results(Path(folder))
-        try:
-            run_all(checks, results)
-        except KeyboardInterrupt:
-            print("\ninterrupted")
-            return 130
+        with noted() as signals:
+            jobs = Jobs([results.reporting(each) for each in checks], CPUS, ROOT, results.add)
+            if not jobs.run(signals):
+                print(f"\nended by {signals[0]}, and with it all that was started", flush=True)
+                return 130
         return summed_up(len(checks), results, time.monotonic() - began)
 
 

@@ -89,7 +89,9 @@ def bench(name: str) -> ModuleType:
 
 
 def script(name: str) -> ModuleType:
-    """A program of scripts/ as a module."""
+    """A program of scripts/ as a module, which may import others there."""
+    if str(ROOT / "scripts") not in sys.path:
+        sys.path.append(str(ROOT / "scripts"))
     specification = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert specification is not None
     assert specification.loader is not None

@@ -1,0 +1,181 @@
+"""What runs side by side in `scripts/checks.py`, that nothing is waited for without end, and that nothing is left."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.support import ROOT, script
+
+checks = script("checks")
+jobs = sys.modules["jobs"]
+
+# Of which each leaves something in a session of its own: a check that obeys, one that obeys nothing, and a run of
+# pytest with workers, of which a test has started a program.
+STUBBORN = "trap '' INT TERM HUP; setsid sleep 1000 & sleep 1001 & wait; wait; wait"
+TEST = """
+import subprocess, time
+import pytest
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_that_waits(number):
+    subprocess.Popen(["sleep", "1002"], start_new_session=True)
+    open(f"there-{number}", "w").close()
+    time.sleep(1003)
+"""
+RUNNER = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT / "scripts")!r})
+import checks, jobs
+jobs.PATIENCE = tuple((number, min(seconds, 3.0)) for number, seconds in jobs.PATIENCE)
+jobs.end.__defaults__ = (jobs.PATIENCE,)
+checks.ROOT = Path.cwd()
+checks.GROUPS["small"] = [
+    checks.Check("obeys", ["sh", "-c", "setsid sleep 1000 & sleep 1001"], 0),
+    checks.Check("stubborn", ["sh", "-c", {STUBBORN!r}], 0),
+    checks.pytest("tests", "-n", "2", "-p", "no:cacheprovider", "test_waiting.py", cpus=0),
+]
+sys.exit(checks.main(["small"]))
+"""
+
+
+def started_by(runner: int) -> dict[int, bytes]:
+    """All that carries the mark of a runner's checks, whoever is its parent."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and f"{jobs.MARK}={runner}.".encode() in (entry / "environ").read_bytes():
+                found[int(entry.name)] = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("numbers", [[signal.SIGINT], [signal.SIGTERM], [signal.SIGINT, signal.SIGINT]])
+def test_a_signal_to_the_runner_alone_ends_all_that_it_started(tmp_path: Path, numbers: list[int]) -> None:
+    (tmp_path / "test_waiting.py").write_text(TEST)
+    (tmp_path / "pytest.ini").touch()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    with subprocess.Popen(
+        [sys.executable, "-c", RUNNER], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as runner:  # fmt: skip
+        while not all((tmp_path / f"there-{number}").exists() for number in (1, 2)):
+            assert runner.poll() is None
+            time.sleep(0.05)
+        words = started_by(runner.pid).values()
+        assert sum(b"sleep\x00100" in each for each in words) >= 6
+        for number in numbers:
+            os.kill(runner.pid, number)
+            time.sleep(0.5)
+        said, _ = runner.communicate(timeout=60)
+    assert started_by(runner.pid) == {}
+    assert runner.returncode == 130
+    assert f"ended by {signal.Signals(numbers[0]).name}, and with it all that was started" in said
+
+
+def ran(*given: Any, cpus: int = 2) -> dict[str, Any]:
+    """How jobs ended, by name, in their order."""
+    ended: dict[str, Any] = {}
+    assert jobs.Jobs(given, cpus, ROOT, lambda job, how: ended.update({job.name: how})).run()
+    return ended
+
+
+def test_a_check_that_takes_too_long_is_red_and_its_whole_tree_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jobs.end, "__defaults__", (tuple((number, 1.0) for number, _ in jobs.PATIENCE),))
+    ended = ran(
+        jobs.Job("hangs", ["sh", "-c", f"echo said before; {STUBBORN}"], 2, limit_seconds=1.0),
+        jobs.Job("next", ["true"], 2),
+    )
+    assert [(name, each.passed) for name, each in ended.items()] == [("hangs", False), ("next", True)]
+    assert ended["hangs"].lines[0] == "said before\n"
+    assert ended["hangs"].why.startswith("ended after 1 s, which is all it may take; these were running:\n")
+    assert {"sleep 1000", "sleep 1001"} <= {line.split(maxsplit=1)[1] for line in ended["hangs"].why.splitlines()[1:]}
+    assert started_by(os.getpid()) == {}
+
+
+def test_a_check_that_fails_or_is_no_program_keeps_no_other_from_running(capfd: pytest.CaptureFixture[str]) -> None:
+    ended = ran(
+        jobs.Job("fails", ["sh", "-c", "echo why; exit 3"]),
+        jobs.Job("is none", ["no-such-program"], after=["fails"]),
+        jobs.Job("passes", ["true"], after=["is none"]),
+    )
+    assert {name: each.passed for name, each in ended.items()} == {"fails": False, "is none": False, "passes": True}
+    said = capfd.readouterr().out
+    assert "why\n-- fails: FAILED, " in said
+    assert "no-such-program: No such file or directory\n-- is none: FAILED, " in said
+
+
+def at_a_time(*given: tuple[str, int, dict[str, Any]], cpus: int = 2) -> list[set[str]]:
+    """Which jobs run at a time, if the one that began first always ends first. Nothing is started."""
+    seen: list[set[str]] = []
+
+    class Imagined(jobs.Jobs):
+        def _begin(self, job: Any) -> None:
+            self._running[job] = 0, 0.0
+
+        def follow(self) -> None:
+            self._begin_some()
+            while self._running:
+                seen.append({job.name for job in self._running})
+                first = next(iter(self._running))
+                del self._running[first]
+                self._ended.add(first.name)
+                self._begin_some()
+            assert not self._waiting
+
+    made = [jobs.Job(name, ["true"], busy, **rest) for name, busy, rest in given]
+    Imagined(made, cpus, ROOT, lambda job, how: None).follow()
+    return seen
+
+
+def test_no_more_are_busy_than_there_are_cpus_and_those_that_wait_do_not_count() -> None:
+    found = at_a_time(("all", 2, {}), ("a", 1, {}), ("b", 1, {}), ("c", 1, {}), ("waits", 0, {}))
+    assert found == [{"all", "waits"}, {"waits", "a", "b"}, {"a", "b"}, {"b", "c"}, {"c"}]
+
+
+def test_more_cpus_than_there_are_is_all_of_them() -> None:
+    assert at_a_time(("many", 8, {}), ("a", 1, {})) == [{"many"}, {"a"}]
+
+
+def test_the_first_in_line_has_the_first_free_cpus() -> None:
+    assert at_a_time(("a", 1, {}), ("all", 2, {}), ("b", 1, {})) == [{"a"}, {"all"}, {"b"}]
+
+
+def test_those_that_wait_for_others_are_passed() -> None:
+    assert at_a_time(("a", 1, {}), ("b", 1, {"after": ["a"]}), ("c", 1, {})) == [{"a", "c"}, {"c", "b"}, {"b"}]
+
+
+def test_one_measures_at_a_time() -> None:
+    measures = {"one_of": "measures"}
+    assert at_a_time(("a", 1, measures), ("b", 1, measures), ("c", 1, {})) == [{"a", "c"}, {"c", "b"}, {"b"}]
+
+
+def test_one_that_looks_at_the_machine_is_apart_from_its_kind() -> None:
+    looks, tests = {"kind": "tests", "apart": True}, {"kind": "tests"}
+    found = at_a_time(("looks", 0, looks), ("compiles", 1, {}), ("a", 1, tests))
+    assert found == [{"looks", "compiles"}, {"compiles", "a"}, {"a"}]
+    assert at_a_time(("a", 1, tests), ("looks", 0, looks), ("b", 1, tests))[-1] == {"looks"}
+
+
+@pytest.mark.parametrize("group", ["lint", "quick", "test", "soak"])
+def test_every_check_has_a_limit_and_a_rack_never_measures_beside_another(group: str) -> None:
+    given = checks.GROUPS[group]
+    assert all(0 < each.limit_seconds <= checks.SOAK_SECONDS for each in given)
+    assert all(each.limit_seconds <= checks.RACKS_SECONDS for each in given if group != "soak")
+    assert all(each.cpus <= checks.CPUS for each in given)
+    jobs.Jobs(given, checks.CPUS, ROOT, print)  # each waits for one that there is
+
+
+def test_what_compiles_is_before_the_tests_and_all_named_tests_are_there() -> None:
+    names = [each.name for each in checks.GROUPS["test"]]
+    assert names.index("cargo build") < names.index("pytest") < names.index("pytest, racks")
+    assert [path for path in checks.BESIDE if not (ROOT / path).exists()] == []
