@@ -109,6 +109,7 @@ LINT = [
     Check("rustfmt", ["cargo", "fmt", "--check"]),
     Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts", "setup.py"]),
     Check("ruff format", [f"{BIN}/ruff", "format", "--check", "python", "bench", "scripts", "setup.py"]),
+    Check("house rules", [f"{BIN}/python", "scripts/house.py"]),
     Check("import-linter", [f"{BIN}/lint-imports", "--no-logo"]),
     Check("mypy", [f"{BIN}/mypy"]),
     CLIPPY,

@@ -1,147 +1,164 @@
-"""The direction and the budgets of the Rust crates, and what no file of the project may hold.
-
-What of this Python's own modules must obey is in test_layout.py.
-"""
+"""That `scripts/house.py`, which `make lint` and `make test` run, finds what breaks each rule, and nothing else."""
 
 from __future__ import annotations
 
-import os
-import re
-import tomllib
-from collections.abc import Iterator
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from helpers.support import ROOT
+from helpers.support import ROOT, script
 
-PURE = {"frames", "packets", "fabric", "networks", "pathmtu", "diagnosis", "traffic", "metering", "simulator"}
-# What each crate may use of the others; external crates are free.
-MAY_USE = {
-    "frames": set(),
-    "packets": {"frames"},
-    "fabric": {"frames"},
-    "networks": {"fabric", "frames"},
-    "pathmtu": {"frames", "packets"},
-    "diagnosis": {"frames", "packets"},
-    "traffic": {"frames"},
-    "metering": {"frames"},
-    "simulator": {"networks", "fabric", "traffic", "frames"},
-    "linux": {"frames", "packets"},
-    "drivers": {"linux"} | PURE,
-    "agent": {"drivers"} | PURE,
-    "fuzzing": {"agent", "drivers", "linux"} | PURE,
-    "nodelay": set(),
+house = script("house")
+# In two parts, so that these are not taken for what they are an example of.
+SOAK, ENDING, HOME = "@pytest.mark." + "soak", "from helpers.un" + "judged import not_judged\n", "/home/" + "me/\n"
+LINTS = '[lints.clippy]\nundocumented_unsafe_blocks = "deny"\n'
+
+
+def rust(lines: int) -> str:
+    """A function of so many lines."""
+    return "fn a() {\n" + "    b();\n" * (lines - 2) + "}\n"
+
+
+def python(name: str, lines: int) -> str:
+    """A module with a function of so many lines."""
+    return f'"""A."""\n\n\ndef {name}():\n    """A."""\n' + "    c()\n" * (lines - 2)
+
+
+# A tree without an offence.
+GOOD = {
+    "Cargo.toml": '[workspace.lints]\nrust.unsafe_code = "forbid"\nclippy.disallowed_methods = "deny"\n',
+    "crates/frames/Cargo.toml": '[package]\nname = "framegauge-frames"\n[lints]\nworkspace = true\n',
+    "crates/frames/src/lib.rs": rust(60),
+    "crates/linux/Cargo.toml": f'[package]\nname = "framegauge-linux"\n{LINTS}[dependencies]\nframegauge-frames = {{}}\n',
+    "crates/linux/src/lib.rs": "#![expect(clippy::disallowed_methods)]\n",
+    "pyproject.toml": '[[tool.importlinter.contracts]]\ntype = "layers"\nlayers = ["cli", "study | results"]\n',
+    "python/src/framegauge/__init__.py": '"""All."""\n',
+    "python/src/framegauge/cli/output.py": '"""Words."""\nprint(1)\n',
+    "python/src/framegauge/results/a.py": python("a", 60),
+    "python/src/framegauge/study/a.py": '"""A."""\n\n\ndef a():\n    """A."""\n\n    def b():\n        pass\n',
+    "python/tests/study/test_a.py": f"{SOAK}(0.5)\n",
+    "python/tests/helpers/real.py": ENDING,
+    "results/1/note.txt": HOME,
 }
-# They join pure code to the world, so they may use clocks, sockets, threads and files.
-IMPURE = {"linux", "drivers", "agent"}
-LONGEST_FUNCTION = 60
+# For each rule: files that are other ones, and its offender.
+OFFENCES = [
+    ("crates use only what their place allows", {
+        "crates/frames/Cargo.toml": GOOD["crates/frames/Cargo.toml"] + "[dev-dependencies]\nframegauge-linux = {}\n",
+    }, "crates/frames/Cargo.toml: may not use linux"),
+    ("crates use only what their place allows", {
+        "crates/fabric/Cargo.toml": '[package]\nname = "fabric"\n[lints]\nworkspace = true\n',
+    }, "crates/fabric/Cargo.toml: found the name fabric, expected framegauge-fabric"),
+    ("crates use only what their place allows", {
+        "crates/stranger/Cargo.toml": '[package]\nname = "framegauge-stranger"\n[lints]\nworkspace = true\n',
+    }, "crates/stranger: found a crate without a place in scripts/house.py, expected one"),
+    ("no crate hands on another one whole", {
+        "crates/linux/src/lib.rs": "pub use framegauge_frames as frames;\n",
+    }, "crates/linux/src/lib.rs: hands on a crate whole"),
+    ("only linux and what is preloaded hold unsafe code", {
+        "crates/frames/Cargo.toml": '[package]\nname = "framegauge-frames"\n[lints.rust]\nunsafe_code = "allow"\n',
+    }, "crates/frames/Cargo.toml: expected lints of the workspace"),
+    ("only linux and what is preloaded hold unsafe code", {
+        "crates/linux/Cargo.toml": GOOD["crates/linux/Cargo.toml"].replace('"deny"', '"allow"'),
+    }, "crates/linux/Cargo.toml: expected undocumented_unsafe_blocks = 'deny'"),
+    ("only linux and what is preloaded hold unsafe code", {
+        "Cargo.toml": GOOD["Cargo.toml"].replace("forbid", "deny"),
+    }, "Cargo.toml: expected unsafe_code = 'forbid' for the workspace"),
+    ("pure crates never lift the ban on clocks sockets and files", {
+        "crates/frames/src/lib.rs": "#[allow(clippy::disallowed_methods)]\nfn now() {}\n",
+    }, "crates/frames/src/lib.rs: lifts the ban on clocks, sockets and files"),
+    ("functions of rust are short", {
+        "crates/frames/tests/a.rs": rust(61),
+    }, "crates/frames/tests/a.rs: a has 61 lines, expected at most 60"),
+    ("files of rust are short", {
+        "crates/frames/src/a.rs": "use a;\n" * 401,
+    }, "crates/frames/src/a.rs: 401 lines, expected at most 400"),
+    ("files and functions of python are short", {
+        "python/src/framegauge/study/b.py": '"""B."""\n' + 400 * "\n",
+    }, "study/b.py: 401 lines, expected at most 400"),
+    ("files and functions of python are short", {
+        "python/src/framegauge/study/b.py": python("b", 61),
+    }, "study/b.py: b has 61 lines, expected at most 60"),
+    ("everything public is documented", {"python/src/framegauge/study/b.py": ""}, "study/b.py: expected a docstring"),
+    ("everything public is documented", {
+        "python/src/framegauge/study/b.py": '"""B."""\n\n\nclass A:\n    """A."""\n\n    def b(self):\n        pass\n',
+    }, "study/b.py: expected a docstring of b"),
+    ("everything is printed at one place", {
+        "python/src/framegauge/study/b.py": '"""B."""\nprint(1)\n',
+    }, "study/b.py: found print, expected printing through cli/output.py or cli/console.py"),
+    ("everything is printed at one place", {
+        "python/src/framegauge/study/b.py": '"""B."""\nimport sys\nsys.stderr.write("")\n',
+    }, "study/b.py: found sys.stderr, expected printing through cli/output.py or cli/console.py"),
+    ("contracts name every room", {
+        "python/src/framegauge/new/a.py": '"""A."""\n',
+    }, "pyproject.toml: the layers name no room new"),
+    ("contracts name every room", {
+        "pyproject.toml": GOOD["pyproject.toml"].replace("cli", "cli | gone"),
+    }, "pyproject.toml: found no room gone, which the layers name"),
+    ("tests mirror the rooms", {
+        "python/tests/elsewhere/test_a.py": "",
+    }, "python/tests/elsewhere: found no room of this name"),
+    ("long forms say their minutes", {
+        "python/tests/study/test_a.py": f"{SOAK}(MINUTES)\n",
+    }, f"python/tests/study/test_a.py: found {SOAK[8:]}(MINUTES), expected a number of minutes"),
+    ("no test ends itself as not judged", {
+        "python/tests/study/test_a.py": ENDING,
+    }, "python/tests/study/test_a.py: ends tests as not judged, expected helpers.real.judged or faithful"),
+    ("no file names a path of the machine it was written on", {
+        "docs/a.md": HOME,
+    }, "docs/a.md: names a path of a machine"),
+]  # fmt: skip
 
-CRATES = sorted(path.parent for path in (ROOT / "crates").glob("*/Cargo.toml"))
-RUST = sorted(path for crate in CRATES for path in crate.rglob("*.rs"))
-SKIPPED = {".git", ".venv", "build", "target", "results", "artifacts", "corpus", "__pycache__", "node_modules"}
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+    return folder
 
 
-def named(path: Path) -> str:
-    return str(path.relative_to(ROOT))
+@pytest.mark.parametrize(("rule", "files", "offender"), OFFENCES, ids=[each[2] for each in OFFENCES])
+def test_each_rule_finds_its_offender_and_no_other(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], rule: str, files: dict[str, str], offender: str
+) -> None:
+    assert house.main([str(written(tmp_path, {**GOOD, **files}))]) == 1
+    *lines, count = capsys.readouterr().out.splitlines()
+    assert lines == [f"{rule}: {offender}"]
+    assert count.startswith("1 offenders in ")
 
 
-def crate_of(path: Path) -> str:
-    return path.relative_to(ROOT / "crates").parts[0]
+def test_a_tree_without_an_offence_has_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert house.main([str(written(tmp_path, GOOD))]) == 0
+    assert capsys.readouterr().out == f"{len(GOOD) - 1} files, {len(house.RULES)} rules\n"
 
 
-def used_crates(manifest: dict[str, object]) -> Iterator[str]:
-    """Crates of ours that a manifest depends on, for builds and tests alike."""
-    tables = [manifest, *manifest.get("target", {}).values()]  # type: ignore[attr-defined]
-    for table in tables:
-        for kind in ("dependencies", "dev-dependencies", "build-dependencies"):
-            for name, value in table.get(kind, {}).items():
-                real = value.get("package", name) if isinstance(value, dict) else name
-                if real.startswith("framegauge-"):
-                    yield real.removeprefix("framegauge-")
+def test_places_that_have_a_circle_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(house, "MAY_USE", {**house.MAY_USE, "frames": {"packets"}})
+    assert "scripts/house.py: frames may use what may use it" in list(house.places_have_no_circle(house.Tree(tmp_path)))
 
 
-@pytest.mark.parametrize("crate", CRATES, ids=lambda path: path.name)
-def test_a_crate_uses_only_what_its_place_allows(crate: Path) -> None:
-    manifest = tomllib.loads((crate / "Cargo.toml").read_text())
-    assert manifest["package"]["name"] == f"framegauge-{crate.name}"
-    # Its own tests may use a feature of it.
-    extra = set(used_crates(manifest)) - MAY_USE[crate.name] - {crate.name}
-    assert not extra, f"{crate.name} may not use {', '.join(sorted(extra))}"
+def test_no_rule_is_without_an_offence() -> None:
+    named = {rule.replace(" ", "_") for rule, _, _ in OFFENCES} | {"places_have_no_circle"}
+    assert {rule.__name__ for rule in house.RULES} == named
 
 
-def test_the_rules_themselves_have_no_circle() -> None:
-    done: set[str] = set()
-    while ready := {name for name, uses in MAY_USE.items() if name not in done and uses <= done}:
-        done |= ready
-    assert done == set(MAY_USE)
-
-
-def test_no_crate_hands_on_another_one_whole() -> None:
-    whole = re.compile(r"^\s*pub use framegauge_\w+(?: as \w+)?;", re.MULTILINE)
-    assert not [named(path) for path in RUST if whole.search(path.read_text())]
-
-
-@pytest.mark.parametrize("crate", CRATES, ids=lambda path: path.name)
-def test_only_linux_and_what_is_preloaded_may_hold_unsafe_code(crate: Path) -> None:
-    lints = tomllib.loads((crate / "Cargo.toml").read_text()).get("lints", {})
-    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["lints"]
-    # `forbid` cannot be taken back further down, so the compiler does the rest.
-    assert workspace["rust"]["unsafe_code"] == "forbid"
-    assert workspace["clippy"]["disallowed_methods"] == "deny"
-    assert (lints == {"workspace": True}) == (crate.name not in ("linux", "nodelay"))
-    assert lints == {"workspace": True} or lints["clippy"]["undocumented_unsafe_blocks"] == "deny"
-
-
-def test_pure_crates_never_lift_the_ban_on_clocks_sockets_and_files() -> None:
-    lifted = re.compile(r"\b(?:allow|expect)\s*\([^)]*\bdisallowed_methods\b")
-    for path in RUST:
-        if lifted.search(path.read_text()) and crate_of(path) not in IMPURE:
-            folder = path.relative_to(ROOT / "crates").parts[1]
-            assert folder in ("examples", "tests", "benches"), named(path)
-
-
-def functions(text: str) -> Iterator[tuple[str, int]]:
-    """Name and length of every function. rustfmt closes each at the indentation at which it begins."""
-    lines = text.splitlines()
-    for start, line in enumerate(lines):
-        if not (begun := re.match(r"( *)(?:pub(?:\([^)]*\))? |const |unsafe |extern \"C\" |async )*fn (\w+)", line)):
-            continue
-        for end in range(start, len(lines)):
-            if lines[end] == begun[1] + "}" or (end == start and line.endswith("}")) or lines[end].endswith(";"):
-                if lines[end].endswith(";") and any(each.endswith("{") for each in lines[start : end + 1]):
-                    continue  # a statement of the body, not the end of a declaration
-                yield begun[2], end - start + 1
-                break
+def test_long_files_of_rust_with_a_reason_and_tests_of_a_file_do_not_count(tmp_path: Path) -> None:
+    files = {
+        "crates/frames/src/a.rs": "//! Longer than others, for a reason.\n" + "use a;\n" * 500,
+        "crates/frames/src/b.rs": "use a;\n" * 300 + "#[cfg(test)]\nmod tests {\n" + "    use a;\n" * 300 + "}\n",
+    }
+    assert list(house.files_of_rust_are_short(house.Tree(written(tmp_path, files)))) == []
 
 
 def test_functions_are_measured_to_their_own_end() -> None:
     text = "impl A {\n    fn a(&self) {\n        b();\n    }\n    fn c();\n}\nfn d() {}\n"
-    assert list(functions(text)) == [("a", 3), ("c", 1), ("d", 1)]
+    assert list(house.functions(text)) == [("a", 3), ("c", 1), ("d", 1)]
 
 
-@pytest.mark.parametrize("path", RUST, ids=named)
-def test_rust_functions_are_short(path: Path) -> None:
-    text = path.read_text()
-    if re.search(r"^//!.*longer than", text, re.IGNORECASE | re.MULTILINE):
-        return
-    long = [f"{name}: {length} lines" for name, length in functions(text) if length > LONGEST_FUNCTION]
-    assert not long, f"functions above {LONGEST_FUNCTION} lines: {', '.join(long)}"
-
-
-def texts() -> Iterator[tuple[Path, str]]:
-    """Every text file of the project."""
-    for folder, inner, files in os.walk(ROOT):
-        inner[:] = [name for name in inner if name not in SKIPPED and not name.endswith(("_cache", ".egg-info"))]
-        for name in files:
-            path = Path(folder, name)
-            try:
-                yield path, path.read_text()
-            except (UnicodeDecodeError, FileNotFoundError):
-                continue
-
-
-def test_no_file_names_a_path_of_the_machine_it_was_written_on() -> None:
-    own = re.escape(str(ROOT)) if len(ROOT.parts) > 2 else r"(?!)"
-    machine = re.compile(rf"{own}(?![\w.-])|/(?:home|Users)/\w+/")
-    found = [named(path) for path, text in texts() if machine.search(text)]
-    assert not found
+def test_this_project_is_among_what_is_looked_at() -> None:
+    done = subprocess.run([sys.executable, ROOT / "scripts/house.py"], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    tree = house.Tree(ROOT)
+    assert len(tree.modules) > 400
+    assert len(tree.rust) > 100
+    assert len(tree.manifests) == len(house.MAY_USE)

@@ -131,15 +131,6 @@ def test_every_other_fault_fails_with_its_reason(done: tuple[list[str], Path]) -
         assert "no run was excluded" in str(said[name])
 
 
-def test_no_test_ends_itself_so() -> None:
-    """Only `judged` does, which has looked at the reasons."""
-    paths = (path for path in (ROOT / "python/tests").rglob("*.py") if path != Path(__file__))
-    using = {
-        path.name for path in paths if re.search(r"\bNotJudged\b|\bunjudged(\.not_judged| import)", path.read_text())
-    }
-    assert using == {"real.py", "unjudged.py"}
-
-
 def report(folder: Path, judged: int, unjudged: int, name: str = "part", room: str = "rack") -> None:
     """pytest's report of so many tests."""
     suite = ElementTree.Element("testsuite")
