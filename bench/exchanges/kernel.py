@@ -33,6 +33,10 @@ KINDS = {
 }  # fmt: skip
 
 
+class Late(RuntimeError):
+    """The network was too late to be the one that was asked for."""
+
+
 def conditions(case: Case) -> Conditions:
     """Without offloads: every segment is a packet of its own at both ends, as in the model."""
     link = case.link()
@@ -72,7 +76,7 @@ def played(case: Case, agent: RackAgent) -> Exchange:
         counts[kind] += sum(end["counters"][name] for end in ended)
     late_seconds = found["lateness"]["max_seconds"]
     if late_seconds > MOST_LATE_SECONDS:
-        raise RuntimeError(f"the network was {late_seconds * 1e3:.1f} ms late")
+        raise Late(f"the network was {late_seconds * 1e3:.1f} ms late")
     waited_seconds = sum(end["waited_seconds"] for end in ended)
     machine = {"late_microseconds": round(1e6 * late_seconds), "waited_microseconds": round(1e6 * waited_seconds)}
     return Exchange(

@@ -11,12 +11,13 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from helpers.unjudged import E, not_judged, reasons
+from helpers.unjudged import HELD_UP, E, not_judged, reasons
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -50,7 +51,7 @@ BASE: Mapping[str, Any] = {
     "control": False,
     "budget": "5 min",
     "margins": {"goodput": "1 %"},
-    "retries": 4,
+    "retries": 1,  # of a run; `faithful` makes a study that lost a level once again
     "meters": {"idle": "0.05 s"},  # a quarter of the usual; what hosts cost is in test_costs.py
 }
 
@@ -87,6 +88,14 @@ def study(
     return whole.model_copy(update={"blocks": blocks})
 
 
+def alone(asked: Study, **levels: Any) -> Study:
+    """One run of a study, at one level of each of these factors, which a study file cannot ask for."""
+    words = {name: {"levels": [level], "baseline": level} for name, level in levels.items()}
+    factors = {name: getattr(type(asked.factors).model_validate(words), name) for name in words}
+    update = {"blocks": 1, "retries": 0, "control": False, "factors": asked.factors.model_copy(update=factors)}
+    return asked.model_copy(update=update)
+
+
 def run(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None) -> list[Run]:
     """Every run of a study, the excluded ones too; the agent stays for the next."""
     bed = bed or (commands.VethTestbed(agent) if asked.testbed.kind == "veth" else RackTestbed(agent))
@@ -96,9 +105,41 @@ def run(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None
         return list(journal.runs)
 
 
+def proven(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None) -> list[Run]:
+    """Every run of a study, each made once: what counts and proves is true also of those that a busy machine held up.
+    Fails if one was excluded for another reason."""
+    runs = run(agent, asked.model_copy(update={"retries": 0}), folder, bed)
+    reasons(runs)
+    return runs
+
+
+def record(folder: Path, each: Run) -> Json:
+    """The record of a run in a results folder."""
+    found: Json = json.loads((folder / "runs" / str(each.number) / "record.json").read_text())
+    return found
+
+
+def but_for_loads(runs: Sequence[Run]) -> list[Run]:
+    """The runs, without what says that a load was not met where the machine held the run up, which is why."""
+    return [
+        replace(each, excluded=[line for line in each.excluded if not (held_up(each) and line.startswith("load: "))])
+        for each in runs
+    ]
+
+
+def held_up(each: Run) -> bool:
+    """Whether one of the reasons to exclude a run is that the machine held it up."""
+    return any(line.startswith(HELD_UP) for line in each.excluded)
+
+
 def each_level(runs: Sequence[Run]) -> bool:
     """Whether every level has a run that is evidence."""
     return bool(runs) and {run.level for run in runs if not run.excluded} == {run.level for run in runs}
+
+
+def each_cell(runs: Sequence[Run]) -> bool:
+    """Whether every arm of every cell has a run that is evidence."""
+    return bool(runs) and {run.key[1:] for run in runs if not run.excluded} == {run.key[1:] for run in runs}
 
 
 def judged(make: Callable[[], Sequence[E]], folder: Path, enough: Callable[[Sequence[E]], bool]) -> Sequence[E]:
@@ -119,8 +160,8 @@ def judged(make: Callable[[], Sequence[E]], folder: Path, enough: Callable[[Sequ
 
 
 def faithful(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None = None) -> list[Run]:
-    """The runs of a study that are evidence, at least one of each level; otherwise as `judged` says."""
-    return [each for each in judged(lambda: run(agent, asked, folder, bed), folder, each_level) if not each.excluded]
+    """The runs of a study that are evidence, at least one of each arm in each cell; otherwise as `judged` says."""
+    return [each for each in judged(lambda: run(agent, asked, folder, bed), folder, each_cell) if not each.excluded]
 
 
 def evidence(runs: list[Run], metric: str = "goodput") -> dict[Any, list[float]]:

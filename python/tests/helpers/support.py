@@ -32,6 +32,9 @@ PLAN = {"question": "?", "scope": "invented", "treatment": "mtu", "margins": {"g
 
 SOAK = os.environ.get("FRAMEGAUGE_SOAK") == "1"
 
+# How long a test waits for what is announced when it is there: ten times the longest that is usual. Only a fault reaches it.
+PATIENCE_SECONDS = 300.0
+
 
 def by_length(short: int, long: int) -> int:
     """How much of a test to do: `short` in `make test`, `long` in `make soak`. What is asserted is the same."""

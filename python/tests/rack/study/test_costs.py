@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import signal
 import subprocess
 import sys
@@ -13,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from helpers.real import UP, Unsteady, output, run, spawn, study
-from helpers.support import by_length
+from helpers.real import UP, Unsteady, faithful, output, proven, record, run, spawn, study
+from helpers.support import SOAK
 
 from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError
@@ -74,14 +72,14 @@ def asked(blocks: int) -> Study:
 
 
 @contextmanager
-def burner_outside(share: float) -> Iterator[None]:
+def burner_outside(program: str, amount: float) -> Iterator[subprocess.Popen[bytes]]:
     """The same burn in a process that belongs to no host."""
-    process = subprocess.Popen([sys.executable, "-S", "-c", BURN, str(share)], stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-S", "-c", program, str(amount)], stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
         process.stdout.readline()
         process.send_signal(signal.SIGUSR1)
-        yield
+        yield process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait()
@@ -90,68 +88,54 @@ def burner_outside(share: float) -> Iterator[None]:
 
 def cost(runs: list[Run], metric: str) -> dict[int, float]:
     """The lowest cost of each arm: noise only adds."""
-    kept = [each for each in runs if not each.excluded]
-    return {level: min(each.metrics[metric] for each in kept if each.level == level) for level in (9000, 8999)}
+    return {level: min(each.metrics[metric] for each in runs if each.level == level) for level in (9000, 8999)}
 
 
-@pytest.mark.soak(2)
-def test_a_small_burn_in_one_arms_receiver_is_found(rack_agent: Agent, tmp_path: Path) -> None:
-    """A study that has no verdict, since the machine does too much else, is made again."""
-    blocks, share = by_length((6, 0.1), (10, 0.03))
-    for attempt in range(3):
-        out = tmp_path / str(attempt)
-        runs = run(rack_agent, asked(blocks), out, Burning(rack_agent, 8999, share))
+if SOAK:
+    # How much a burn adds to a cost is a figure, which a busy machine changes; bench/truth/known.py has a small one, too.
+    # That what burns in a host is that host's, to the second, and nobody else's, is shown below on any machine.
+
+    @pytest.mark.soak(2)
+    def test_a_small_burn_in_one_arms_receiver_is_found(rack_agent: Agent, tmp_path: Path) -> None:
+        share, out = 0.03, tmp_path / "out"
+        runs = faithful(rack_agent, asked(10), out, Burning(rack_agent, 8999, share))
         judged = summary.summarise(read(out))["verdicts"]
         found = {(each["metric"], each["treatment"]["mtu"]): each["verdict"] for each in judged}
-        if found["receiver_cpu_cost", 8999] in ("worse", "better", "no practical difference"):
-            break
-    assert found["receiver_cpu_cost", 8999] == "worse", judged
-    # A hundredth of a CPU is 0.4 s per GB at 200 Mb/s.
-    burnt = cost(runs, "receiver_cpu_cost")
-    assert 0.5 < (burnt[8999] - burnt[9000]) / (40 * share) < 2, burnt
-    assert found["sender_cpu_cost", 8999] != "worse", judged
+        assert found["receiver_cpu_cost", 8999] == "worse", judged
+        # A hundredth of a CPU is 0.4 s per GB at 200 Mb/s.
+        burnt = cost(runs, "receiver_cpu_cost")
+        assert 0.5 < (burnt[8999] - burnt[9000]) / (40 * share) < 2, burnt
+        assert found["sender_cpu_cost", 8999] != "worse", judged
 
-
-def test_a_burn_in_the_receiver_is_not_counted_to_the_sender(rack_agent: Agent, tmp_path: Path) -> None:
-    """A big one: a twentieth of three per cent is as much as the sender's own cost varies from run to run. On a busy machine
-    it does not get its share of a CPU: then it is made again."""
-    for attempt in range(3):
-        runs = run(rack_agent, asked(blocks=4), tmp_path / str(attempt), Burning(rack_agent, 8999, BIG))
+    @pytest.mark.soak(0.5)
+    def test_a_burn_in_the_receiver_is_not_counted_to_the_sender(rack_agent: Agent, tmp_path: Path) -> None:
+        """A big one: a twentieth of three per cent is as much as the sender's own cost varies from run to run."""
+        runs = faithful(rack_agent, asked(blocks=4), tmp_path / "out", Burning(rack_agent, 8999, BIG))
         burnt, charged = cost(runs, "receiver_cpu_cost"), cost(runs, "sender_cpu_cost")
-        if burnt[8999] - burnt[9000] > 4:
-            break
-    assert 4 < burnt[8999] - burnt[9000] < 16, burnt
-    # The hosts share a CPU and its caches, so the sender pays a few per cent more; but not for the burn itself.
-    assert abs(charged[8999] - charged[9000]) < (burnt[8999] - burnt[9000]) / 20, (charged, burnt)
+        assert 4 < burnt[8999] - burnt[9000] < 16, burnt
+        # The hosts share a CPU and its caches, so the sender pays a few per cent more; but not for the burn itself.
+        assert abs(charged[8999] - charged[9000]) < (burnt[8999] - burnt[9000]) / 20, (charged, burnt)
 
-
-def test_the_same_burn_outside_the_hosts_is_not_counted_to_them(rack_agent: Agent, tmp_path: Path) -> None:
-    """What else the machine does only adds, so the least of all runs counts, and more are made while that is not seen."""
-    before, after = math.inf, math.inf
-    for attempt in range(3):
-        quiet = run(rack_agent, asked(blocks=4), tmp_path / f"quiet-{attempt}")
-        with burner_outside(BIG):
-            burning = run(rack_agent, asked(blocks=4), tmp_path / f"burning-{attempt}")
-        # Both arms are alike.
-        before = min(before, *cost(quiet, "receiver_cpu_cost").values())
-        after = min(after, *cost(burning, "receiver_cpu_cost").values())
-        if abs(after - before) < 0.6:
-            break
-    # Inside a host it would be 8 s per GB.
-    assert abs(after - before) < 0.6, (before, after)
+    @pytest.mark.soak(0.5)
+    def test_the_same_burn_outside_the_hosts_is_not_counted_to_them(rack_agent: Agent, tmp_path: Path) -> None:
+        quiet = faithful(rack_agent, asked(blocks=4), tmp_path / "quiet")
+        with burner_outside(BURN, BIG):
+            burning = faithful(rack_agent, asked(blocks=4), tmp_path / "burning")
+        # Both arms are alike, and what else the machine does only adds.
+        before, after = (min(cost(each, "receiver_cpu_cost").values()) for each in (quiet, burning))
+        # Inside a host it would be 8 s per GB.
+        assert abs(after - before) < 0.6, (before, after)
 
 
 def test_hosts_fabric_framegauge_and_the_rest_are_the_whole_system(rack_agent: Agent, tmp_path: Path) -> None:
-    runs = run(rack_agent, study(stream={"duration": "1 s"}, retries=1), tmp_path / "out")
-    for each in runs:
-        assert not any("CPU time of hosts" in line for line in each.excluded), each.excluded
+    for each in proven(rack_agent, study(stream={"duration": "1 s"}, blocks=1), tmp_path / "out"):
         shares = [each.readings[f"cpu_share_{name}"] for name in ("hosts", "fabric", "framegauge", "unattributed")]
         assert sum(shares) == pytest.approx(1)
         assert min(shares[:3]) > 0
-        assert each.readings["frames_per_poll"]["h2"] > 0.1
-        record = json.loads((tmp_path / "out/runs" / str(each.number) / "record.json").read_text())
-        assert record["measure"]["softirqs"]
-        assert {cpu["role"] for cpu in record["measure"]["cpus"]} <= {"hosts", "fabric", "shared", "unused"}
+        assert each.readings["frames_per_poll"]["h2"] > 0
+        told = record(tmp_path / "out", each)["measure"]
+        assert told["softirqs"]
+        assert {cpu["role"] for cpu in told["cpus"]} <= {"hosts", "fabric", "shared", "unused"}
 
 
 def test_instructions_are_counted_or_said_to_be_not_measured(rack_agent: Agent, tmp_path: Path) -> None:
@@ -172,9 +156,7 @@ def test_instructions_are_counted_or_said_to_be_not_measured(rack_agent: Agent, 
 
 def test_meters_that_are_off_measure_nothing(rack_agent: Agent, tmp_path: Path) -> None:
     meters = {"cpu": False, "wire": False}
-    runs = run(rack_agent, study(stream={"duration": "0.3 s"}, meters=meters, blocks=2), tmp_path / "out")
-    for each in runs:
-        assert not [line for line in each.excluded if not line.startswith("fidelity")], each.excluded
+    for each in proven(rack_agent, study(stream={"duration": "0.3 s"}, meters=meters, blocks=1), tmp_path / "out"):
         assert "meter_seconds" not in each.readings
         assert "receiver_cpu_cost" not in each.metrics
         assert any("MSS on the wire" in line for line in each.degraded)
@@ -198,7 +180,7 @@ def used(reading: Json) -> float:
     return sum(reading[part]["cpu_seconds"] for part in ("programs", "receive_path"))
 
 
-def test_the_meter_is_read_while_it_goes_on(rack_agent: Agent) -> None:
+def test_the_meter_is_read_while_it_goes_on_and_what_burns_is_one_hosts_or_nobodys(rack_agent: Agent) -> None:
     burnt = 0.3
     rack_agent.request("rack.up", UP)
     try:
@@ -213,16 +195,22 @@ def test_the_meter_is_read_while_it_goes_on(rack_agent: Agent) -> None:
         before = {host: host.request("cpu.read") for host in (one, other)}
         one.request("process.signal", {"process": burner, "signal": signal.SIGUSR1})
         while "done" not in output(one, burner):
-            time.sleep(0.01)
+            time.sleep(0.05)
+        between = {host: host.request("cpu.read") for host in (one, other)}
+        with burner_outside(ONCE, burnt) as outside:
+            assert outside.stdout is not None
+            assert outside.stdout.readline() == b"done\n"
         after = {host: host.request("cpu.read") for host in (one, other)}
         ended = {host: host.request("cpu.end") for host in (one, other)}
         # The agent answers questions for the output meanwhile.
-        assert burnt <= used(after[one]) - used(before[one]) < burnt + 0.25
-        assert used(after[other]) - used(before[other]) < 0.1
+        assert burnt <= used(between[one]) - used(before[one]) < burnt + 0.25
+        assert used(between[other]) - used(before[other]) < 0.1
+        # What burns in no host is counted to none.
+        assert all(used(after[host]) - used(between[host]) < 0.1 for host in (one, other))
         for host in (one, other):
             assert before[host]["elapsed_seconds"] < after[host]["elapsed_seconds"] < ended[host]["elapsed_seconds"]
             assert used(after[host]) <= used(ended[host])
-            assert after[host]["packets"] >= before[host]["packets"]
+            assert before[host]["packets"] <= between[host]["packets"] <= after[host]["packets"]
         with pytest.raises(AgentError, match=r"cpu\.begin comes first"):
             one.request("cpu.read")
     finally:

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import run, study
-from helpers.support import NotRun, by_length
+from helpers.real import alone, but_for_loads, judged, record, run, study
+from helpers.support import by_length
 
 from framegauge.agents.pipe import Agent
 from framegauge.evidence.nic import deltas, fabric_hosts
 from framegauge.experiment.planning import searched
+from framegauge.results.journal import Run
+from framegauge.study.model import Study
 from framegauge.testbeds.base import Json
 from framegauge.workloads import ceph, nfs
 from framegauge.workloads.base import Program
 from framegauge.workloads.iscsi import NEEDS
 
 BED = {"kind": "rack", "topology": "rack", "hosts": 3, "link": {"rate": "100 Mb/s", "port_mtu": 1500}}
-ATTEMPTS = 5
 
 
 def needs(programs: Sequence[Program]) -> list[pytest.MarkDecorator]:
@@ -38,46 +38,49 @@ def marked(programs: Sequence[Program]) -> Callable[[Any], Any]:
     return decorated
 
 
-DISK = {"iscsi": {"duration": "1.6 s", "size": "16 MiB", "rate": 100}}
+DISK = {"iscsi": {"duration": "2.1 s", "size": "16 MiB", "rate": 100}}
+
+
+def raised(at: str, workload: Mapping[str, Any], **change: Any) -> Study:
+    """One run in which everything is raised from 1500 to 9000."""
+    asked = study(
+        testbed=BED, margins={"operations": "5 %"}, workloads=[workload],
+        factors={"mtu": {"levels": [1500, 1400], "baseline": 1500}},
+        changes=[{"at": at, "hosts": "all", "mtu": 9000, "hold": True, **change}],
+    )  # fmt: skip
+    return alone(asked, mtu=1500)
 
 
 def switched(agent: Agent, folder: Path, workload: Mapping[str, Any] = DISK, **change: Any) -> tuple[Json, Json]:
-    """The record of a run that was raised from 1500 to 9000 in the middle, and its reading of the switch. On a busy
-    machine the clients may begin after it: then another one."""
-    for attempt in range(ATTEMPTS):
-        asked = study(
-            blocks=1, retries=0, testbed=BED, margins={"operations": "5 %"},
-            factors={"mtu": {"levels": [1500, 1400], "baseline": 1500}}, workloads=[workload],
-            changes=[{"at": "1 s", "hosts": "all", "mtu": 9000, "hold": True, **change}],
-        )  # fmt: skip
-        for each in run(agent, asked, folder / str(attempt)):
-            assert {line for line in each.excluded if not line.startswith("fidelity: ")} == set()
-            record = json.loads((folder / str(attempt) / "runs" / str(each.number) / "record.json").read_text())
-            clients = each.readings["switch"]["clients"]
-            if each.level == 1500 and all(one["before"] and one["after"] for one in clients):
-                return record, each.readings["switch"]
-    return NotRun().stop(f"in {ATTEMPTS} attempts no client was there before the switch")
+    """The record of a run that was raised in the middle, and its reading of the switch. Clients that a machine holds up
+    may begin after it."""
+
+    def is_divided(runs: Sequence[Run]) -> bool:
+        (each,) = runs
+        return all(one["before"] and one["after"] for one in each.readings["switch"]["clients"])
+
+    out = folder / "out"
+    (each,) = judged(lambda: run(agent, raised("1.5 s", workload, **change), out), out, is_divided)
+    return record(out, each), each.readings["switch"]
 
 
 @marked(NEEDS)
 def test_routes_are_held_until_every_port_and_host_is_ready_and_nothing_is_too_large(
     rack_agent: Agent, tmp_path: Path
 ) -> None:
-    record, found = switched(rack_agent, tmp_path, reopen=True)
-    order = [next(key for key in ("route_mtu", "mtu", "reopen") if key in each["set"]) for each in record["changes"]]
+    told, found = switched(rack_agent, tmp_path, reopen=True)
+    order = [next(key for key in ("route_mtu", "mtu", "reopen") if key in each["set"]) for each in told["changes"]]
     assert order == ["route_mtu"] * 3 + ["mtu"] + ["mtu"] * 3 + ["route_mtu"] * 3 + ["reopen"] * 3
-    assert [each["set"]["route_mtu"] for each in record["changes"] if "route_mtu" in each["set"]] == [1500] * 3 + [
-        0
-    ] * 3
-    assert record["changes"][3]["set"] == {"from": "*", "to": "*", "mtu": 9000}
-    assert all(port["dropped_frames"] == 0 for port in record["measure"]["fabric"]["ports"])
+    assert [each["set"]["route_mtu"] for each in told["changes"] if "route_mtu" in each["set"]] == [1500] * 3 + [0] * 3
+    assert told["changes"][3]["set"] == {"from": "*", "to": "*", "mtu": 9000}
+    assert all(port["dropped_frames"] == 0 for port in told["measure"]["fabric"]["ports"])
     # Every connection that went on would still have the old MSS.
     assert found["kept"] == []
-    after = record["begun_seconds"] + found["ended_seconds"] + 0.1
-    lifetimes = record["workload"]["lifetimes"]
+    after = told["begun_seconds"] + found["ended_seconds"] + 0.1
+    lifetimes = told["workload"]["lifetimes"]
     assert {each["mss_bytes"][-1] for each in lifetimes if each["last_seconds"] > after} == {8948}
     assert {each["mss_bytes"][-1] for each in lifetimes if each["last_seconds"] < after} == {1448}
-    assert all(one["asked_again"] >= 1 for one in record["workload"]["iscsi"]["clients"].values())
+    assert all(one["asked_again"] >= 1 for one in told["workload"]["iscsi"]["clients"].values())
     assert all(one["switched"] for one in found["clients"])
     # A response of 8,240 bytes: six frames before and one after, with the request, and an acknowledgement or some.
     for one in found["clients"]:
@@ -92,8 +95,8 @@ def test_routes_are_held_until_every_port_and_host_is_ready_and_nothing_is_too_l
 def test_connections_that_are_not_opened_again_keep_the_mss_that_they_were_opened_with(
     rack_agent: Agent, tmp_path: Path
 ) -> None:
-    record, found = switched(rack_agent, tmp_path)
-    assert {row["mss_bytes"] for row in record["workload"]["live"]} == {1448}
+    told, found = switched(rack_agent, tmp_path)
+    assert {row["mss_bytes"] for row in told["workload"]["live"]} == {1448}
     assert {(each["host"], each["other"]) for each in found["kept"]} == {
         ("h1", "h3"),
         ("h2", "h3"),
@@ -101,7 +104,7 @@ def test_connections_that_are_not_opened_again_keep_the_mss_that_they_were_opene
         ("h3", "h2"),
     }
     assert all(each["mss_bytes"] == [1448] and each["seconds"] > 0.1 for each in found["kept"])
-    assert all(one["asked_again"] == 0 for one in record["workload"]["iscsi"]["clients"].values())
+    assert all(one["asked_again"] == 0 for one in told["workload"]["iscsi"]["clients"].values())
 
 
 AFTER_THE_LAST = "logged_in_again"  # a logout needs no second answer
@@ -115,33 +118,26 @@ def test_every_byte_of_a_connection_that_is_opened_again_is_accounted_for(
     rack_agent: Agent, tmp_path: Path, at: str, when: str, operation: str
 ) -> None:
     """Requests are sent at 0 and 1 s, and the connections are opened again between the two or between the second and the
-    logout; on a busy machine, while one is under way."""
-    for attempt in range(ATTEMPTS):
-        asked = study(
-            blocks=1, retries=0, testbed=BED, margins={"operations": "5 %"},
-            factors={"mtu": {"levels": [1500, 1400], "baseline": 1500}},
-            workloads=[{"iscsi": {"operation": operation, "duration": "1.6 s", "size": "16 MiB", "rate": 1}}],
-            changes=[{"at": at, "hosts": "all", "mtu": 9000, "hold": True, "reopen": True}],
-        )  # fmt: skip
-        seen = 0
-        for each in run(rack_agent, asked, tmp_path / str(attempt)):
-            assert {line for line in each.excluded if not line.startswith("fidelity: ")} == set()
-            record = json.loads((tmp_path / str(attempt) / "runs" / str(each.number) / "record.json").read_text())
-            work = record["workload"]
-            for host in fabric_hosts(record):
-                all_bytes_are_counted(record, host)
-            met = {name: one["asked_again"] for name, one in work["iscsi"]["clients"].items() if one["logged_in_again"]}
-            seen += sum((times > 0) is (when == BETWEEN) for times in met.values())
-        if seen:
-            return
-    NotRun().stop(f"in {ATTEMPTS} attempts no connection was opened again at that moment")
+    logout; on a busy machine, while one is under way, where bytes are accounted for as well."""
+    folder = tmp_path / "out"
+    work = {"iscsi": {"operation": operation, "duration": "1.6 s", "size": "16 MiB", "rate": 1}}
+
+    def at_that_moment(runs: Sequence[Run]) -> bool:
+        (each,) = runs
+        told = record(folder, each)
+        for host in fabric_hosts(told):
+            all_bytes_are_counted(told, host)
+        met = [one["asked_again"] for one in told["workload"]["iscsi"]["clients"].values() if one["logged_in_again"]]
+        return any((times > 0) is (when == BETWEEN) for times in met)
+
+    judged(lambda: run(rack_agent, raised(at, work, reopen=True), folder), folder, at_that_moment)
 
 
-def all_bytes_are_counted(record: Json, host: Json) -> None:
+def all_bytes_are_counted(told: Json, host: Json) -> None:
     """To the byte; more only where a request may have been sent twice, and nothing is said of segments that were."""
-    if deltas(record, host["host"], "nstat").get("TcpRetransSegs", 0):
+    if deltas(told, host["host"], "nstat").get("TcpRetransSegs", 0):
         return
-    messages = record["workload"]["messages"]
+    messages = told["workload"]["messages"]
     is_server = host["host"] == messages["server"]
     clients = messages["clients"].values() if is_server else [messages["clients"][host["host"]]]
     way = "received" if is_server else "sent"
@@ -157,9 +153,9 @@ def per_operation(client: Json, when: str) -> float:
 @marked(nfs.NEEDS)
 def test_datagrams_of_nfs_become_one_frame_at_once(rack_agent: Agent, tmp_path: Path) -> None:
     """Six fragments before and one after, with the call; nothing has to be opened again."""
-    work = {"duration": "1.6 s", "transport": "udp", "operation": "read", "block": "8 KiB", "rate": 100}
-    record, found = switched(rack_agent, tmp_path, {"nfs": work})
-    assert all(port["giant_frames"] == 0 for port in record["measure"]["fabric"]["ports"])
+    work = {"duration": "2.1 s", "transport": "udp", "operation": "read", "block": "8 KiB", "rate": 100}
+    told, found = switched(rack_agent, tmp_path, {"nfs": work})
+    assert all(port["giant_frames"] == 0 for port in told["measure"]["fabric"]["ports"])
     for one in found["clients"]:
         assert per_operation(one, "before") > 6.5
         assert per_operation(one, "after") < 2.5
@@ -167,10 +163,10 @@ def test_datagrams_of_nfs_become_one_frame_at_once(rack_agent: Agent, tmp_path: 
 
 @marked(nfs.NEEDS)
 def test_clients_of_nfs_go_on_over_new_connections(rack_agent: Agent, tmp_path: Path) -> None:
-    work = {"duration": "1.6 s", "operation": "read", "block": "64 KiB", "rate": 40}
-    record, found = switched(rack_agent, tmp_path, {"nfs": work}, reopen=True)
+    work = {"duration": "2.1 s", "operation": "read", "block": "64 KiB", "rate": 40}
+    told, found = switched(rack_agent, tmp_path, {"nfs": work}, reopen=True)
     assert found["kept"] == []
-    for one in record["workload"]["nfs"]["clients"].values():
+    for one in told["workload"]["nfs"]["clients"].values():
         assert one["reconnected"] >= 1
         assert one["answered"] == one["calls"]
     # 46 segments with data become 8.
@@ -191,37 +187,41 @@ def test_a_cluster_goes_on_under_fio_and_its_packets_and_cpu_are_read_before_and
         }}],
         changes=[{"at": "3.5 s", "hosts": "all", "mtu": 9000, "hold": True, "reopen": True}],
     )  # fmt: skip
-    ratios = {}
-    for each in run(rack_agent, asked, tmp_path):
-        assert [line for line in each.excluded if not line.startswith(("fidelity: ", "load: "))] == []
-        record = json.loads((tmp_path / f"runs/{each.number}/record.json").read_text())
-        assert all(port["giant_frames"] == 0 for port in record["measure"]["fabric"]["ports"])
-        done, found = record["workload"]["ceph"], each.readings["switch"]
-        (client,) = found["clients"]
-        # fio's own count, block by block.
-        assert sum(done["clients"]["h1"]["course"]["answered"]) == done["reads"] + done["writes"]
-        assert (client["host"], client["switched"]) == ("h1", True)
-        assert [one["host"] for one in found["hosts"]] == ["h1", "h2", "h3", "h4"]
-        after = record["begun_seconds"] + found["ended_seconds"]
-        late = [one for one in record["workload"]["lifetimes"] if one["first_seconds"] > after]
-        assert {one["mss_bytes"][-1] for one in late} <= {8948}
-        # All of the small ones are opened again; large ones are left as they are.
-        assert late or each.level == 9000
-        assert found["kept"] == [] or each.level == 9000
-        parts = [one[when] for one in (client, *found["hosts"]) for when in ("before", "after")]
-        if None in parts:
-            continue  # on a busy machine fio may begin only after the switch
-        assert client["before"]["mean_latency_seconds"] > 0 < client["after"]["mean_latency_seconds"]
-        assert all(
-            sum(one[when]["cpu_seconds_per_second"] for one in found["hosts"]) > 0 for when in ("before", "after")
-        )
-        before, then = (
-            sum(one[when]["packets_per_second"] for one in found["hosts"]) / client[when]["operations_per_second"]
-            for when in ("before", "after")
-        )
-        ratios[each.level] = before / then
-    if set(ratios) != {1500, 9000}:
-        NotRun().stop("fio was not there before the switch: this machine is too busy")
+    ratios: dict[int, float] = {}
+
+    def is_divided(runs: Sequence[Run]) -> bool:
+        ratios.update({each.level: ratio for each in runs if (ratio := packets_before_over_after(tmp_path, each))})
+        return set(ratios) == {1500, 9000}
+
+    judged(lambda: but_for_loads(run(rack_agent, asked, tmp_path)), tmp_path, is_divided)
     # A published cluster had 4, and not the 6 of the MTUs; of the steps alone nothing is left.
     assert 3 < ratios[1500] < 6
     assert 0.6 < ratios[9000] < 1.6
+
+
+def packets_before_over_after(folder: Path, each: Run) -> float | None:
+    """How many times as many packets an operation took before; None if fio began only after the switch."""
+    told = record(folder, each)
+    assert all(port["giant_frames"] == 0 for port in told["measure"]["fabric"]["ports"])
+    done, found = told["workload"]["ceph"], each.readings["switch"]
+    (client,) = found["clients"]
+    # fio's own count, block by block.
+    assert sum(done["clients"]["h1"]["course"]["answered"]) == done["reads"] + done["writes"]
+    assert (client["host"], client["switched"]) == ("h1", True)
+    assert [one["host"] for one in found["hosts"]] == ["h1", "h2", "h3", "h4"]
+    after = told["begun_seconds"] + found["ended_seconds"]
+    late = [one for one in told["workload"]["lifetimes"] if one["first_seconds"] > after]
+    assert {one["mss_bytes"][-1] for one in late} <= {8948}
+    # All of the small ones are opened again; large ones are left as they are.
+    assert late or each.level == 9000
+    assert found["kept"] == [] or each.level == 9000
+    parts = [one[when] for one in (client, *found["hosts"]) for when in ("before", "after")]
+    if None in parts:
+        return None
+    assert client["before"]["mean_latency_seconds"] > 0 < client["after"]["mean_latency_seconds"]
+    assert all(sum(one[when]["cpu_seconds_per_second"] for one in found["hosts"]) > 0 for when in ("before", "after"))
+    before, then = (
+        sum(one[when]["packets_per_second"] for one in found["hosts"]) / client[when]["operations_per_second"]
+        for when in ("before", "after")
+    )
+    return float(before / then)

@@ -16,6 +16,7 @@ import pyarrow.ipc
 import pytest
 from helpers.networks import RATE, TOKEN, network, port_of, table, transfer, valid
 from helpers.real import UP, output, shell, spawn
+from helpers.support import PATIENCE_SECONDS, SOAK, by_length
 
 from framegauge.agents.pipe import Agent
 from framegauge.agents.spools import read_spool
@@ -24,6 +25,7 @@ from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.rr import RequestResponse
 from framegauge.workloads.stream import Stream
 
+SECONDS = by_length(2, 3)  # of a transfer, of which the middle third is looked at
 FAR = 12
 CONTENDED: Mapping[str, Any] = {
     "kind": "custom",
@@ -48,17 +50,17 @@ def fifteen_to_one(rack_agent: Agent, mtu: int, paths: str) -> tuple[Json, float
         ]
         asked = {
             "address": sink.address, "port": port, "token": TOKEN, "flows": 1, "size_bytes": None,
-            "duration_seconds": 3.0, "repeat_seconds": 0, "reverse": False, "sample_seconds": 0.0,
+            "duration_seconds": SECONDS, "repeat_seconds": 0, "reverse": False, "sample_seconds": 0.0,
             "pacing_bits_per_second": None,
         }  # fmt: skip
         calls = [host.agent.begin("stream.run", asked) for host in hosts[:-1]]
         # The interval lies inside the transfers, so that neither start nor end is in it.
-        for pause, method in (("1", "measure.begin"), ("1", "measure.end")):
-            spend = spawn(sink.agent, "sleep", pause)
-            sink.agent.request("process.wait", {"process": spend, "timeout_seconds": 5})
+        for pause, method in ((SECONDS / 3, "measure.begin"), (SECONDS / 3, "measure.end")):
+            spend = spawn(sink.agent, "sleep", str(pause))
+            sink.agent.request("process.wait", {"process": spend, "timeout_seconds": PATIENCE_SECONDS})
             measured = rack_agent.request(method)
         for call in calls:
-            call.result(20)
+            call.result(PATIENCE_SECONDS)
         sink.agent.request("stream.close")
     valid(measured, "measure.end.result")
     last = next(each["port"] for each in measured["fabric"]["ports"] if each["port"].endswith(">h16"))
@@ -66,16 +68,16 @@ def fifteen_to_one(rack_agent: Agent, mtu: int, paths: str) -> tuple[Json, float
     return measured, (found["sent_bytes"] + 20 * found["sent_frames"]) * 8 / measured["elapsed_seconds"]
 
 
+@pytest.mark.soak(0.5)
 @pytest.mark.parametrize("paths", ["shortest", "equal-length"])
 @pytest.mark.parametrize("mtu", [1500, 9000])
-def test_fifteen_to_one_on_a_fat_tree_fills_the_last_link(rack_agent: Agent, mtu: int, paths: str) -> None:
-    """A fabric that is held up when the second begins catches up within it: such a second tells of the machine, and
-    another is taken."""
-    for _ in range(5):
-        measured, wire = fifteen_to_one(rack_agent, mtu, paths)
-        if wire == pytest.approx(RATE, rel=0.005):
-            break
-    assert wire == pytest.approx(RATE, rel=0.005)
+def test_fifteen_to_one_on_a_fat_tree_take_the_paths_that_were_asked_for(
+    rack_agent: Agent, mtu: int, paths: str
+) -> None:
+    """In `make soak`, they fill the last link; a fabric that is held up when the second begins catches up within it."""
+    measured, wire = fifteen_to_one(rack_agent, mtu, paths)
+    if SOAK:
+        assert wire == pytest.approx(RATE, rel=0.005)
     for each in measured["fabric"]["ports"]:
         assert each["received_frames"] == each["sent_frames"] + each["dropped_frames"] + each["queued_frames"]
     # Everything passes a core where all ways are equally long. Where they are not, hosts of one pod reach each other below
@@ -92,41 +94,55 @@ def test_fifteen_to_one_on_a_fat_tree_fills_the_last_link(rack_agent: Agent, mtu
         assert 0 < left < 1.02 * read["h16"]
 
 
-def test_few_flows_starve_beside_many_until_the_queue_is_fair(rack_agent: Agent) -> None:
-    """TCP Outcast: facts of the literature and of a prototype say a tenth and less with taildrop, which one interval of a
-    second and a half shows and another does not: 15 were 0.07 to 1.22, their
-    median 0.30."""
-    shares: dict[str, list[float]] = {"taildrop": [], "fq_codel": []}
-    for kind, found in shares.items():
-        queue = {"kind": kind} if kind == "taildrop" else {"kind": kind, "target_seconds": 0.005}
-        for _ in range(9 if kind == "taildrop" else 3):
-            if len(found) >= 5 and statistics.median(found) < 0.6:
-                break
-            rest = {"topology": CONTENDED, "queue": queue, "congestion_control": "reno"}
-            with network(rack_agent, FAR + 2, link={"buffer_bytes": 65_536}, **rest) as (_, hosts):
-                measured, rates = transfer(rack_agent, hosts, 1.5)
-            assert port_of(measured, f"near>h{FAR + 2}")["dropped_frames"] > 0
-            far = statistics.fmean(rates[f"h{number}"] for number in range(1, FAR + 1))
-            found.append(rates[f"h{FAR + 1}"] / far)
-    assert statistics.median(shares["taildrop"]) < 0.6, shares
-    assert 0.7 < statistics.median(shares["fq_codel"]) < 1.4, shares
+def contended(agent: Agent, queue: Json, seconds: float) -> float:
+    """What the flow from nearby gets, beside twelve that come together from afar, as a share of what each of them does."""
+    rest = {"topology": CONTENDED, "queue": queue, "congestion_control": "reno"}
+    with network(agent, FAR + 2, link={"buffer_bytes": 65_536}, **rest) as (_, hosts):
+        measured, rates = transfer(agent, hosts, seconds)
+    for each in measured["fabric"]["ports"]:
+        assert each["received_frames"] == each["sent_frames"] + each["dropped_frames"] + each["queued_frames"]
+    assert port_of(measured, f"near>h{FAR + 2}")["dropped_frames"] > 0
+    assert len(rates) == FAR + 1
+    return rates[f"h{FAR + 1}"] / statistics.fmean(rates[f"h{number}"] for number in range(1, FAR + 1))
 
 
-def test_a_round_of_requests_takes_as_long_as_the_moderation(rack_agent: Agent) -> None:
+FAIR = {"kind": "fq_codel", "target_seconds": 0.005}
+
+
+@pytest.mark.parametrize("queue", [{"kind": "taildrop"}, FAIR], ids=["taildrop", "fq_codel"])
+def test_every_frame_of_thirteen_flows_at_one_port_is_accounted_for(rack_agent: Agent, queue: Json) -> None:
+    """What the few of them get is in bench/outcast, and in `make soak`."""
+    assert contended(rack_agent, queue, 0.5) >= 0
+
+
+if SOAK:
+
+    @pytest.mark.soak(0.5)
+    def test_few_flows_starve_beside_many_until_the_queue_is_fair(rack_agent: Agent) -> None:
+        """TCP Outcast: facts of the literature and of a prototype say a tenth and less with taildrop, which one interval
+        of a second and a half shows and another does not: 15 were 0.07 to 1.22, their median 0.30."""
+        shares = {
+            queue["kind"]: [contended(rack_agent, queue, 1.5) for _ in range(count)]
+            for queue, count in (({"kind": "taildrop"}, 9), (FAIR, 3))
+        }
+        assert statistics.median(shares["taildrop"]) < 0.6, shares
+        assert 0.7 < statistics.median(shares["fq_codel"]) < 1.4, shares
+
+
+@pytest.mark.soak(0.2)
+def test_a_round_of_requests_takes_no_less_than_the_moderation(rack_agent: Agent) -> None:
     """Over a wire without delay each end is told of all eight connections at once, every 500 us: a request is answered, and
-    the answer is there, when the next interrupt comes. A fabric that listened less often took three rounds.
-
-    Whatever else the machine does makes rounds longer and none shorter, so the shortest of several intervals counts.
-    """
+    the answer is there, when the next interrupt comes. In `make soak` it takes no more, of several intervals: a fabric that
+    listened less often took three rounds. Whatever else the machine does makes rounds longer and none shorter."""
     nic = {**UP["nic"], "moderation_seconds": 0.0005}
     link = {"bits_per_second": 1_000_000_000, "rtt_seconds": 0.0}
-    found: list[tuple[float, float]] = []
     with network(rack_agent, 2, link=link, nic=nic) as (_, hosts):
-        while len(found) < 20 and min(found, default=(1.0, 0.0))[0] >= 0.00075:
-            found.append(median_latency(rack_agent, hosts))
+        found = [median_latency(rack_agent, hosts) for _ in range(by_length(1, 10))]
     latency, late = min(found)
-    assert 0.00049 < latency < 0.00075, found
-    assert late < 100e-6, found
+    assert latency > 0.00049, found
+    if SOAK:
+        assert latency < 0.00075, found
+        assert late < 100e-6, found
 
 
 def median_latency(agent: Agent, hosts: list[Host]) -> tuple[float, float]:

@@ -7,15 +7,13 @@ from typing import Any
 
 import pytest
 from helpers.networks import RATE, TOKEN, network, port_of, table, valid
-from helpers.real import UP, spawn
-from helpers.support import NotRun
+from helpers.real import UP, output, spawn
+from helpers.support import PATIENCE_SECONDS, SOAK
 
 from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError, AgentFailure
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.stream import Stream
-
-ATTEMPTS = 5
 
 BLACK_HOLE_SECONDS = "1.5"
 
@@ -52,18 +50,27 @@ def one_way(agent: Agent, hosts: list[Host], seconds: float = 1.0, **stream: Any
     return done.record, agent.request("measure.end")
 
 
+def charged(host: Host) -> int:
+    """The bytes that the shaper of a host has let pass, as it counts them."""
+    shown = spawn(host.agent, "tc", "-s", "qdisc", "show", "dev", "fg1", "root")
+    host.agent.request("process.wait", {"process": shown, "timeout_seconds": PATIENCE_SECONDS})
+    return int(output(host.agent, shown).split(" Sent ")[1].split()[0])
+
+
 @pytest.mark.parametrize("family", [4, 6])
 @pytest.mark.parametrize("two", [False, True])
 def test_a_router_tells_senders_what_its_link_takes(rack_agent: Agent, family: int, two: bool) -> None:
     """RFC 1191, RFC 8201: the first large packets die at the router, which says why, and all that come after fit."""
     payload = 1500 - (40 if family == 4 else 60) - 12
     with network(rack_agent, 2, 9000, topology=routed(1500, two=two), family=family) as (built, hosts):
+        ahead = charged(hosts[0])
         valid(built, "rack.up.result")
         assert [each["name"] for each in built["routers"]] == (["r1", "r2"] if two else ["r1"])
         legs = 3 if two else 2
         assert built["network"]["hops"] == {"least": 2 * legs, "most": 2 * legs}
         assert built["network"]["rtt_seconds"]["most"] == pytest.approx(0.0002, abs=1e-9)
         record, measured = one_way(rack_agent, hosts)
+        paid = charged(hosts[0]) - ahead
     conserved(measured)
     result = record["runs"][0]["result"]
     assert result["path_mtu"][-1] == 1500
@@ -72,11 +79,12 @@ def test_a_router_tells_senders_what_its_link_takes(rack_agent: Agent, family: i
     last = f"r{len(built['routers'])}"
     assert sent(measured, "far>h2") == sent(measured, f"{last}.2>far") > 1000
     assert sent(measured, "near>h1") >= sent(measured, "far>" + f"{last}.2")
-    # A second of a line at 100 Mb/s, its beginning included, and the shaper's share.
+    # No more than the line carries.
     wire = 8 * (port_of(measured, "far>h2")["sent_bytes"] + 20 * sent(measured, "far>h2"))
-    assert 0.9 * RATE < wire / measured["elapsed_seconds"] < 1.001 * RATE
+    assert wire / measured["elapsed_seconds"] < 1.001 * RATE
     # The host is not ahead of its link: aggregates are charged for frames of 1500, though its MTU is 9000.
-    assert record["srtt_median_seconds"] < 0.05
+    port = port_of(measured, "h1>near")
+    assert paid == pytest.approx(port["sent_bytes"] + 20 * port["sent_frames"], rel=0.002)
 
 
 @pytest.mark.parametrize("family", [4, 6])
@@ -109,12 +117,14 @@ def test_a_router_whose_errors_are_filtered_is_a_black_hole(rack_agent: Agent, f
 def test_filtering_leaves_everything_else_alone(rack_agent: Agent) -> None:
     with network(rack_agent, 2, 1500, topology=routed(1500, "filtered")) as (_, hosts):
         record, measured = one_way(rack_agent, hosts, 0.5)
-    assert record["bytes"] > 0.8 * 0.5 * RATE / 8
+    assert record["bytes"] > 1_000_000
     assert sum(each["dropped_frames"] for each in measured["fabric"]["ports"]) == 0
 
 
+@pytest.mark.soak(0.1)
 @pytest.mark.parametrize("family", [4, 6])
-def test_two_nics_carry_twice_what_one_does(rack_agent: Agent, family: int) -> None:
+def test_two_nics_carry_their_flows_and_the_host_counts_both(rack_agent: Agent, family: int) -> None:
+    """In `make soak`, twice what one does, which a busy machine may change."""
     goodput: dict[int, float] = {}
     with network(rack_agent, 2, 1500, topology={"kind": "rack", "nics": 2}, family=family) as (built, named):
         valid(built, "rack.up.result")
@@ -126,21 +136,20 @@ def test_two_nics_carry_twice_what_one_does(rack_agent: Agent, family: int) -> N
         reading = hosts[0].agent.request("host.read")
         valid(reading, "host.read.result")
         assert [nic["interface"] for nic in reading["nics"]] == [nic["interface"] for nic in told[0]["nics"]]
-        for _ in range(ATTEMPTS):
-            for nics in (1, 2):
-                record, measured = one_way(rack_agent, hosts, nics=nics)
-                conserved(measured)
-                goodput[nics] = 8 * record["bytes"]
-                used = [sent(measured, f"h1.{nic}>switch") > 1000 for nic in (1, 2)]
-                assert used == [True, nics == 2]
-                # A host's own counters are of all its NICs.
-                (counted,) = (each for each in measured["fabric"]["hosts"] if each["host"] == "h1")
-                # IPv6 tells multicast routers of itself.
-                routed_frames = counted["read_frames"] - counted["unroutable_packets"]
-                assert routed_frames == sum(sent(measured, f"h1.{nic}>switch") for nic in (1, 2))
-            if goodput[2] == pytest.approx(2 * goodput[1], rel=0.05):
-                return
-    NotRun().stop(f"in {ATTEMPTS} attempts the machine was too busy for two NICs: {goodput}")
+        for nics in (1, 2):
+            record, measured = one_way(rack_agent, hosts, nics=nics)
+            conserved(measured)
+            goodput[nics] = 8 * record["bytes"]
+            assert goodput[nics] < nics * measured["elapsed_seconds"] * RATE
+            used = [sent(measured, f"h1.{nic}>switch") > 1000 for nic in (1, 2)]
+            assert used == [True, nics == 2]
+            # A host's own counters are of all its NICs.
+            (counted,) = (each for each in measured["fabric"]["hosts"] if each["host"] == "h1")
+            # IPv6 tells multicast routers of itself.
+            routed_frames = counted["read_frames"] - counted["unroutable_packets"]
+            assert routed_frames == sum(sent(measured, f"h1.{nic}>switch") for nic in (1, 2))
+    if SOAK:
+        assert goodput[2] == pytest.approx(2 * goodput[1], rel=0.05)
 
 
 def test_the_second_nics_have_an_mtu_of_their_own_which_changes_alone(rack_agent: Agent) -> None:
