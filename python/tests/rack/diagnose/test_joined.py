@@ -2,35 +2,46 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
-from helpers.real import run, study
+from helpers.real import proven, study
 from helpers.taps import Tapped, agreement, dropped, inferred, restamped
 
 from framegauge.agents.pipe import Agent
 from framegauge.diagnose import run as diagnosis
 
+pytestmark = pytest.mark.needs("tcpdump")
 BED = {"kind": "rack", "topology": "rack", "hosts": 5, "link": {"rate": "200 Mb/s", "buffer": "64 KiB"}}
 WITHIN_SECONDS = 0.05  # a host's tap sees an aggregate whole, before its first frame comes to a port
 LEAST = 0.999
 
 
-def tapped(agent: Agent, folder: Path, family: int, offloads: bool) -> Tapped:
-    """Runs at both MTUs in which four hosts send to one, whose port drops."""
-    folder.mkdir()
-    bed = Tapped(agent, folder)
-    testbed = {**BED, "family": family}
-    asked = study(
-        stream={"size": "8 MB", "repeat": "0 s", "pattern": "many-to-one"}, blocks=1, testbed=testbed,
-        factors={"offloads": offloads},
-    )  # fmt: skip
-    run(agent, asked, folder / "out", bed)
-    assert len(bed.files) >= 2
-    return bed
+Tap = Callable[[int, bool], Tapped]
+
+
+@pytest.fixture(scope="module")
+def tapped(rack_agent: Agent, tmp_path_factory: pytest.TempPathFactory) -> Tap:
+    """Runs at both MTUs in which four hosts send to one, whose port drops, by family and offloads; each study once."""
+
+    @functools.cache
+    def of(family: int, offloads: bool) -> Tapped:
+        folder = tmp_path_factory.mktemp("taps")
+        bed = Tapped(rack_agent, folder)
+        asked = study(
+            stream={"size": "8 MB", "repeat": "0 s", "pattern": "many-to-one"}, blocks=1,
+            testbed={**BED, "family": family}, factors={"offloads": offloads},
+        )  # fmt: skip
+        proven(rack_agent, asked, folder / "out", bed)
+        assert len(bed.files) == 2
+        return bed
+
+    return of
 
 
 def hops(document: dict[str, Any]) -> list[str]:
@@ -46,10 +57,8 @@ def hops(document: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("offloads", [False, True])
 @pytest.mark.parametrize("family", [4, 6])
-def test_what_is_inferred_is_what_the_ports_dropped(
-    rack_agent: Agent, tmp_path: Path, family: int, offloads: bool
-) -> None:
-    bed = tapped(rack_agent, tmp_path / "taps", family, offloads)
+def test_what_is_inferred_is_what_the_ports_dropped(tapped: Tap, family: int, offloads: bool) -> None:
+    bed = tapped(family, offloads)
     counts: Counter[str] = Counter()
     alone: list[str] = []
     for ports, hosts in zip(bed.files, bed.hosts_files, strict=True):
@@ -69,8 +78,8 @@ def test_what_is_inferred_is_what_the_ports_dropped(
     assert counts["both"] >= LEAST * (counts["both"] + counts["true only"]), (counts, alone)
 
 
-def test_the_ports_are_taps_themselves_and_say_where_it_was(rack_agent: Agent, tmp_path: Path) -> None:
-    bed = tapped(rack_agent, tmp_path / "taps", 4, False)
+def test_the_ports_are_taps_themselves_and_say_where_it_was(tapped: Tap) -> None:
+    bed = tapped(4, False)
     for ports, hosts in zip(bed.files, bed.hosts_files, strict=True):
         document = diagnosis.diagnose([ports], hosts=hosts)
         jsonschema.validate(document, diagnosis.schema())
@@ -89,8 +98,8 @@ def test_the_ports_are_taps_themselves_and_say_where_it_was(rack_agent: Agent, t
         assert sum(places.values()) <= truth / LEAST, (places, truth)
 
 
-def test_a_clock_that_is_wrong_changes_no_loss_and_is_found(rack_agent: Agent, tmp_path: Path) -> None:
-    bed = tapped(rack_agent, tmp_path / "taps", 4, True)
+def test_a_clock_that_is_wrong_changes_no_loss_and_is_found(tapped: Tap, tmp_path: Path) -> None:
+    bed = tapped(4, True)
     hosts = bed.hosts_files[0]
     right = diagnosis.diagnose([], hosts=hosts)
     receiver = max(hosts, key=lambda name: hosts[name].stat().st_size)
