@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any
 
 import jsonschema
-from helpers.support import PIPE_SCHEMA as PIPE, ROOT
+from helpers.support import PATIENCE_SECONDS, PIPE_SCHEMA as PIPE, ROOT
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -60,7 +60,7 @@ def namespaces(mtu: int) -> Iterator[tuple[str, str]]:
 def run(*words: str, user: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "framegauge", "check", *words],
-        capture_output=True, text=True, timeout=120, check=False, user=user,
+        capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, user=user,
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow.ipc
 from helpers.real import UP
 from helpers.schemas import conforms
-from helpers.support import PIPE_SCHEMA as SCHEMA
+from helpers.support import PATIENCE_SECONDS, PIPE_SCHEMA as SCHEMA
 
 from framegauge.agents.pipe import Agent
 from framegauge.agents.spools import read_spool
@@ -29,11 +29,11 @@ def network(agent: Agent, hosts: int, mtu: int = 1500, **rest: Any) -> Iterator[
     link = {**UP["link"], "bits_per_second": RATE, **rest.pop("link", {})}
     second = {name: rest.pop(name) for name in ("second_mtu",) if name in rest}
     named = [{"name": f"h{number}", "mtu": mtu, **second} for number in range(1, hosts + 1)]
-    built = agent.request("rack.up", {**UP, "hosts": named, "link": link, **rest}, timeout_seconds=60)
+    built = agent.request("rack.up", {**UP, "hosts": named, "link": link, **rest}, timeout_seconds=PATIENCE_SECONDS)
     try:
         yield built, [Host(each["name"], each["address"], Relay(agent, each["name"])) for each in built["hosts"]]
     finally:
-        agent.request("rack.down", timeout_seconds=60)
+        agent.request("rack.down", timeout_seconds=PATIENCE_SECONDS)
 
 
 def valid(answer: Json, shape: str) -> None:

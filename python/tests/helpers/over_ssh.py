@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from helpers.sshd import Site
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.ssh import Remote
 from framegauge.results.journal import Run, read
@@ -58,7 +59,7 @@ def undisturbed(runs: Sequence[Run]) -> list[Run]:
 
 def ended(process: subprocess.Popen[str], folder: Path) -> str:
     """What a study of four runs said. That it is right is its exit code, unless something held up this machine."""
-    said = process.communicate(timeout=120)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     runs = read(folder).runs
     counted = len(undisturbed(runs))
     # Runs that were lost may call for a block more than planned.

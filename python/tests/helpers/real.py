@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 import yaml
+from helpers.support import PATIENCE_SECONDS
 from helpers.unjudged import HELD_UP, E, not_judged, reasons
 
 from framegauge.agents.binary import find_agent
@@ -164,6 +165,15 @@ def faithful(agent: Agent, asked: Study, folder: Path, bed: RackTestbed | None =
     return [each for each in judged(lambda: run(agent, asked, folder, bed), folder, each_cell) if not each.excluded]
 
 
+def shown(
+    agent: Agent, asked: Study, folder: Path, claim: Callable[[Sequence[Run]], bool], bed: RackTestbed | None = None
+) -> list[Run]:
+    """The runs of a study, each made once, of which a claim holds that a busy machine may make false and never true; so
+    that runs that were held up show it as well. Otherwise as `judged` says."""
+    once = asked.model_copy(update={"retries": 0})
+    return list(judged(lambda: run(agent, once, folder, bed), folder, claim))
+
+
 def evidence(runs: list[Run], metric: str = "goodput") -> dict[Any, list[float]]:
     """The metric of each level's runs that are evidence; fails if a level has none, with the reasons."""
     found: dict[Any, list[float]] = {run.level: [] for run in runs}
@@ -189,7 +199,7 @@ def output(host: Any, process: int, stream: str = "stdout") -> str:
 def shell(host: Any, command: str) -> None:
     """Run a shell command in a host, to its end."""
     process = spawn(host, "sh", "-c", command)
-    ended = host.request("process.wait", {"process": process, "timeout_seconds": 10})
+    ended = host.request("process.wait", {"process": process, "timeout_seconds": PATIENCE_SECONDS})
     assert ended["exit_code"] == 0, (command, output(host, process, "stderr"))
 
 
@@ -200,7 +210,6 @@ def _names(folder: str, prefix: str) -> set[str]:
 
 # Whatever these tests start has it in its environment, whoever becomes its parent.
 os.environ["FRAMEGAUGE_TESTS"] = str(os.getpid())
-ENDS_SECONDS = 20.0  # for what was killed
 MARK = f"FRAMEGAUGE_TESTS={os.getpid()}".encode()
 
 
@@ -274,7 +283,7 @@ def traces() -> dict[str, Any]:
     }
 
 
-def await_end(processes: list[int], patience_seconds: float = ENDS_SECONDS) -> None:
+def await_end(processes: list[int], patience_seconds: float = PATIENCE_SECONDS) -> None:
     """Wait until none of these processes runs any more."""
     deadline = time.monotonic() + patience_seconds
     for process in processes:
@@ -298,7 +307,7 @@ def leaves_nothing(settle: Callable[[], None] | None = None) -> Iterator[None]:
     until = time.monotonic()
     if settle is not None:
         settle()
-        until = time.monotonic() + ENDS_SECONDS
+        until = time.monotonic() + PATIENCE_SECONDS
     while (after := traces())["networks"] - before["networks"] and time.monotonic() < until:
         time.sleep(0.1)
     for kind, found in after.items():

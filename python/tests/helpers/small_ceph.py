@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-WITHIN_SECONDS = 60.0
+from helpers.support import PATIENCE_SECONDS
+
 CONFIGURATION = """\
 [global]
 fsid = {cluster}
@@ -61,7 +62,7 @@ class SmallCeph:
         with_configuration = {**os.environ, "CEPH_CONF": str(self.configuration)}
         done = subprocess.run(
             ["ip", "netns", "exec", self.namespace, *words], input=told, capture_output=True, text=True, check=False,
-            timeout=WITHIN_SECONDS, env=with_configuration, cwd=self.folder,
+            timeout=PATIENCE_SECONDS, env=with_configuration, cwd=self.folder,
         )  # fmt: skip
         assert done.returncode == 0, (words, done.stdout, done.stderr)
         return done.stdout

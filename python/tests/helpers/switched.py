@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helpers.sshd import run
+from helpers.support import PATIENCE_SECONDS
 
 PORT_MTU = 9000
 LOAD = Path(__file__).with_name("tls_load.py")
-CLEAN_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
@@ -139,11 +139,11 @@ def load(lab: Lab, folder: Path, server: str, clients: Sequence[str]) -> Iterato
         asking = {name: _start(lab, name, "ask", str(cert), "4433", *addresses, undo=undo) for name in clients}
         yield failed
         for name, process in asking.items():
-            out, _ = process.communicate(timeout=60)
+            out, _ = process.communicate(timeout=PATIENCE_SECONDS)
             found = json.loads(out)
             assert all(each["answered"] + len(each["failed"]) > 0 for each in found.values()), found
             failed[name] = [line for each in found.values() for line in each["failed"]]
-        serving.communicate(timeout=20)
+        serving.communicate(timeout=PATIENCE_SECONDS)
 
 
 def _start(lab: Lab, name: str, *words: str, undo: contextlib.ExitStack) -> subprocess.Popen[str]:

@@ -14,6 +14,7 @@ from typing import Any
 
 from helpers.captures import Captured
 from helpers.real import output, spawn
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.testbeds.base import Json
 
@@ -51,7 +52,7 @@ class Tapped(Captured):
         for host in self.hosts():
             process = self._running.pop(host.name)
             host.agent.request("process.signal", {"process": process, "signal": signal.SIGINT.value})
-            host.agent.request("process.wait", {"process": process, "timeout_seconds": 20})
+            host.agent.request("process.wait", {"process": process, "timeout_seconds": PATIENCE_SECONDS})
             said = output(host.agent, process, "stderr")
             assert "0 packets dropped by kernel" in said, said
         return found

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from helpers.schemas import conforms
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.capture.schema import json_schema
 
@@ -107,7 +108,7 @@ class Capturing:
         """What it said in all."""
         if interrupt:
             self.process.send_signal(signal.SIGINT)
-        out, err = self.process.communicate(timeout=120)
+        out, err = self.process.communicate(timeout=PATIENCE_SECONDS)
         said = "".join(self.said) + err + out
         assert self.process.returncode == code, said
         return said
@@ -181,7 +182,7 @@ def test_the_headers_are_those_that_tcpdump_sees_beside_it(pair: Pair, tmp_path:
     for dump in dumps:
         dump.send_signal(signal.SIGINT)
     for name, dump in zip(pair.names, dumps, strict=True):
-        errors = dump.communicate(timeout=30)[1]
+        errors = dump.communicate(timeout=PATIENCE_SECONDS)[1]
         about, theirs = document(tmp_path / "out", name), tcpdumped(tmp_path / f"{name}.pcap")
         ours = of_port(packets(tmp_path / "out" / f"{name}.pcapng"), 5001)
         if about["dropped_packets"] == 0 and re.search(r"^0 packets dropped by kernel", errors, re.MULTILINE):
@@ -317,7 +318,7 @@ def test_nothing_stays_when_the_controller_is_killed(pair: Pair, tmp_path: Path)
     assert run("ip", "netns", "pids", pair.names[0]).split()
     capturing.process.kill()
     capturing.process.communicate()
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE_SECONDS
     while run("ip", "netns", "pids", pair.names[0]).split():
         assert time.monotonic() < until, "the agent has not ended"
         time.sleep(0.05)

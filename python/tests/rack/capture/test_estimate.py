@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from helpers.real import run, study
 from helpers.schemas import conforms
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.pipe import Agent
 from framegauge.estimate.document import estimate
@@ -171,7 +172,7 @@ def talking(pair: tuple[str, str], nodelay: int) -> Iterator[subprocess.Popen[st
 
 
 def estimated(*words: object, code: int = 0) -> Json:
-    done = subprocess.run([*MAIN, *map(str, words), "--json"], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*MAIN, *map(str, words), "--json"], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert done.returncode == code, done.stderr
     document: Json = json.loads(done.stdout)
     conforms(document, json_schema())
@@ -204,7 +205,10 @@ def test_without_the_right_to_read_headers_the_counts_of_connections_are_used(pa
     without = ["setpriv", "--bounding-set=-net_raw", "--inh-caps=-net_raw"]
     with talking(pair, 1):
         done = subprocess.run(
-            [*without, *MAIN, f"netns:{pair[0]}", "--for", "1s", "--json"], capture_output=True, text=True, timeout=60
+            [*without, *MAIN, f"netns:{pair[0]}", "--for", "1s", "--json"],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_SECONDS,
         )
     assert done.returncode == 0, done.stderr
     lines = [line for line in done.stderr.splitlines() if "CAP_NET_RAW" in line]
@@ -229,7 +233,7 @@ def test_ctrl_c_estimates_from_what_was_read(pair: tuple[str, str]) -> None:
             assert line
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
     document: dict[str, Any] = json.loads(out)
     conforms(document, json_schema())

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.rack import state as kept
 
@@ -32,7 +33,7 @@ except ConnectionRefusedError:
 
 
 def framegauge(*words: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MAIN, *map(str, words)], capture_output=True, text=True, timeout=120)
+    return subprocess.run([*MAIN, *map(str, words)], capture_output=True, text=True, timeout=PATIENCE_SECONDS)
 
 
 @pytest.fixture
@@ -57,7 +58,7 @@ def test_all_hosts_of_the_rack_that_is_up_are_captured(rack: None, tmp_path: Pat
         begun += [line] if ": capturing on " in line else []
     found = framegauge("rack", "exec", "h1", "--", sys.executable, "-c", CLIENT, "h2")
     assert found.returncode == 0, found.stderr
-    process.communicate(timeout=60)
+    process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 0
     judged = framegauge("diagnose", tmp_path / "out", "--json")
     document = json.loads(judged.stdout)

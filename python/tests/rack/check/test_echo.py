@@ -13,7 +13,7 @@ import pytest
 from helpers.checks import ask_all, lab, namespaces, run
 from helpers.real import leaves_nothing, shell
 from helpers.schemas import conforms
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -195,7 +195,7 @@ def asked_of(command: Sequence[str], source: str, target: str) -> Json:
             "token": "00" * 16, "target_mtu": 9000, "false_claim": 1e-6, "bits_per_second": None, "in_flight_bytes": 32768,
             "gap_seconds": 0.005, "patience_seconds": 20.0,
             "paths": [{"source": source, "destination": target, "tcp_port": 443}],
-        }, timeout_seconds=30.0)  # fmt: skip
+        }, timeout_seconds=PATIENCE_SECONDS)  # fmt: skip
         return answer
 
 

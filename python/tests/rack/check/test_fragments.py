@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 
 from helpers.real import leaves_nothing
+from helpers.support import PATIENCE_SECONDS
 
 CLEARS = "table ip framegauge { chain clears { type filter hook prerouting priority raw; ip frag-off set 0; }; }"
 
@@ -47,7 +48,7 @@ def test_what_arrives_in_fragments_is_not_carried_and_nobody_is_said_to_have_ref
     with leaves_nothing(), routed() as (a, b):
         done = subprocess.run(
             [sys.executable, "-m", "framegauge", "check", f"netns:{a}", f"netns:{b}", "-4", "--json", "--rate", "unlimited"],
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
         )  # fmt: skip
     assert done.returncode == 1, done.stderr
     document = json.loads(done.stdout)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from helpers import lab_probe
 from helpers.real import await_end, leaves_nothing, output, spawn
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -65,8 +65,8 @@ def await_ready(host: Host, process: int) -> None:
 
 def finished(host: Host, process: int) -> Any:
     """What a program of ours has printed last, once it has ended."""
-    asked = {"process": process, "timeout_seconds": 120}
-    ended = host.agent.request("process.wait", asked, timeout_seconds=130)
+    asked = {"process": process, "timeout_seconds": PATIENCE_SECONDS}
+    ended = host.agent.request("process.wait", asked, timeout_seconds=PATIENCE_SECONDS)
     assert ended["exit_code"] == 0, (host.name, output(host.agent, process, "stderr"))
     return json.loads(text(host, process).splitlines()[-1])
 
@@ -173,7 +173,7 @@ def ask(bed: LabTestbed, node: str, *words: str) -> str:
     """What a program in a node prints."""
     relay = bed.nodes()[node].agent
     process = spawn(relay, *words)
-    assert relay.request("process.wait", {"process": process, "timeout_seconds": 10})["exit_code"] == 0
+    assert relay.request("process.wait", {"process": process, "timeout_seconds": PATIENCE_SECONDS})["exit_code"] == 0
     return output(relay, process)
 
 
@@ -245,7 +245,9 @@ def test_killed_it_leaves_nothing(victim: str) -> None:
 
 
 def rack(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MAIN, "rack", *words], capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(
+        [*MAIN, "rack", *words], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+    )
 
 
 @pytest.mark.needs("ip", "nft")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from helpers.schemas import conforms
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 from framegauge.cli import main as cli
 from framegauge.decide import page
@@ -58,7 +58,7 @@ def test_where_jumbo_frames_help_the_answer_is_to_do_it(tmp_path: Path) -> None:
     while first.poll() is None and not (runs.exists() and runs.read_bytes().count(b"\n") >= 2):
         time.sleep(0.02)
     first.send_signal(signal.SIGINT)
-    said = first.communicate(timeout=60)[0]
+    said = first.communicate(timeout=PATIENCE_SECONDS)[0]
     assert first.returncode == 130, said
     assert f"continue with: framegauge decide --resume --out {tmp_path / 'out'}" in said
     checks = {name: (tmp_path / f"out/check-{name}.json").stat().st_mtime_ns for name in ("present", "raised")}

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 from helpers.real import agent_processes, await_end, hosts_of, leaves_nothing
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent
 from framegauge.rack import keeper, state as kept
@@ -56,7 +57,9 @@ with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP) as raw:
 
 
 def rack(*words: str, **options: Any) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*MAIN, "rack", *words], capture_output=True, text=True, check=False, timeout=60, **options)
+    return subprocess.run(
+        [*MAIN, "rack", *words], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS, **options
+    )
 
 
 @pytest.fixture
@@ -308,7 +311,7 @@ def test_interrupted_half_way_leaves_nothing(path: str, moment: float, number: s
         # A random moment needs the passing of time itself; nothing is waited for.
         select.select([], [], [], moment)
         process.send_signal(number)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE_SECONDS)
         if kept.FOR_ROOT.exists():  # it was quicker
             rack("down")
         else:
@@ -337,7 +340,7 @@ def test_a_study_runs_beside_it(path: str, tmp_path: Path) -> None:
     with leaves_nothing():
         up(path)
         command = [*MAIN, "study", path, "--out", str(tmp_path / "out")]
-        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+        found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
         assert found.returncode in (0, 3), found.stderr  # 3: the machine was too busy, which is told
         assert "a rack for hand use is up and shares the CPUs with this study" in found.stderr
         assert "error:" not in (tmp_path / "out/runs.jsonl").read_text()
@@ -434,14 +437,14 @@ def test_many_watch_at_once_and_go_as_they_like(path: str) -> None:
             assert json.loads(each.stdout.readline())["elapsed_seconds"] >= 0.04
         watchers[0].kill()
         watchers[1].send_signal(signal.SIGINT)
-        assert watchers[1].communicate(timeout=20)[1] == b"framegauge: interrupted\n"
+        assert watchers[1].communicate(timeout=PATIENCE_SECONDS)[1] == b"framegauge: interrupted\n"
         assert watchers[1].returncode == 130
         assert watchers[2].stdout is not None
         assert json.loads(watchers[2].stdout.readline())["ports"]
         assert rack("exec", "h1", "--", "true").returncode == 0
         assert rack("down").returncode == 0
         for each in watchers[2:]:
-            _, errors = each.communicate(timeout=20)
+            _, errors = each.communicate(timeout=PATIENCE_SECONDS)
             assert (each.returncode, errors.count(b"\n")) == (1, 1)
             assert b"rack.ports: the rack's keeper closed the connection" in errors
         watchers[0].communicate()
@@ -457,7 +460,7 @@ def test_a_capture_has_what_passed_the_port(path: str, tmp_path: Path) -> None:
         for _ in range(30):
             assert rack("exec", "h1", "--", sys.executable, "-c", PING, "10.77.0.2").returncode == 0
         capturing.send_signal(signal.SIGINT)
-        said, wrong = capturing.communicate(timeout=20)
+        said, wrong = capturing.communicate(timeout=PATIENCE_SECONDS)
     assert capturing.returncode == 0, wrong
     came = int(said.split()[1])
     assert said == f"{written}: {came} frames that came to h1>switch, {came} that left, 0 that were dropped\n"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from helpers.networks import network, valid
 from helpers.real import UP, output, spawn
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -66,8 +66,8 @@ def same_machine() -> Iterator[None]:
 def ended(agent: Any, *argv: str) -> str:
     """What a program in a host prints, which must succeed."""
     number = spawn(agent, *argv)
-    asked = {"process": number, "timeout_seconds": 60}
-    code = agent.request("process.wait", asked, timeout_seconds=70)["exit_code"]
+    asked = {"process": number, "timeout_seconds": PATIENCE_SECONDS}
+    code = agent.request("process.wait", asked, timeout_seconds=PATIENCE_SECONDS)["exit_code"]
     assert code == 0, (argv, output(agent, number), output(agent, number, "stderr"))
     return output(agent, number)
 
@@ -129,12 +129,14 @@ def test_names_mean_what_programs_use(rack_agent: Agent) -> None:
         assert hosts[0].address not in {built["hosts"][0]["nics"][0]["mac"], "10.77.0.1"}
     nic = {**UP["nic"], "moderation_seconds": 0.0}
     link = {**UP["link"], "rtt_seconds": 0.0}
-    built = rack_agent.request("rack.up", {**UP, "testbed": "kernel", "nic": nic, "link": link}, timeout_seconds=60)
+    built = rack_agent.request(
+        "rack.up", {**UP, "testbed": "kernel", "nic": nic, "link": link}, timeout_seconds=PATIENCE_SECONDS
+    )
     try:
         assert built["names"] is True
         assert pinged(Relay(rack_agent, "h1"), "h2") == ["10.77.0.2"]
     finally:
-        rack_agent.request("rack.down", timeout_seconds=60)
+        rack_agent.request("rack.down", timeout_seconds=PATIENCE_SECONDS)
 
 
 def test_nodes_of_a_lab_have_names_in_both_families(rack_agent: Agent) -> None:
@@ -173,7 +175,9 @@ def test_names_are_replaced_and_checked(rack_agent: Agent) -> None:
 
 
 def rack(*words: str, **options: Any) -> str:
-    found = subprocess.run([*MAIN, "rack", *words], capture_output=True, text=True, check=False, timeout=60, **options)
+    found = subprocess.run(
+        [*MAIN, "rack", *words], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS, **options
+    )
     assert found.returncode == 0, found.stderr
     return found.stdout
 
@@ -219,7 +223,9 @@ def test_by_hand_names_are_known_and_a_router_takes_another_mtu(routed: str) -> 
 
     # 8,972 bytes of data, 8 of ICMP and 20 of IP, which must not come in pieces.
     large = ["exec", "h1", "--", "ping", "-nqc", "1", "-W", "5", "-M", "do", "-s", "8972", "h2"]
-    refused = subprocess.run([*MAIN, "rack", *large], capture_output=True, text=True, check=False, timeout=60)
+    refused = subprocess.run(
+        [*MAIN, "rack", *large], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+    )
     assert refused.returncode == 1
     for mtu, passes in (("9000", True), ("4000", False)):
         assert rack("set", "r1", "--mtu", mtu).endswith(": r1\n")
@@ -228,7 +234,9 @@ def test_by_hand_names_are_known_and_a_router_takes_another_mtu(routed: str) -> 
         assert "\nr1    fg" in rack("show")
         # What the kernel has remembered of the smaller one goes.
         rack("exec", "h1", "--", "ip", "route", "flush", "cache")
-        found = subprocess.run([*MAIN, "rack", *large], capture_output=True, text=True, check=False, timeout=60)
+        found = subprocess.run(
+            [*MAIN, "rack", *large], capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+        )
         assert (found.returncode == 0) == passes, found.stdout + found.stderr
         if not passes:
             assert f"mtu = {mtu}" in found.stdout + found.stderr or "100% packet loss" in found.stdout

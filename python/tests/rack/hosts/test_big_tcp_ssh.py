@@ -13,6 +13,7 @@ import yaml
 from helpers import sshd
 from helpers.over_ssh import framegauge, study_of, undisturbed
 from helpers.sshd import Site
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.results.journal import read
 
@@ -55,7 +56,7 @@ def study(site: Site, folder: Path, **factors: object) -> Path:
 def test_aggregates_above_64_kib_are_seen_and_counted_right(three: Site, tmp_path: Path) -> None:
     pass_whole(three, SIZE)
     process = framegauge("study", study(three, tmp_path, gso_size=SIZE, gro_size=SIZE), "--out", tmp_path / "out")
-    said = process.communicate(timeout=200)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     runs = undisturbed(read(tmp_path / "out").runs)
     assert {run.level for run in runs} == {1500, 9000}, said
     for run in runs:
@@ -81,7 +82,7 @@ def test_aggregates_above_64_kib_are_seen_and_counted_right(three: Site, tmp_pat
 def test_the_usual_sizes_make_none_of_them(three: Site, tmp_path: Path) -> None:
     pass_whole(three, SIZE)
     process = framegauge("study", study(three, tmp_path, gso_size=USUAL, gro_size=USUAL), "--out", tmp_path / "out")
-    said = process.communicate(timeout=200)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     runs = undisturbed(read(tmp_path / "out").runs)
     assert runs, said
     for run in runs:
@@ -96,7 +97,7 @@ def test_where_frames_are_cut_on_the_way_senders_prove_it_and_receivers_merge_wh
     """As on a network of NICs: what is built above 64 KiB crosses it as frames."""
     pass_whole(three, USUAL)
     process = framegauge("study", study(three, tmp_path, gso_size=SIZE, **merged), "--out", tmp_path / "out")
-    said = process.communicate(timeout=200)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     runs = undisturbed(read(tmp_path / "out").runs)
     assert {run.level for run in runs} == {1500, 9000}, said
     for run in runs:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from helpers import sshd
 from helpers.sshd import Site
+from helpers.support import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.needs("ssh", "sshd")
 
@@ -26,7 +27,7 @@ def inventory(site: Site, place: Path) -> Path:
 
 def captured(*words: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "framegauge", "capture", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
 
 
 def ports(path: Path) -> set[int]:
@@ -67,7 +68,7 @@ def test_an_estimate_leaves_it_out_too(there: Site, tmp_path: Path) -> None:
         "1s",
         "--json",
     ]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
     assert found.returncode == 0, found.stderr
     document = json.loads(found.stdout)
     assert [host["host"] for host in document["hosts"]] == list(there.hosts)
@@ -116,6 +117,6 @@ def test_a_host_that_nobody_knows_is_told_once(verb: str, there: Site, tmp_path:
     words = [*verb.split(), *([] if plans else ["--hosts"]), str(path)]
     found = subprocess.run(
         [sys.executable, "-m", "framegauge", *words],
-        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=120,
+        text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert "".join(found.stdout.split()).count("Couldnotresolvehostname") == 1, found.stdout

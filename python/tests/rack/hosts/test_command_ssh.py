@@ -15,6 +15,7 @@ import yaml
 from helpers import sshd
 from helpers.over_ssh import ended, framegauge, study_of, undisturbed
 from helpers.sshd import Site
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.results.journal import read
 
@@ -93,7 +94,7 @@ def test_programs_on_hosts_are_measured_with_their_proofs(there: Site, tmp_path:
 
 def test_programs_that_hosts_lack_are_named_at_once(there: Site, tmp_path: Path) -> None:
     process = framegauge("study", study(there, tmp_path, run=["no-such-client", "x"]), "--out", tmp_path / "out")
-    said = process.communicate(timeout=60)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert process.returncode == 2
     assert "no-such-client" in said
     assert "command on alpha" in said
@@ -107,16 +108,16 @@ def test_nothing_runs_on_when_the_controller_goes(there: Site, tmp_path: Path, h
     before = folders()
     process = framegauge("study", endless, "--out", tmp_path / "out")
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_SECONDS
         while len(perls(there)) < 3:
             assert process.poll() is None, process.communicate()[0]
             assert time.monotonic() < until
             time.sleep(0.05)
         assert folders() > before
         os.kill(process.pid, how)
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_SECONDS)
         while perls(there) or folders() > before:
-            assert time.monotonic() < until + 60
+            assert time.monotonic() < until + PATIENCE_SECONDS
             time.sleep(0.1)
     finally:
         process.kill()

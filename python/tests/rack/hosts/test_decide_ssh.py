@@ -12,6 +12,7 @@ import pytest
 from helpers.over_ssh import framegauge, mtus
 from helpers.schemas import conforms
 from helpers.sshd import Site
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.decide import page
 
@@ -32,7 +33,7 @@ def decided(site: Site, folder: Path, *words: object) -> tuple[int, dict[str, An
     (folder / "hosts.yaml").write_text(json.dumps({"hosts": hosts, "options": list(site.options)}))
     asked = () if "--resume" in words else ("--hosts", folder / "hosts.yaml")
     process = framegauge("decide", *asked, "--for", "1s", "--out", folder / "out", *words)
-    said = process.communicate(timeout=180)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     path = folder / "out/decision.json"
     document = json.loads(path.read_text()) if path.exists() else {}
     if document:
@@ -80,7 +81,7 @@ def test_hosts_that_cannot_be_reached_are_not_taken_for_good(there: Site, tmp_pa
         )
     )
     process = framegauge("decide", "--hosts", tmp_path / "hosts.yaml", "--for", "1s", "--out", tmp_path / "out")
-    said = process.communicate(timeout=120)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     document = json.loads((tmp_path / "out/decision.json").read_text())
     assert (process.returncode, document["choice"]) == (2, "cannot_tell"), said
     assert any("nobody, which could not be asked" in line for line in document["beside"])

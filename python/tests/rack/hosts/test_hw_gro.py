@@ -9,6 +9,7 @@ import yaml
 from helpers import sshd
 from helpers.over_ssh import framegauge, study_of
 from helpers.sshd import Site
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -22,7 +23,7 @@ def test_a_study_is_refused_before_its_first_run_with_what_the_interface_says(th
     study["factors"] = {"mtu": 9000, "hw_gro": {"levels": [False, True], "baseline": False}}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study | {"treatment": "hw_gro"}))
     process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
-    said = process.communicate(timeout=120)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert process.returncode == 2, said
     (line,) = (each for each in said.splitlines() if "rx-gro-hw" in each)
     assert "alpha: eth0: found rx-gro-hw: off [fixed], expected one that can be switched for hw_gro" in line

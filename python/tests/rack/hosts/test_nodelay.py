@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from helpers.real import output
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent, find_nodelay
 from framegauge.agents.pipe import Agent
@@ -84,7 +85,7 @@ def spawn(host: Agent, switch: str | None, *argv: str) -> int:
 
 
 def first_line(host: Agent, process: int) -> str:
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_SECONDS
     while "\n" not in (text := output(host, process)):
         assert time.monotonic() < until, output(host, process, "stderr")
         time.sleep(0.01)
@@ -93,7 +94,7 @@ def first_line(host: Agent, process: int) -> str:
 
 def seen(host: Agent, port: int, process: int) -> Mapping[str, Json]:
     """What a watch that is under way has seen of a port when a program has ended, by role."""
-    ended = host.request("process.wait", {"process": process, "timeout_seconds": 30})
+    ended = host.request("process.wait", {"process": process, "timeout_seconds": PATIENCE_SECONDS})
     assert ended["exit_code"] == 0, output(host, process, "stderr")
     watched = host.request("sockets.watched")
     assert watched["unread"] == []

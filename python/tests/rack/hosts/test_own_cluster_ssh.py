@@ -18,7 +18,7 @@ from helpers import sshd
 from helpers.over_ssh import framegauge, undisturbed
 from helpers.small_ceph import SmallCeph, small_ceph
 from helpers.sshd import Site
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 from framegauge.experiment.planning import searched
 from framegauge.results.journal import Run, read
@@ -85,7 +85,7 @@ def short(site: Site, folder: Path, name: str, parameters: dict[str, Any], **ste
 def runs(path: Path) -> list[tuple[Run, Json]]:
     """The four runs of a study, with their records. Only what held up this machine may have excluded one."""
     process = framegauge("study", path, "--out", path.parent / "out")
-    said = process.communicate(timeout=120)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert (path.parent / "out/results.json").exists(), said
     found = read(path.parent / "out").runs
     assert len(found) == 4, said
@@ -138,7 +138,7 @@ def test_the_user_of_the_page_reads_and_cannot_write_whatever_fio_is_told(
     ]  # fmt: skip
     for words in writes:
         done = subprocess.run(
-            ["ip", "netns", "exec", client, *words], capture_output=True, text=True, timeout=60, check=False,
+            ["ip", "netns", "exec", client, *words], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False,
             env=environment, cwd=tmp_path,
         )  # fmt: skip
         assert words[0] == "fio" or "Operation not permitted" in done.stderr, (words, done)

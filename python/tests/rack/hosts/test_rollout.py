@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 from helpers import dhcp, sshd
 from helpers.rollouts import agents_in, done, entries, file_of, has, rollout, until
-from helpers.support import by_length
+from helpers.support import PATIENCE_SECONDS, by_length
 from helpers.switched import Lab, lab, load
 
 from framegauge.rollout.schema import plan_schema, status_schema
@@ -182,7 +182,7 @@ def test_whatever_breaks_while_a_wave_is_watched_everything_is_back(there: Lab, 
             there.ip("b", "route", "flush", "dev", "eth1", "proto", "kernel")
             there.ip("b", "route", "add", "10.77.0.0/24", "dev", "eth1", "mtu", "4000")
         assert until(lambda: all(there.mtu(name) == 1500 for name in NAMES), LEASE + SLACK_SECONDS)
-        said = process.communicate(timeout=60)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     finally:
         process.kill()
         process.communicate()
@@ -204,7 +204,7 @@ def test_a_renewal_of_dhcp_in_the_middle_puts_everything_back(there: Lab, tmp_pa
             assert there.mtu("b") == 9000
             assert client.renewed()
             assert until(there.is_old, LEASE + SLACK_SECONDS)
-            said = process.communicate(timeout=60)[0]
+            said = process.communicate(timeout=PATIENCE_SECONDS)[0]
         finally:
             process.kill()
             process.communicate()
@@ -219,7 +219,7 @@ def test_ctrl_c_puts_everything_back(there: Lab, tmp_path: Path) -> None:
     try:
         assert until(has(path, "proof", when="release 1"))
         process.send_signal(signal.SIGINT)
-        said = process.communicate(timeout=60)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     finally:
         process.kill()
         process.communicate()

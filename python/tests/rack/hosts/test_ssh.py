@@ -14,6 +14,7 @@ import pytest
 from helpers import sshd
 from helpers.over_ssh import remote
 from helpers.sshd import Site
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.ssh import Remote, open_agent
@@ -103,7 +104,7 @@ def test_a_check_over_ssh(there: Site, tmp_path: Path) -> None:
         "unlimited",
         "--json",
     ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     document = json.loads(done.stdout)
     found = {(pair["source"], pair["destination"]): pair["path_mtu_bytes"] for pair in document["pairs"]}
     assert found["alpha", "beta"] == found["beta", "alpha"] == 1500
@@ -139,10 +140,14 @@ def hosts_asked(site: Site, folder: Path, names: dict[str, str], *before: str) -
 
 def test_more_hosts_than_a_program_may_have_files_open(there: Site, tmp_path: Path) -> None:
     names = {f"h{number}": "alpha" for number in range(40)}
-    out, said = (asked := hosts_asked(there, tmp_path, names, "prlimit", "--nofile=80:4000")).communicate(timeout=120)
+    out, said = (asked := hosts_asked(there, tmp_path, names, "prlimit", "--nofile=80:4000")).communicate(
+        timeout=PATIENCE_SECONDS
+    )
     assert asked.returncode == 0, said
     assert [host["error"] for host in json.loads(out)["hosts"]] == [None] * 40
-    out, said = (asked := hosts_asked(there, tmp_path, names, "prlimit", "--nofile=80:200")).communicate(timeout=120)
+    out, said = (asked := hosts_asked(there, tmp_path, names, "prlimit", "--nofile=80:200")).communicate(
+        timeout=PATIENCE_SECONDS
+    )
     assert asked.returncode == 2
     assert "open files: 448 (needed for 40 hosts): found a limit of 200; as root: ulimit -n 448" in said
 
@@ -153,7 +158,7 @@ def test_a_jump_host_that_turns_away_some_of_many_is_asked_again(tmp_path: Path)
         config = tmp_path / "config"
         config.write_text(far + config.read_text())
         names = {f"h{number}": "far" for number in range(16)}
-        out, said = (asked := hosts_asked(site, tmp_path, names)).communicate(timeout=120)
+        out, said = (asked := hosts_asked(site, tmp_path, names)).communicate(timeout=PATIENCE_SECONDS)
         turned_away = (tmp_path / "near/sshd.log").read_text().count("drop connection")
     assert asked.returncode == 0, said
     assert [host["error"] for host in json.loads(out)["hosts"]] == [None] * 16
@@ -169,7 +174,7 @@ def test_ctrl_c_while_hosts_are_silent_does_not_wait_for_them(there: Site, tmp_p
         first = asked.stderr.readline()  # after some seconds
         begun = time.monotonic()
         asked.send_signal(signal.SIGINT)
-        _, said = asked.communicate(timeout=60)
+        _, said = asked.communicate(timeout=PATIENCE_SECONDS)
         assert time.monotonic() - begun < 5
     finally:
         os.kill(there.hosts["beta"].process, signal.SIGCONT)
@@ -183,7 +188,7 @@ def test_hosts_say_what_they_are_and_what_a_firewall_must_allow(there: Site, tmp
     hosts = [*there.hosts, {"name": "gone", "ssh": "gone.invalid"}]
     inventory.write_text(json.dumps({"hosts": hosts, "options": list(there.options)}))
     asked = [sys.executable, "-m", "framegauge", "hosts", str(inventory)]
-    done = subprocess.run([*asked, "--json"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([*asked, "--json"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     found = {host["name"]: host for host in json.loads(done.stdout)["hosts"]}
     assert done.returncode == 1
     assert "resolve hostname" in found["gone"]["error"]
@@ -191,9 +196,11 @@ def test_hosts_say_what_they_are_and_what_a_firewall_must_allow(there: Site, tmp
     assert [(each["name"], each["mtu"], each["driver"]) for each in facts["interfaces"]] == [("eth0", 1500, "veth")]
     assert facts["clock_source"]
     assert facts["sysctls"]["net.ipv4.tcp_congestion_control"]
-    printed = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=False).stdout
+    printed = subprocess.run(asked, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False).stdout
     assert "1500 of 65535" in printed
-    said = subprocess.run([*asked, "--explain"], capture_output=True, text=True, timeout=60, check=False).stdout
+    said = subprocess.run(
+        [*asked, "--explain"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    ).stdout
     assert "TCP ports 32768 to 60999 (its ephemeral ports" in said
 
 
@@ -210,7 +217,9 @@ def test_another_kind_of_machine_is_said_and_nothing_is_copied(roomy: Path) -> N
         ):
             open_agent(remote(site, "gamma"), ["host"], print)
         gamma = site.hosts["gamma"]
-        until = time.monotonic() + 10  # its shell tries a folder first, and then notices that nothing is sent
+        until = (
+            time.monotonic() + PATIENCE_SECONDS
+        )  # its shell tries a folder first, and then notices that nothing is sent
         while gamma.processes() != [gamma.process] and time.monotonic() < until:
             time.sleep(0.05)
         assert gamma.processes() == [gamma.process]

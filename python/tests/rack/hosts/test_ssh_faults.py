@@ -14,7 +14,7 @@ import pytest
 from helpers import sshd
 from helpers.over_ssh import framegauge, mtus, study_of, undisturbed
 from helpers.sshd import Site
-from helpers.support import bench
+from helpers.support import PATIENCE_SECONDS, bench
 
 from framegauge.results.journal import read
 
@@ -25,7 +25,7 @@ chaos = bench("hosts.chaos")
 def test_a_controller_that_is_killed_leaves_nothing_changed(there: Site, tmp_path: Path) -> None:
     process = framegauge("study", study_of(there, tmp_path, seconds=10), "--out", tmp_path / "out")
     try:
-        until = time.monotonic() + 120  # two runs may come before, and one again
+        until = time.monotonic() + PATIENCE_SECONDS  # two runs may come before, and one again
         while mtus(there) != {9000} and time.monotonic() < until:
             time.sleep(0.1)
         assert mtus(there) == {9000}
@@ -42,12 +42,12 @@ def test_a_path_that_carries_the_frames_no_more_is_a_gap(there: Site, tmp_path: 
     process = framegauge("study", study_of(there, tmp_path, blocks=6), "--out", tmp_path / "out")
     port = sorted(os.listdir(f"/sys/class/net/{there.bridge}/brif"))[0]
     try:
-        until = time.monotonic() + 90
+        until = time.monotonic() + PATIENCE_SECONDS
         while time.monotonic() < until and not carried(tmp_path / "out"):
             time.sleep(0.02)
         # It carried them once; from now on one port does not.
         subprocess.run(["ip", "link", "set", port, "mtu", "1500"], check=True)
-        said = process.communicate(timeout=150)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     finally:
         process.kill()
         process.wait()
@@ -80,12 +80,12 @@ def test_an_agent_that_is_killed_is_a_gap_and_the_old_values_are_not_forgotten(t
     """The next run logs in anew, perhaps before the lease of the agent that is gone has put things back."""
     process = framegauge("study", study_of(there, tmp_path, lease=6, blocks=6), "--out", tmp_path / "out")
     try:
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_SECONDS
         while mtus(there) != {9000} and time.monotonic() < until:
             time.sleep(0.02)
         for pid in chaos.agents(there.hosts["alpha"]):
             os.kill(pid, signal.SIGKILL)
-        said = process.communicate(timeout=120)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     finally:
         process.kill()
         process.wait()

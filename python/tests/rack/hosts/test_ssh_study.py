@@ -16,7 +16,7 @@ import yaml
 from helpers import sshd
 from helpers.over_ssh import HELD_UP, ended, framegauge, mtus, study_of, undisturbed
 from helpers.sshd import Site
-from helpers.support import ROOT, holding
+from helpers.support import PATIENCE_SECONDS, ROOT, holding
 
 from framegauge.results.journal import read
 
@@ -67,7 +67,7 @@ def test_a_host_that_is_held_up_excludes_the_run(there: Site, tmp_path: Path) ->
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"ready\n"
             process = framegauge("study", path, "--out", tmp_path / "out")
-            said = process.communicate(timeout=120)[0]
+            said = process.communicate(timeout=PATIENCE_SECONDS)[0]
         finally:
             holder.kill()
     assert process.returncode == 3, said
@@ -155,10 +155,10 @@ def test_instructions_of_whole_hosts_are_counted_or_it_is_said_why_not(
         study = study_of(site, tmp_path)
         text = study.read_text().replace("[1500, 9000]", "[1500]").replace("control: false", "control: true")
         study.write_text(text.replace("goodput: 2 %", "goodput: 2 %, receiver_instructions: 5 %, receiver_cycles: 5 %"))
-        dry = framegauge("study", study, "--dry-run").communicate(timeout=60)[0]
+        dry = framegauge("study", study, "--dry-run").communicate(timeout=PATIENCE_SECONDS)[0]
         assert "counters   (reads the performance counters of all CPUs" in dry
         process = framegauge("study", study, "--out", tmp_path / "out")
-        said = process.communicate(timeout=120)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert process.returncode in (0, 3), said
     for run in read(tmp_path / "out").runs:
         # Only root may use real-time scheduling.
@@ -174,7 +174,7 @@ def test_instructions_of_whole_hosts_are_counted_or_it_is_said_why_not(
 
 def test_hosts_that_are_read_only_stay_as_they_are(there: Site, tmp_path: Path) -> None:
     process = framegauge("study", study_of(there, tmp_path, read_only=True), "--out", tmp_path / "out")
-    said = process.communicate(timeout=60)[0]
+    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     assert process.returncode == 2
     assert "read_only" in said
     assert mtus(there) == {1500}
@@ -186,7 +186,7 @@ def test_a_path_that_does_not_carry_the_frames_is_said_and_left_as_it_was(there:
     subprocess.run(["ip", "link", "set", port, "mtu", "1500"], check=True)
     try:
         process = framegauge("study", study_of(there, tmp_path), "--out", tmp_path / "out")
-        said = process.communicate(timeout=90)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     finally:
         subprocess.run(["ip", "link", "set", port, "mtu", "9000"], check=True)
         subprocess.run(["ip", "link", "set", there.bridge, "mtu", "9000"], check=True)
@@ -208,7 +208,7 @@ def test_what_needs_privilege_goes_through_the_host_s_own_sudo(
         if allowed:
             ended(process, tmp_path / "out")
         else:
-            said = process.communicate(timeout=120)[0]
+            said = process.communicate(timeout=PATIENCE_SECONDS)[0]
             assert process.returncode == 2, said
             assert "missing privilege (needed for mtu:eth0=9000 on alpha)" in said
             assert "sudo" in said, said
@@ -233,7 +233,7 @@ def test_behind_a_firewall_that_opens_only_the_ports_of_the_inventory(there: Sit
         path = study_of(there, tmp_path, seconds=0.2)
         path.write_text(path.read_text() + "retries: 0\n")  # each attempt to connect waits for some seconds
         shut = framegauge("study", path, "--out", tmp_path / "shut")
-        shut.communicate(timeout=120)
+        shut.communicate(timeout=PATIENCE_SECONDS)
         assert shut.returncode in (2, 3)  # the kernel's own choice of ports does not pass: the rules are there
     finally:
         for host in there.hosts.values():
@@ -312,7 +312,7 @@ def test_an_example_runs_on_real_hosts(example: str, tmp_path: Path) -> None:
         (tmp_path / "hosts.yaml").write_text(json.dumps({"hosts": names, "options": list(site.options)}))
         (tmp_path / "study.yaml").write_text(yaml.safe_dump(study | {"blocks": 2}))
         process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
-        said = process.communicate(timeout=240)[0]
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
         runs = read(tmp_path / "out").runs
         # A load is met or not, whatever else this machine does.
         reasons = {line for run in runs for line in run.excluded if not line.startswith(("load: ", HELD_UP))}

@@ -13,6 +13,7 @@ import pytest
 import yaml
 from helpers.over_ssh import framegauge, mtus, study_of
 from helpers.sshd import Site, SshHost
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.results.journal import read
 
@@ -98,7 +99,7 @@ def test_strangers_at_every_port_change_nothing(there: Site, tmp_path: Path) -> 
                 kilobytes = max(kilobytes, _status(place, "VmHWM"))
             time.sleep(0.05)
         said = process.communicate(timeout=1)[0]
-        until = time.monotonic() + 60
+        until = time.monotonic() + PATIENCE_SECONDS
         while siege.number < STRANGERS and time.monotonic() < until:
             time.sleep(0.1)
     finally:

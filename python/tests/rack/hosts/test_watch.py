@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 import yaml
 from helpers.monitoring import prometheus
+from helpers.support import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.needs("prometheus", "prometheus-node-exporter", "ip")
 
@@ -107,7 +108,7 @@ class Site:
 
     def until(self, server: str, query: str) -> None:
         """Waits until this is so."""
-        end = time.monotonic() + 60
+        end = time.monotonic() + PATIENCE_SECONDS
         while not self.asked(server, query):
             assert time.monotonic() < end, query
             time.sleep(0.2)

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 from helpers.real import await_end, children, hosts_of, is_ours, leaves_nothing
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.experiment.planning import searched
 from framegauge.workloads.ceph import NEEDS
 
 pytestmark = [pytest.mark.needs(each.name, remedy=each.remedy) for each in NEEDS if not each.is_there(searched())]
-START_SECONDS = 120.0
 DAEMONS = {"ceph-mon": 1, "ceph-osd": 2, "fio": 1}
 SYSTEM = [Path(each) for each in ("/etc/ceph", "/var/lib/ceph", "/var/log/ceph", "/run/ceph")]
 STUDY = """\
@@ -48,7 +48,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(tmp_path: Path) -> None:
                 family += [root, *hosts_of(root), *programs()]
             finally:
                 os.kill(controller.pid, signal.SIGKILL)
-            controller.communicate(timeout=60)
+            controller.communicate(timeout=PATIENCE_SECONDS)
     assert len(family) > sum(DAEMONS.values())
     assert programs() == {}
     assert Path("/proc/self/mountinfo").read_text() == mounts
@@ -62,7 +62,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(tmp_path: Path) -> None:
 
 def await_load(controller: subprocess.Popen[bytes]) -> None:
     """Until all daemons run, and fio writes what is measured."""
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while controller.poll() is None and time.monotonic() < until:
         mine = list(programs().values())
         counts = {name: sum(words[0].endswith(name) for words in mine) for name in DAEMONS}

@@ -11,6 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.report.recorded import programs
 from framegauge.report.recorded.rows import Found
@@ -45,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("diagnosed")
     (place / "study.yaml").write_text(yaml.safe_dump(STUDY))
     words = [sys.executable, "-m", "framegauge", "study", str(place / "study.yaml"), "--out", str(place / "out")]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=200, check=False)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert done.returncode in (0, 3), done.stderr  # 3: the machine was too busy for a verdict
     count_all(place / "out")
     return place / "out"
@@ -58,11 +59,15 @@ def count_all(folder: Path) -> None:
         run["excluded"] = [reason for reason in run["excluded"] if not reason.startswith("fidelity: ")]
     (folder / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
     report = [sys.executable, "-m", "framegauge", "report", str(folder)]
-    told = subprocess.run(report, capture_output=True, text=True, timeout=100, check=True).stdout
+    told = subprocess.run(report, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
     assert "where the time of connections went:" in told
-    summary = subprocess.run([*report, "--json"], capture_output=True, text=True, timeout=100, check=True).stdout
+    summary = subprocess.run(
+        [*report, "--json"], capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True
+    ).stdout
     (folder / "summary.json").write_text(summary)
-    subprocess.run([*report, "--html", str(folder / "report.html")], capture_output=True, timeout=100, check=True)
+    subprocess.run(
+        [*report, "--html", str(folder / "report.html")], capture_output=True, timeout=PATIENCE_SECONDS, check=True
+    )
 
 
 def test_the_time_of_connections_is_divided_and_adds_up(folder: Path) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from helpers.hadoop import SMALL, hadoop as hadoop
 from helpers.real import await_end, children, hosts_of, leaves_nothing
+from helpers.support import PATIENCE_SECONDS
 
 pytestmark = pytest.mark.thorough
-START_SECONDS = 300.0
 DAEMONS = 6  # of a master and two workers
 
 
@@ -36,7 +36,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(hadoop: Path, tmp_path: Pat
                 family += [root, *hosts_of(root), *(programs() - others)]
             finally:
                 os.kill(controller.pid, signal.SIGKILL)
-            controller.communicate(timeout=60)
+            controller.communicate(timeout=PATIENCE_SECONDS)
     assert len(family) > DAEMONS
     assert programs() <= others
     assert set(os.listdir("/")) <= here[0]
@@ -47,7 +47,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(hadoop: Path, tmp_path: Pat
 
 def await_task(others: set[int], controller: subprocess.Popen[bytes]) -> None:
     """Until a task of a job runs."""
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while controller.poll() is None and time.monotonic() < until:
         if programs(b"org.apache.hadoop.mapred.YarnChild") - others:
             return

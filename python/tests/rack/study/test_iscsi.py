@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import judged, proven, record, run, study
+from helpers.real import proven, record, run, shown, study
 
 from framegauge.agents.pipe import Agent
 from framegauge.experiment.planning import searched
@@ -77,7 +77,7 @@ def test_a_block_that_does_not_fit_a_frame_takes_as_many_as_by_arithmetic(rack_a
         print(told)
         return right == {(size, mtu) for size, mtus in FRAMES.items() for mtu in mtus}
 
-    judged(lambda: run(rack_agent, disk(block=["8 KiB", "64 KiB"], rate=50), folder), folder, as_many)
+    shown(rack_agent, disk(block=["8 KiB", "64 KiB"], rate=50), folder, as_many)
 
 
 @pytest.mark.parametrize("operation", ["read", "write"])

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 from helpers.real import await_end, children, hosts_of, is_ours, leaves_nothing
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.experiment.planning import searched
 from framegauge.workloads.iscsi import NEEDS
 
-START_SECONDS = 60.0
 STUDY = """\
 question: Who is killed?
 testbed: {kind: rack, topology: rack, hosts: 3, link: {rate: 200 Mb/s}}
@@ -44,7 +44,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(tmp_path: Path) -> None:
                 family += [root, *hosts_of(root), *(programs() - before)]
             finally:
                 os.kill(controller.pid, signal.SIGKILL)
-            controller.communicate(timeout=60)
+            controller.communicate(timeout=PATIENCE_SECONDS)
     assert len(family) >= 1 + 3 + 3  # with the target and two clients
     assert programs() <= before
     assert Path("/proc/self/mountinfo").read_text() == mounts
@@ -53,7 +53,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(tmp_path: Path) -> None:
 
 def await_work(controller: subprocess.Popen[bytes]) -> None:
     """Until the target and both clients are there, and the clients have had time to log in."""
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while controller.poll() is None and time.monotonic() < until:
         if len(programs(b"framegauge.apps.iscsi.client")) == 2 and programs(b"tgtd\0"):
             time.sleep(0.5)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import UP, await_end, children, hosts_of, leaves_nothing, spawn
-from helpers.support import by_length
+from helpers.support import PATIENCE_SECONDS, by_length
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -54,7 +54,7 @@ def test_a_namespace_that_stays_is_noticed_and_one_of_others_is_not() -> None:
 
 def await_program(process: int, name: str) -> None:
     """Wait until a process has become this program."""
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_SECONDS
     while Path(f"/proc/{process}/comm").read_text().strip() != name:
         assert time.monotonic() < until
         time.sleep(0.01)
@@ -76,7 +76,7 @@ def test_merged_frames_keep_no_namespace(rack_agent: Agent) -> None:
         done = Stream(size_bytes=300_000, pattern="half-to-half", repeat_seconds=0.1).run(hosts, f"{number:032x}", None)
         assert done.record["bytes"] >= 9 * 300_000
         rack_agent.request("rack.down")
-    until = time.monotonic() + 20
+    until = time.monotonic() + PATIENCE_SECONDS
     while namespaces() - before > 20 and time.monotonic() < until:
         time.sleep(0.5)  # the kernel takes them down in its own time
     assert namespaces() - before <= 20  # of 90
@@ -126,7 +126,7 @@ def test_killed_at_a_random_moment_leaves_nothing(seed: int, tmp_path: object) -
             if victim != "controller":
                 # A lost agent ends the study, a lost host costs one run: end it in order.
                 controller.send_signal(signal.SIGINT)
-            controller.communicate(timeout=60)
+            controller.communicate(timeout=PATIENCE_SECONDS)
         family.extend(hosts_of(root))
 
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 HIDE = """\
 : > "$0"
@@ -31,7 +31,7 @@ def without(programs: list[str], empty: Path, *words: str) -> subprocess.Complet
     command = ["unshare", "--mount", "sh", "-c", HIDE, str(empty), sys.executable, "-m", "framegauge", *words]
     return subprocess.run(
         ["env", f"HIDDEN={' '.join(sorted(there))}", *command], cwd=empty.parent, capture_output=True, text=True,
-        timeout=60, check=False,
+        timeout=PATIENCE_SECONDS, check=False,
     )  # fmt: skip
 
 

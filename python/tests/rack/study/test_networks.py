@@ -234,7 +234,7 @@ def test_what_fits_into_an_overlay_is_what_arithmetic_says(rack_agent: Agent, te
             sent = port_of(measured, "h1>switch")
             wire = sent["sent_bytes"] + 20 * sent["sent_frames"]
             shown = spawn(hosts[0].agent, "tc", "-s", "qdisc", "show", "dev", "fg1", "root")
-            hosts[0].agent.request("process.wait", {"process": shown, "timeout_seconds": 10})
+            hosts[0].agent.request("process.wait", {"process": shown, "timeout_seconds": PATIENCE_SECONDS})
             charged = int(output(hosts[0].agent, shown).split(" Sent ")[1].split()[0])
             assert charged == pytest.approx(wire, rel=0.002)
 

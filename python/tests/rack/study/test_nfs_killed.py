@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import await_end, children, hosts_of, leaves_nothing
-from helpers.support import by_length
+from helpers.support import PATIENCE_SECONDS, by_length
 
 from framegauge.experiment.planning import searched
 from framegauge.workloads.nfs import NEEDS
@@ -21,7 +21,6 @@ pytestmark = [
     pytest.mark.thorough,
     *(pytest.mark.needs(each.name, remedy=each.remedy) for each in NEEDS if not each.is_there(searched())),
 ]
-START_SECONDS = 60.0
 PROGRAMS = (b"rpcbind\0-w\0-f", b"ganesha.nfsd\0-f", b"framegauge.apps.nfs.client")
 STUDY = """\
 question: Who is killed?
@@ -56,7 +55,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(tmp_path: Path, transport: 
                 family += [root, *hosts_of(root), *(programs() - others)]
             finally:
                 os.kill(controller.pid, signal.SIGKILL)
-            controller.communicate(timeout=60)
+            controller.communicate(timeout=PATIENCE_SECONDS)
     # The agent, three hosts, rpcbind, ganesha, two clients.
     assert len(family) >= 8
     assert programs() <= others
@@ -67,7 +66,7 @@ def test_killed_in_the_middle_of_a_run_nothing_stays(tmp_path: Path, transport: 
 
 def await_calls(others: set[int], controller: subprocess.Popen[bytes]) -> None:
     """Until the server and both clients run, and a second of calls has passed."""
-    until = time.monotonic() + START_SECONDS
+    until = time.monotonic() + PATIENCE_SECONDS
     while controller.poll() is None and time.monotonic() < until:
         if all(programs((word,)) - others for word in PROGRAMS) and len(programs(PROGRAMS[-1:]) - others) == 2:
             time.sleep(1.0)

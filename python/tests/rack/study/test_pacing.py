@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
 from helpers.networks import TOKEN, network, table
-from helpers.real import RATE, faithful, record, study
+from helpers.real import RATE, record, shown, study
 from helpers.support import PATIENCE_SECONDS, SOAK
 
 from framegauge.agents.pipe import Agent
+from framegauge.results.journal import Run
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.stream import request, serve
 
@@ -101,13 +102,18 @@ def test_levels_are_proved_and_a_paced_flow_fills_the_link(rack_agent: Agent, tm
         treatment="pacing", blocks=1, stream={"duration": "1 s", "reverse": reverse},
         factors={"mtu": 1500, "pacing": {"levels": ["off", "on", "75 Mb/s"], "baseline": "off"}},
     )  # fmt: skip
-    runs = faithful(rack_agent, asked, tmp_path / "out")
-    rates: dict[str, list[float]] = {each.level: [] for each in runs}
-    for each in runs:
-        work = record(tmp_path / "out", each)["workload"]
-        rates[each.level].append(8 * sum(work["received_bytes"].values()) / work["active_seconds"])
-    # What the first ten segments and an aggregate are ahead, within a second.
-    assert max(rates["75 Mb/s"]) <= 75e6 + 8 * (10 * 1500 + 65_536)
-    assert max(rates["75 Mb/s"]) > 0.9 * 75e6
-    for level in ("off", "on"):
-        assert max(rates[level]) > 0.9 * 0.9415 * RATE
+    folder = tmp_path / "out"
+
+    def are_carried(runs: Sequence[Run]) -> bool:
+        """A machine that is busy makes flows slower and none faster."""
+        rates: dict[str, list[float]] = {"off": [], "on": [], "75 Mb/s": []}
+        for each in runs:
+            work = record(folder, each)["workload"]
+            rates[each.level].append(8 * sum(work["received_bytes"].values()) / work["active_seconds"])
+        print(rates)
+        # What the first ten segments and an aggregate are ahead, within a second.
+        assert max(rates["75 Mb/s"]) <= 75e6 + 8 * (10 * 1500 + 65_536)
+        full = 0.9 * 0.9415 * RATE
+        return max(rates["75 Mb/s"]) > 0.9 * 75e6 and min(max(rates["off"]), max(rates["on"])) > full
+
+    shown(rack_agent, asked, folder, are_carried)

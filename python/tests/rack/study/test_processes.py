@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import UP, output, spawn
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent, Json
@@ -31,7 +32,7 @@ def host(rack_agent: Agent) -> Iterator[Relay]:
 
 
 def ended(host: Relay, process: int) -> Json:
-    return host.request("process.wait", {"process": process, "timeout_seconds": 10})
+    return host.request("process.wait", {"process": process, "timeout_seconds": PATIENCE_SECONDS})
 
 
 def test_environment_folder_and_limits(host: Relay) -> None:

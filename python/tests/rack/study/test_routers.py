@@ -102,7 +102,7 @@ def test_a_router_whose_errors_are_filtered_is_a_black_hole(rack_agent: Agent, f
         }  # fmt: skip
         call = near.agent.begin("stream.run", asked)
         sleeping = spawn(far.agent, "sleep", BLACK_HOLE_SECONDS)
-        far.agent.request("process.wait", {"process": sleeping, "timeout_seconds": 5})
+        far.agent.request("process.wait", {"process": sleeping, "timeout_seconds": PATIENCE_SECONDS})
         received = far.agent.request("host.counters")["interface"]["rx_bytes"]
         measured = rack_agent.request("measure.end")
         drops = table(rack_agent, measured["fabric"]["drops"])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from helpers.real import UP, output, spawn
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.pipe import Agent
 from framegauge.testbeds.rack import Relay
@@ -58,7 +59,7 @@ def seen(hosts: tuple[Relay, Relay, str], connections: int, requests: int, close
     for host in (client, server):
         host.request("sockets.watch", {"interval_seconds": 0.02})
     running = spawn(client, "python3", "-c", CLIENT, address, str(PORT), str(connections), str(requests), close)
-    ended = client.request("process.wait", {"process": running, "timeout_seconds": 60})
+    ended = client.request("process.wait", {"process": running, "timeout_seconds": PATIENCE_SECONDS})
     assert ended["exit_code"] == 0, output(client, running, "stderr")
     return [host.request("sockets.watched") for host in (client, server)]
 

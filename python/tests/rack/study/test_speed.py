@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.real import UP, leaves_nothing
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -80,7 +81,7 @@ def test_a_study_says_so_in_one_line_and_leaves_nothing(rate: str, links: str, l
     study.write_text(text)
     command = [sys.executable, "-m", "framegauge", "study", str(study), "--out", str(tmp_path / "out")]
     with leaves_nothing():
-        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
     assert process.returncode == 2, process.stderr
     assert process.stderr.splitlines()[-1].startswith(line), process.stderr
     assert [each.name for each in tmp_path.iterdir()] == ["study.yaml"]

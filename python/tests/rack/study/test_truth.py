@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 import json
-import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-from helpers.real import (
-    RATE,
-    UP,
-    Unsteady,
-    alone,
-    each_cell,
-    faithful,
-    judged,
-    output,
-    proven,
-    record,
-    run,
-    spawn,
-    study,
-)
+from helpers.real import RATE, UP, Unsteady, alone, each_cell, judged, output, proven, record, run, shown, spawn, study
 from helpers.support import PATIENCE_SECONDS, SOAK, by_length
 
 from framegauge.agents.pipe import Agent
@@ -33,41 +17,61 @@ from framegauge.testbeds.rack import RackTestbed, Relay
 
 CEILING = {1500: 1448 / 1538, 9000: 8948 / 9038}
 CEILING_IPV6 = {1500: 1428 / 1538, 9000: 8928 / 9038}
-# A third of a second each; the runs are those that the machine did not hold up.
+# A third of a second each, so that most runs miss what another program does once a second.
 MANY = {"stream": {"size": "8 MB", "repeat": "0 s"}, "blocks": 3}
 
 
-def medians(runs: list[Run], metric: str = "goodput") -> dict[Any, float]:
-    """Of each level."""
-    return {
-        level: statistics.median(each.metrics[metric] for each in runs if each.level == level)
-        for level in {each.level for each in runs}
+def reached(runs: Sequence[Run], ceiling: Mapping[int, float]) -> dict[int, float]:
+    """The largest share of each level's ceiling: a machine that is busy makes a run slower. None that counts is above."""
+    shares = {
+        level: [each.metrics["goodput"] / (RATE * share) for each in runs if each.level == level]
+        for level, share in ceiling.items()
     }
+    print(shares)
+    assert all(
+        each.metrics["goodput"] <= 1.0005 * RATE * ceiling[each.level] for each in runs if not each.excluded
+    )  # fmt: skip
+    return {level: max(values) for level, values in shares.items()}
 
 
 def test_goodput_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
-    median = medians(faithful(rack_agent, study(**MANY), tmp_path / "out", Unsteady(rack_agent)))
-    assert set(median) == set(CEILING)
-    for level, value in median.items():
-        assert 0.995 <= value / (RATE * CEILING[level]) <= 1.0005
-    assert median[9000] / median[1500] == pytest.approx(1.0516, rel=0.002)
+    def do_reach(runs: Sequence[Run]) -> bool:
+        most = reached(runs, CEILING)
+        ratio = most[9000] * CEILING[9000] / (most[1500] * CEILING[1500])
+        return min(most.values()) >= 0.995 and ratio == pytest.approx(1.0516, rel=0.002)
+
+    folder = tmp_path / "out"
+    shown(rack_agent, study(**MANY), folder, do_reach, Unsteady(rack_agent))
 
 
 def test_goodput_of_ipv6_has_its_own_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
-    median = medians(faithful(rack_agent, study(family=6, **MANY), tmp_path / "out", Unsteady(rack_agent)))
-    assert set(median) == set(CEILING)
-    for level, value in median.items():
-        assert 0.995 <= value / (RATE * CEILING_IPV6[level]) <= 1.0005
+    def do_reach(runs: Sequence[Run]) -> bool:
+        return min(reached(runs, CEILING_IPV6).values()) >= 0.995
+
+    folder = tmp_path / "out"
+    shown(rack_agent, study(family=6, **MANY), folder, do_reach, Unsteady(rack_agent))
 
 
 def test_a_short_transfer_is_as_slow_start_predicts(rack_agent: Agent, tmp_path: Path) -> None:
     asked = study(stream={"size": "1 MB", "repeat": "0.5 s"}, factors={"rtt": "1.2 ms"}, blocks=2)
-    median = medians(faithful(rack_agent, asked, tmp_path / "out"), "completion_time")
-    assert set(median) == set(CEILING)
-    for level, value in median.items():
-        question = {"size_bytes": 1_000_000, "mtu": level, "family": 4, "bits_per_second": RATE, "rtt_seconds": 0.0012}
-        predicted = rack_agent.request("frames.predict", question)["completion_seconds"]
-        assert value == pytest.approx(predicted, rel=0.10)
+    predicted = {
+        level: rack_agent.request(
+            "frames.predict",
+            {"size_bytes": 1_000_000, "mtu": level, "family": 4, "bits_per_second": RATE, "rtt_seconds": 0.0012},
+        )["completion_seconds"]
+        for level in CEILING
+    }
+
+    def are_as_slow(runs: Sequence[Run]) -> bool:
+        """A machine that is busy makes them slower and none faster."""
+        took = {
+            level: min(each.metrics["completion_time"] for each in runs if each.level == level) for level in predicted
+        }
+        print(took, predicted)
+        return all(took[level] == pytest.approx(seconds, rel=0.10) for level, seconds in predicted.items())
+
+    folder = tmp_path / "out"
+    shown(rack_agent, asked, folder, are_as_slow)
 
 
 @pytest.mark.soak(0.1)

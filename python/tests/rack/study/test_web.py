@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import await_end, children, hosts_of, judged, leaves_nothing, record, run, study
+from helpers.real import await_end, children, hosts_of, leaves_nothing, record, shown, study
 from helpers.support import PATIENCE_SECONDS, by_length
 
 from framegauge.agents.pipe import Agent
@@ -63,7 +63,7 @@ def test_all_is_accounted_for_and_with_nagle_a_part_between_the_two_mss_stalls_a
             for key, part in parts.items()
         )
 
-    judged(lambda: run(rack_agent, NAGLE, folder), folder, as_expected)
+    shown(rack_agent, NAGLE, folder, as_expected)
 
 
 def accounted_for(folder: Path, each: Run) -> Json:
@@ -125,7 +125,7 @@ def test_a_site_bears_as_many_users_as_its_slowest_link(rack_agent: Agent, tmp_p
         assert set(borne) <= {4.0, None}
         return 4.0 in borne
 
-    judged(lambda: run(rack_agent, saturated, folder), folder, bears_four)
+    shown(rack_agent, saturated, folder, bears_four)
 
 
 STUDY = """\

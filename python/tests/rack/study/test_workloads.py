@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow.ipc
 import pytest
 from helpers import recorded
-from helpers.real import alone, faithful, judged, proven, record, run, study
+from helpers.real import alone, faithful, proven, record, shown, study
 
 from framegauge.agents.pipe import Agent
 from framegauge.cli.main import main
@@ -42,7 +44,7 @@ def test_nagle_stalls_partial_segments_and_more_sizes_at_9000(rack_agent: Agent,
         }  # fmt: skip
         return right == {each.key[1:] for each in runs}
 
-    judged(lambda: run(rack_agent, asked, tmp_path / "out"), tmp_path / "out", as_expected)
+    shown(rack_agent, asked, tmp_path / "out", as_expected)
 
 
 def test_an_open_loop_asks_at_its_rate(rack_agent: Agent, tmp_path: Path) -> None:
@@ -51,9 +53,18 @@ def test_an_open_loop_asks_at_its_rate(rack_agent: Agent, tmp_path: Path) -> Non
         control=True, margins={"transactions": "1 %"}, factors={"mtu": 1500}, blocks=1,
         workloads=[{"rr": {"response": "1 kB", "rate": 500, "arrivals": ["uniform", "poisson"], "duration": "1 s"}}],
     )  # fmt: skip
-    for each in faithful(rack_agent, asked, tmp_path / "out"):
-        spread = 0.01 if each.conditions["arrivals"] == "uniform" else 0.2
-        assert each.metrics["transactions"] == pytest.approx(500, rel=spread)
+
+    def keeps_it(runs: Sequence[Run]) -> bool:
+        """A machine that is busy answers fewer within the time, and never more."""
+        done: dict[str, list[float]] = defaultdict(list)
+        for each in runs:
+            done[each.conditions["arrivals"]].append(each.metrics["transactions"])
+        print(done)
+        return max(done["uniform"]) == pytest.approx(500, rel=0.01) and max(done["poisson"]) == pytest.approx(
+            500, rel=0.2
+        )
+
+    shown(rack_agent, asked, tmp_path / "out", keeps_it)
 
 
 def test_requests_are_recorded_and_replayed(rack_agent: Agent, tmp_path: Path) -> None:
@@ -124,8 +135,7 @@ FULL_LINKS = {
 def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Path, pattern: str, way: str) -> None:
     bed = {"kind": "rack", "topology": "rack", "hosts": 4, "link": {"rate": "50 Mb/s"}}
     asked = study(
-        control=True, testbed=bed, factors={"mtu": 1500}, blocks=1,
-        workloads=[{"stream": {"duration": "1 s", "pattern": pattern, **({way: True} if way else {})}}],
+        testbed=bed, workloads=[{"stream": {"duration": "1 s", "pattern": pattern, **({way: True} if way else {})}}]
     )  # fmt: skip
     links = FULL_LINKS[pattern, way]
     ceiling = 50e6 * 1448 / 1538
@@ -133,7 +143,7 @@ def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Pa
     least = 0.9 if links == 1 else 0.8
 
     def fills_links(runs: Sequence[Run]) -> bool:
-        """A machine makes a run slower and none faster, so one is enough."""
+        """A machine that is busy makes a run slower and none faster."""
         goodputs = [each.metrics["goodput"] for each in runs]
         print(goodputs)
         assert max(goodputs) <= 1.002 * links * ceiling
@@ -142,10 +152,10 @@ def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Pa
                 assert 0 < each.metrics["fairness"] <= 1
         return least * links * ceiling < max(goodputs)
 
-    judged(lambda: run(rack_agent, asked, tmp_path / "out"), tmp_path / "out", fills_links)
+    shown(rack_agent, alone(asked, mtu=1500), tmp_path / "out", fills_links)
 
 
-def as_recorded(folder: Path, runs: list[Run], name: str) -> None:
+def as_recorded(folder: Path, runs: Sequence[Run], name: str) -> None:
     """Fails if the records of runs have other keys or types than the recording that tests without a rack replay."""
     known = recorded.load(name).runs[0].record
     for each in runs:
@@ -155,11 +165,19 @@ def as_recorded(folder: Path, runs: list[Run], name: str) -> None:
 @pytest.mark.needs("iperf3")
 def test_iperf3_reaches_the_ceiling(rack_agent: Agent, tmp_path: Path) -> None:
     asked = study(blocks=1, workloads=[{"iperf3": {"duration": "1 s"}}])
-    runs = faithful(rack_agent, asked, tmp_path / "out")
-    as_recorded(tmp_path / "out", runs, "iperf3-one-to-one")
-    for each in runs:
-        ceiling = each.readings["ceiling_bits_per_second"]
-        assert 0.97 * ceiling < each.metrics["goodput"] < 1.002 * ceiling, (each.level, each.metrics)
+    folder = tmp_path / "out"
+
+    def reach_it(runs: Sequence[Run]) -> bool:
+        """A machine that is busy makes a run slower and none faster, so one of each level is enough."""
+        as_recorded(folder, runs, "iperf3-one-to-one")
+        shares: dict[Any, list[float]] = defaultdict(list)
+        for each in runs:
+            shares[each.level].append(each.metrics["goodput"] / each.readings["ceiling_bits_per_second"])
+        print(shares)
+        assert max(map(max, shares.values())) < 1.002
+        return set(shares) == {1500, 9000} and min(map(max, shares.values())) > 0.97
+
+    shown(rack_agent, asked, folder, reach_it)
 
 
 @pytest.mark.needs("vsftpd", "curl")
@@ -186,12 +204,20 @@ def test_socket_buffers_bound_what_is_under_way_and_the_window_scale(rack_agent:
             "duration": "1 s", "reverse": [False, True], "sizes": [None, {"socket_buffer": 57344, "message": 16384}],
         }}],
     )  # fmt: skip
-    for each in faithful(rack_agent, asked, tmp_path / "out"):
-        wire = record(tmp_path / "out", each)["wire"]
-        scales = {syn["window_scale"] for host in wire.values() for syn in host["syns"]}
-        if each.conditions["sizes"] is None:
-            assert min(scales) > 0
-            assert each.metrics["goodput"] > 91.8e6
-        else:
-            assert scales == {0}
-            assert each.metrics["goodput"] <= 91.8e6
+    folder = tmp_path / "out"
+
+    def are_bounded(runs: Sequence[Run]) -> bool:
+        own: dict[bool, list[float]] = {False: [], True: []}
+        for each in runs:
+            scales = {syn["window_scale"] for host in record(folder, each)["wire"].values() for syn in host["syns"]}
+            if each.conditions["sizes"] is None:
+                assert min(scales) > 0
+                own[each.conditions["reverse"]].append(each.metrics["goodput"])
+            else:
+                assert scales == {0}
+                assert each.metrics["goodput"] <= 91.8e6
+        print(own)
+        # The kernel's own buffers carry more, unless the machine is busy.
+        return min(map(max, own.values())) > 91.8e6
+
+    shown(rack_agent, asked, folder, are_bounded)
