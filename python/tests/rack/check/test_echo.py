@@ -13,7 +13,7 @@ import pytest
 from helpers.checks import ask_all, lab, namespaces, run
 from helpers.real import leaves_nothing, shell
 from helpers.schemas import conforms
-from helpers.support import PATIENCE_SECONDS, ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT, by_length
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -94,10 +94,11 @@ def test_the_truth_as_far_as_one_end_can_know_it(
     assert all("Run an agent at the far end" in each["fix"] for each in silent)
 
 
+@pytest.mark.soak(0.5)
 @pytest.mark.parametrize("name", ["loss-1", "loss-10"])
 def test_loss_on_a_healthy_path_is_no_fault(name: str) -> None:
     with leaves_nothing(), lab(name) as bed:
-        for _ in range(5):
+        for _ in range(by_length(1, 5)):
             pairs, document = echoes(bed, "a", "b")
             assert verdicts(pairs) == CARRIES, document["pairs"]
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 from helpers.real import agent_processes, await_end, hosts_of, leaves_nothing
-from helpers.support import PATIENCE_SECONDS
+from helpers.support import PATIENCE_SECONDS, SOAK
 
 from framegauge.agents.binary import find_agent
 from framegauge.rack import keeper, state as kept
@@ -84,7 +84,9 @@ def processes(state: Any) -> list[int]:
     return [each["pid"] for each in (state["keeper"], state["agent"], *state["hosts"])]
 
 
-def test_sixteen_hosts_come_and_go_quickly(path: str) -> None:
+@pytest.mark.soak(0.1)
+def test_sixteen_hosts_come_and_go(path: str) -> None:
+    """In `make soak`, quickly."""
     with leaves_nothing():
         Path(path).write_text(STUDY.replace("{kind: rack, link: {rate: 200 Mb/s}}", SIXTEEN))
         state = up(path)
@@ -97,9 +99,9 @@ def test_sixteen_hosts_come_and_go_quickly(path: str) -> None:
         print(found.stdout)
         assert found.returncode == 0
         took = float(found.stdout.split()[-2])
-    # Ten times what it takes: the machine may be shared.
-    assert state["build_seconds"] < 3
-    assert took < 1.5
+    if SOAK:
+        assert state["build_seconds"] < 3
+        assert took < 1.5
 
 
 def test_what_is_printed_says_how_to_go_on(path: str) -> None:

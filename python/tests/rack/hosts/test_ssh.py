@@ -79,13 +79,12 @@ def test_another_machine_s_agent_is_said_not_run(there: Site, tmp_path: Path) ->
 def test_a_silent_host_is_given_up_in_time(there: Site) -> None:
     host = there.hosts["beta"]
     os.kill(host.process, signal.SIGSTOP)
-    begun = time.monotonic()
     try:
+        # While it is silent: it could answer only afterwards.
         with pytest.raises(AgentFailure, match="beta: "):
             open_agent(remote(there, "beta"), ["host"], print, start_seconds=2)
     finally:
         os.kill(host.process, signal.SIGCONT)
-    assert time.monotonic() - begun < 10
 
 
 def test_a_check_over_ssh(there: Site, tmp_path: Path) -> None:
@@ -172,10 +171,9 @@ def test_ctrl_c_while_hosts_are_silent_does_not_wait_for_them(there: Site, tmp_p
         asked = hosts_asked(there, tmp_path, names)
         assert asked.stderr is not None
         first = asked.stderr.readline()  # after some seconds
-        begun = time.monotonic()
         asked.send_signal(signal.SIGINT)
+        # They are silent until after it has ended.
         _, said = asked.communicate(timeout=PATIENCE_SECONDS)
-        assert time.monotonic() - begun < 5
     finally:
         os.kill(there.hosts["beta"].process, signal.SIGCONT)
     assert asked.returncode == 130

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import run, study
+from helpers.real import held_up, judged, record, run, study
 
 from framegauge.agents.pipe import Agent
 from framegauge.results.journal import Run
@@ -22,22 +22,33 @@ DIAMOND = {
 HALF = 100_000_000
 
 
+# A worker of the kernel opens subflows, on a busy machine after a short transfer has ended.
+LATE = "proof: subflows of each connection"
+
+
+def is_late(each: Run) -> bool:
+    return any(line.startswith(LATE) for line in each.excluded)
+
+
 def proven(agent: Agent, folder: Path, **rest: Any) -> list[Run]:
-    runs = run(agent, study(treatment="mptcp", **rest), folder)
-    proofs = {line for each in runs for line in each.excluded if line.startswith("proof: ")}
-    # A worker of the kernel opens subflows, on a busy machine after a short transfer has ended.
-    late = {line for line in proofs if line.startswith("proof: subflows of each connection")}
-    assert proofs == late
-    # What a busy machine has spoilt is tried again, and looked at only where it has nothing else to show.
-    found = [each for each in runs if not each.excluded]
-    if {each.level for each in found} == {each.level for each in runs}:
-        return found
-    assert late == set()
-    return runs
+    """Runs with all their subflows, of each level; only a machine that held a run up may have opened them too late."""
+    made: list[Run] = []
+
+    def make() -> list[Run]:
+        made[:] = run(agent, study(treatment="mptcp", **rest), folder)
+        return [
+            replace(each, excluded=[line for line in each.excluded if not (held_up(each) and line.startswith(LATE))])
+            for each in made
+        ]
+
+    judged(
+        make, folder, lambda runs: {each.level for each in made if not is_late(each)} == {each.level for each in runs}
+    )
+    return [each for each in made if not is_late(each)]
 
 
 def workload(folder: Path, each: Run) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "runs" / str(each.number) / "record.json").read_text())["workload"]
+    found: dict[str, Any] = record(folder, each)["workload"]
     return found
 
 
@@ -77,9 +88,13 @@ def test_subflows_take_both_paths(rack_agent: Agent, tmp_path: Path) -> None:
         + [{"from": way, "to": side, "rate": "100 Mb/s"} for side in ("left", "right") for way in ("up", "down")],
     }  # fmt: skip
     factors = {"mtu": 1500, "mptcp": {"levels": ["off", 8], "baseline": "off"}}
-    runs = proven(rack_agent, tmp_path / "out", factors=factors, stream={"duration": "2 s"}, testbed=bed)
-    most = {
-        level: max(each.metrics["goodput"] for each in runs if each.level == level) for level in ("off", "8 subflows")
-    }
-    assert most["off"] <= 0.95 * HALF
-    assert most["8 subflows"] > 1.3 * HALF, [(each.level, each.metrics, each.excluded) for each in runs]
+    asked = {"factors": factors, "stream": {"duration": "1 s"}, "testbed": bed, "blocks": 2}
+    shares: dict[str, list[float]] = {"off": [], "8 subflows": []}
+    for each in proven(rack_agent, tmp_path / "out", **asked):
+        ports = record(tmp_path / "out", each)["measure"]["fabric"]["ports"]
+        sent = [port["sent_bytes"] for port in ports if port["port"] in ("left>up", "left>down")]
+        shares[each.level].append(min(sent) / sum(sent))
+        assert each.level != "off" or each.metrics["goodput"] <= 0.95 * HALF
+    assert max(shares["off"]) < 0.02, shares
+    # As many as two of eight on the less used path; how much more goodput that is hangs on the machine, too.
+    assert max(shares["8 subflows"]) > 0.1, shares
