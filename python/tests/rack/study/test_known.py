@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from helpers.real import judged
-from helpers.support import bench, by_length
+from helpers.support import SOAK, bench
 
 known = bench("truth.known")
 
@@ -32,9 +32,13 @@ def has_answered(studies: Any) -> bool:
     return not one.excluded or not (known.held_up(one.summary) or "undecided" in verdicts)
 
 
-@pytest.mark.soak(1.5)
-@pytest.mark.parametrize("seed", range(1, by_length(2, 21)))
-@pytest.mark.parametrize("case", by_length(["larger", "equal"], list(known.ASKED)))  # a burn is in test_costs.py
-def test_a_study_finds_what_is_so(case: str, seed: int, tmp_path: Path) -> None:
-    [found] = judged(lambda: [Studied(known.once(case, seed))], tmp_path, has_answered)
-    assert known.wrong(case, found.summary) == []
+if SOAK:
+    # Whether the rate of 1 Gb/s is carried, and how many blocks a verdict takes, is up to the machine. In `make test` that a
+    # study tells an effect from none is in test_checks_can_fail.py, and the ratio in test_truth.py.
+
+    @pytest.mark.soak(1.5)
+    @pytest.mark.parametrize("seed", range(1, 21))
+    @pytest.mark.parametrize("case", list(known.ASKED))
+    def test_a_study_finds_what_is_so(case: str, seed: int, tmp_path: Path) -> None:
+        [found] = judged(lambda: [Studied(known.once(case, seed))], tmp_path, has_answered)
+        assert known.wrong(case, found.summary) == []
