@@ -128,6 +128,11 @@ def but_for_loads(runs: Sequence[Run]) -> list[Run]:
     ]
 
 
+def because_held_up(what: str) -> str:
+    """A reason to exclude what has no fidelity verdict of its own, as that says that the machine held something up."""
+    return f"{HELD_UP}{what}"
+
+
 def held_up(each: Run) -> bool:
     """Whether one of the reasons to exclude a run is that the machine held it up."""
     return any(line.startswith(HELD_UP) for line in each.excluded)

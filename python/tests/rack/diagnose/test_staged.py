@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import judged
+from helpers.real import because_held_up, judged
 from helpers.support import ROOT, bench
-from helpers.unjudged import HELD_UP
 
 staging, judging = bench("diagnosis.staging"), bench("diagnosis.__main__")
 # Of numbers that `bench.diagnosis` does not reach, two whose faults lie where most taps can know of them; both families,
@@ -110,7 +109,7 @@ def judge(names: list[str], folder: Path) -> Scenes:
     return {
         (scene.name, number): Judged(
             {sample.tap: sample for sample in samples},
-            [f"{HELD_UP}a host waited {waited[scene.name, number]:.3f} s for a CPU"]
+            [because_held_up(f"a host waited {waited[scene.name, number]:.3f} s for a CPU")]
             if waited[scene.name, number] > MOST_WAITED_SECONDS
             else [],
         )

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import judged
+from helpers.real import because_held_up, judged
 from helpers.support import bench
-from helpers.unjudged import HELD_UP
 
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
@@ -38,10 +37,10 @@ def played(case: Any, of_model: Any, agent: Agent) -> Played:
     try:
         found = kernel.played(case, agent)
     except kernel.Late as problem:
-        return Played([str(problem)], [f"{HELD_UP}{problem}"])
+        return Played([str(problem)], [because_held_up(str(problem))])
     kinds = {each.kind: each.text for each in comparing.differences(case, found, of_model)}
     waited = found.details["waited_microseconds"]
-    late = [f"{HELD_UP}a program waited {waited} us for a CPU"] if waited > MOST_WAITED_MICROSECONDS else []
+    late = [because_held_up(f"a program waited {waited} us for a CPU")] if waited > MOST_WAITED_MICROSECONDS else []
     return Played([kinds[kind] for kind in ("sent", "mechanism") if kind in kinds], late)
 
 
