@@ -4,6 +4,9 @@ use framegauge_drivers::{PortRange, Result, own};
 use std::path::PathBuf;
 use std::time::Duration;
 
+/// How far racks may go before the rest of the machine: "real time", "nice" or "ordinary".
+const PRECEDENCE: &str = "FRAMEGAUGE_PRECEDENCE";
+
 const HELP: &str = "\
 framegauge-agent: the measuring end of framegauge; started by `framegauge`, not by hand
 
@@ -93,6 +96,11 @@ impl Role {
 
     /// What must happen while this is a process of one thread.
     pub fn prepare(&self) -> Result<()> {
+        if matches!(self, Self::Rack) {
+            // The agents of its hosts inherit it.
+            let most = std::env::var(PRECEDENCE).ok().and_then(|name| own::Precedence::named(&name));
+            own::take_precedence(most.unwrap_or(own::Precedence::RealTime));
+        }
         if let Self::Host { network, cpus, .. } = self {
             if let Some(name) = network {
                 own::enter_named(name)?;

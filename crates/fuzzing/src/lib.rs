@@ -47,6 +47,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("qdisc", kernel::qdisc),
     ("rtnetlink", kernel::rtnetlink),
     ("ruleset", texts::ruleset),
+    ("pressure", texts::pressure),
     ("schedstat", texts::schedstat),
     ("snmp", texts::snmp),
     ("snmp6", texts::snmp6),

@@ -30,6 +30,7 @@ pub mod perf;
 pub mod pidfd;
 pub mod ping;
 pub mod poll;
+pub mod precedence;
 pub mod process;
 pub mod qdisc;
 pub mod route_mtus;

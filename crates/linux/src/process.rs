@@ -2,6 +2,7 @@
 
 use crate::cgroup::Group;
 use crate::error::{Context, OsError, Result, check};
+use crate::precedence;
 use crate::user::{Account, User};
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -45,6 +46,8 @@ pub struct Program {
     pub soft_open_files: Option<u64>,
     /// The user as whom it runs; `None`: as its starter.
     pub user: Option<Account>,
+    /// Whether it lays down the real time that its starter has ([`precedence`]).
+    pub gives_way: bool,
 }
 
 /// How a process ended.
@@ -70,7 +73,7 @@ pub fn spawn(program: &Program, group: Option<&Group>) -> Result<u32> {
     };
     let members = group.map(|group| File::options().write(true).open(group.members_file())).transpose();
     let members = members.during(format!("start {name}"))?;
-    let (limits, open_files) = (program.limits, program.soft_open_files);
+    let (limits, open_files, gives_way) = (program.limits, program.soft_open_files, program.gives_way);
     let mut command = Command::new(name);
     command.args(arguments).env("PATH", search_path()).stdin(Stdio::null());
     if let Some(Account { name, home, .. }) = &program.user {
@@ -97,6 +100,9 @@ pub fn spawn(program: &Program, group: Option<&Group>) -> Result<u32> {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             lower_open_files(open_files)?;
             apply(limits)?;
+            if gives_way {
+                precedence::give_way()?;
+            }
             user.as_ref().map_or(Ok(()), User::become_it_in_child)
         });
     }

@@ -15,6 +15,9 @@ pub struct SchedStat {
 }
 
 impl SchedStat {
+    /// Of a thread that has never run.
+    pub const NONE: Self = Self { run_nanoseconds: 0, wait_nanoseconds: 0, slices: 0 };
+
     /// What came on top since an earlier reading; never below zero.
     pub fn since(&self, earlier: &SchedStat) -> SchedStat {
         SchedStat {
@@ -22,6 +25,14 @@ impl SchedStat {
             wait_nanoseconds: self.wait_nanoseconds.saturating_sub(earlier.wait_nanoseconds),
             slices: self.slices.saturating_sub(earlier.slices),
         }
+    }
+}
+
+impl std::ops::AddAssign for SchedStat {
+    fn add_assign(&mut self, other: Self) {
+        self.run_nanoseconds = self.run_nanoseconds.saturating_add(other.run_nanoseconds);
+        self.wait_nanoseconds = self.wait_nanoseconds.saturating_add(other.wait_nanoseconds);
+        self.slices = self.slices.saturating_add(other.slices);
     }
 }
 

@@ -23,6 +23,20 @@ struct Spawn {
     #[serde(default)]
     limits: Limited,
     user: Option<String>,
+    #[serde(default)]
+    precedence: Precedence,
+}
+
+/// What of the agent's precedence a program keeps.
+#[derive(Deserialize, Default, PartialEq)]
+enum Precedence {
+    /// It may take all the CPU that there is, and so gives way to what keeps the network going.
+    #[default]
+    #[serde(rename = "nice")]
+    Nice,
+    /// All of it: it waits for the network more than it computes.
+    #[serde(rename = "real time")]
+    RealTime,
 }
 
 #[derive(Deserialize, Default)]
@@ -100,6 +114,7 @@ pub fn spawn(call: &Call) -> Answer {
     let program = Program {
         user,
         soft_open_files: own::open_files_of_programs(),
+        gives_way: asked.precedence == Precedence::Nice,
         arguments: asked.argv,
         environment: asked.environment,
         directory: asked.directory,

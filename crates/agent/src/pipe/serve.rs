@@ -3,6 +3,7 @@
 use crate::arguments::Role;
 use crate::pipe::call::{Call, Cancellation, MOST_REQUESTS, Session};
 use crate::pipe::message::{self, Answer, Failure};
+use framegauge_drivers::meters::waits::counted;
 use framegauge_drivers::{Result, own};
 use std::io::{BufRead, Read};
 use std::os::fd::OwnedFd;
@@ -109,7 +110,7 @@ fn take(session: &Arc<Session>, line: &[u8], dispatch: Dispatch) -> bool {
     if at_once {
         work();
     } else {
-        std::thread::spawn(work);
+        std::thread::spawn(counted(work));
     }
     !last
 }

@@ -4,6 +4,7 @@ use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, params, requirement};
 use crate::rack::speed;
 use framegauge_drivers::host::aggregates::Asked;
+use framegauge_drivers::own;
 use framegauge_drivers::rack::requirements::probe;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -36,5 +37,6 @@ pub fn run(call: &Call) -> Answer {
         found.missing.extend(speed::lacking(rate, call.session.rack.most_bits_per_second()));
     }
     let list = |all: &[_]| all.iter().map(requirement).collect::<Vec<Value>>();
-    Ok(json!({"missing": list(&found.missing), "degraded": list(&found.degraded)}))
+    Ok(json!({"missing": list(&found.missing), "degraded": list(&found.degraded),
+              "precedence": own::precedence().name()}))
 }

@@ -49,6 +49,7 @@ pub struct Order {
     soft_open_files: Option<u64>,
     user: Option<Person>,
     group: Option<PathBuf>,
+    gives_way: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize, PartialEq)]
@@ -101,6 +102,7 @@ impl Order {
             soft_open_files: program.soft_open_files,
             user,
             group,
+            gives_way: program.gives_way,
         }
     }
 
@@ -118,6 +120,7 @@ impl Order {
             limits: Limits { open_files, address_space_bytes, cpu_seconds, file_bytes },
             soft_open_files: self.soft_open_files,
             user,
+            gives_way: self.gives_way,
         };
         (program, self.group.map(Group::existing))
     }

@@ -32,6 +32,7 @@ struct Supervised {
     keeper: u32,
     socket: UnixStream,
     group: Option<Group>,
+    gives_way: bool,
     output: File,
     errors: File,
     state: Arc<Mutex<State>>,
@@ -146,6 +147,11 @@ impl Processes {
         self.lock().values().filter_map(groups).collect()
     }
 
+    /// Whether one of them has less precedence than this agent.
+    pub fn give_way(&self) -> bool {
+        self.lock().values().any(|supervised| supervised.gives_way)
+    }
+
     /// The processes of every tree, by the program's number.
     pub fn trees(&self) -> Vec<(u64, Vec<u32>)> {
         let members = |supervised: &Supervised| match &supervised.group {
@@ -229,8 +235,15 @@ impl Supervised {
         let keeper = process::spawn_keeper(&FIRST, OwnedFd::from(theirs), &output, &errors)?;
         let mut heard = BufReader::new(socket.try_clone().during(operation)?);
         let state = Arc::<Mutex<State>>::default();
-        let supervised =
-            Self { keeper: keeper.id(), socket, group: group.clone(), output, errors, state: state.clone() };
+        let supervised = Self {
+            keeper: keeper.id(),
+            socket,
+            group: group.clone(),
+            gives_way: program.gives_way,
+            output,
+            errors,
+            state: state.clone(),
+        };
         let order = Order::new(program, group.map(|group| group.path().to_path_buf()));
         supervised.say(&serde_json::to_string(&order).map_err(std::io::Error::other).during(operation)?);
         let started = match hear(&mut heard) {

@@ -5,6 +5,7 @@ pub mod handshakes;
 pub mod held;
 pub mod sockets;
 pub mod totals;
+pub mod waits;
 
 use framegauge_linux::error::Context;
 use framegauge_linux::{Result, clock, rtnetlink};

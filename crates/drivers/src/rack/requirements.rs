@@ -2,6 +2,7 @@
 
 use crate::host::aggregates::{self, Asked};
 use crate::host::groups::cgroup_root;
+use framegauge_linux::precedence::{self, Precedence};
 use framegauge_linux::process::Capability;
 use framegauge_linux::uring::Writes;
 use framegauge_linux::{bridge, namespace, perf, process, rtnetlink, sched, stamps, sysctl, tap};
@@ -89,10 +90,26 @@ pub fn probe(fabric: bool, shaped: bool, sizes: Asked) -> Requirements {
             remedy: "a machine whose hypervisor shows its performance counters",
         });
     }
+    all.degraded.extend(probe_precedence());
     if fabric {
         all.degraded.extend(probe_fabric());
     }
     all
+}
+
+/// Hosts that wait for other programs.
+fn probe_precedence() -> Option<Requirement> {
+    let found = match precedence::current() {
+        Precedence::RealTime => return None,
+        Precedence::Nice => "a larger share of the CPUs (nice)",
+        Precedence::Ordinary => "no precedence",
+    };
+    Some(Requirement {
+        name: "precedence",
+        needed_for: "hosts that do not wait for other programs: without it runs on a busy machine are excluded",
+        found: found.into(),
+        remedy: "give the agent CAP_SYS_NICE and a real-time share in its cgroup (SCHED_RR)",
+    })
 }
 
 /// What the fabric's thread does better with.

@@ -11,6 +11,11 @@ from framegauge.errors import FramegaugeError
 __all__ = ["SUMMARY", "parser", "run"]
 
 SUMMARY = "say what this machine lacks for a testbed"
+PRECEDENCE = {
+    "real time": "go before other programs of this machine (real time, SCHED_RR)",
+    "nice": "get a larger share of the CPUs than other programs (nice): a busy machine may hold them up",
+    "ordinary": "wait for other programs of this machine: it must be idle",
+}
 _MORE = """\
 examples:
   framegauge requirements
@@ -45,6 +50,8 @@ def run(words: Sequence[str]) -> None:
             for item in found[kind]:
                 needed = f"needed for {item['needed_for']}; found {item['found']}; {item['remedy']}"
                 output.show(f"{kind} {item['name']}: {needed}")
+        if (precedence := found.get("precedence")) in PRECEDENCE:
+            output.show(f"hosts of a rack {PRECEDENCE[precedence]}")
         if not found["missing"]:
             output.show(f"testbed {options.testbed} can be built here")
     if found["missing"]:

@@ -35,6 +35,7 @@ PATIENCE_FACTOR = 3  # times `repeat`; after that no further call begins, howeve
 FILE = Task((), ("truncate", "--size", "{size}", "{run}/files/data"))
 SERVER = Task(
     (), ("vsftpd", "{run}/vsftpd.conf"), files={"files/ready": "x"}, ready=Readiness(port="21", seconds=None),
+    precedes=True,
     templates={
         "vsftpd.conf": """\
 listen={four}
@@ -117,7 +118,7 @@ class Ftp(Phases):
     def _call(self, server: Host, servers: int, client: Host) -> Json:
         count = self._transfers(servers)
         patience = GRACE_SECONDS + 8.0 * self.size_bytes * count * servers / SLOWEST_BITS_PER_SECOND
-        with running(client, "curl", curl.command(server.address, count, patience)) as fetching:
+        with running(client, "curl", curl.command(server.address, count, patience), precedes=True) as fetching:
             if fetching.wait(patience) is None:
                 raise ProgramFailure(f"curl on {client.name} did not end within {patience:.0f} s")
             output, log = fetching.output(), fetching.output("stderr")

@@ -217,7 +217,7 @@ def _target(host: str, family: int) -> Task:
         START.replace("PORTAL", _portal("{address}", family)).replace("TARGET", TARGET).replace("SETTINGS", settings)
     )
     ready = Readiness(READY_SECONDS, words="^ready$", seconds=None)
-    return Task((host,), ("sh", "target"), templates={"target": script}, name="target", ready=ready)
+    return Task((host,), ("sh", "target"), templates={"target": script}, name="target", ready=ready, precedes=True)
 
 
 def _client(hosts: Sequence[str], load: Load, place: int, family: int) -> Task:
@@ -231,4 +231,5 @@ def _client(hosts: Sequence[str], load: Load, place: int, family: int) -> Task:
         asked["rate-per-second"] = load.rate_per_second
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
     within = load.duration_seconds + DRAIN_SECONDS + GRACE_SECONDS
-    return Task((hosts[place],), own.python("iscsi.client", *words), within, own.modules(), name=hosts[place])
+    argv = own.python("iscsi.client", *words)
+    return Task((hosts[place],), argv, within, own.modules(), name=hosts[place], precedes=True)

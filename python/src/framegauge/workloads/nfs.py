@@ -203,7 +203,7 @@ def _server(host: str, load: Load) -> Task:
         text = text.replace(f"= {name};", f"= {value};").replace(f'"{name}"', f'"{value}"')
     return Task(
         (host,), ("unshare", "--mount", "sh", "-c", START), templates={"ganesha.conf": text}, name="server",
-        ready=Readiness(READY_SECONDS, words=INITIALIZED, seconds=None),
+        ready=Readiness(READY_SECONDS, words=INITIALIZED, seconds=None), precedes=True,
     )  # fmt: skip
 
 
@@ -219,4 +219,6 @@ def _client(hosts: Sequence[str], load: Load, place: int) -> Task:
         asked["rate-per-second"] = load.rate_per_second
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
     within = load.duration_seconds + DRAIN_SECONDS + GRACE_SECONDS
-    return Task((hosts[place],), python("nfs.client", *words), within, environment=modules(), name=hosts[place])
+    return Task(
+        (hosts[place],), python("nfs.client", *words), within, environment=modules(), name=hosts[place], precedes=True
+    )

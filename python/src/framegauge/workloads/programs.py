@@ -90,9 +90,10 @@ class Running:
 
 
 @contextmanager
-def running(host: Host, name: str, argv: Sequence[str]) -> Iterator[Running]:
-    """Starts a program, and ends it and all its children when the block is left."""
-    number = host.agent.request("process.spawn", {"argv": list(argv), "directory": None})["process"]
+def running(host: Host, name: str, argv: Sequence[str], precedes: bool = False) -> Iterator[Running]:
+    """Starts a program, and ends it and all its children when the block is left. `precedes`: as of `tasks.Task`."""
+    asked: Json = {"argv": list(argv), "directory": None, **({"precedence": "real time"} if precedes else {})}
+    number = host.agent.request("process.spawn", asked)["process"]
     with afterwards(lambda: host.agent.request("process.kill", {"process": number})):
         yield Running(host, name, number)
 

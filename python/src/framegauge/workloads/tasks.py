@@ -38,7 +38,8 @@ class Readiness:
 @dataclass(frozen=True)
 class Task:
     """A program on some hosts, all of its words with placeholders; `files` have none. `telling`: a regular expression
-    for the lines that tell why it failed; without it those are the last ones."""
+    for the lines that tell why it failed; without it those are the last ones. `precedes`: in a rack it goes before the
+    rest of the machine, as the network does; only for programs that leave CPU time to others."""
 
     hosts: tuple[str, ...]
     argv: tuple[str, ...]
@@ -52,6 +53,7 @@ class Task:
     ready: Readiness | None = None
     lives: Lives = "run"
     telling: str | None = None
+    precedes: bool = False
 
     @property
     def shown(self) -> str:
@@ -106,6 +108,7 @@ def _asked(task: Task, place: Place) -> Json:
         "environment": {name: place.text(text) for name, text in {**place.environment, **task.environment}.items()},
         "directory": place.text(task.folder if task.folder is not None else "{run}"),
         "user": task.user,
+        **({"precedence": "real time"} if task.precedes else {}),
     }
 
 

@@ -6,6 +6,7 @@
 use crate::door::{Door, PAUSE_NANOSECONDS};
 use crate::generators::rr::message::{Buffers, Outgoing};
 use crate::generators::rr::sent::Sent;
+use crate::meters::waits::counted;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::epoll::{Epoll, Ready};
 use framegauge_linux::listening::PortRange;
@@ -89,8 +90,7 @@ impl RrServing {
             .local_addr()
             .map_err(|source| OsError { operation: "read the listening port".into(), source })?
             .port();
-        let stop = Arc::new(AtomicBool::new(false));
-        let waker = Arc::new(Waker::new()?);
+        let (stop, waker) = (Arc::new(AtomicBool::new(false)), Arc::new(Waker::new()?));
         let server = Server {
             epoll: Epoll::new()?,
             door: Door::new(listener),
@@ -109,7 +109,7 @@ impl RrServing {
         let stopping = stop.clone();
         let thread = std::thread::Builder::new()
             .name("rr-serving".into())
-            .spawn(move || server.run(&stopping))
+            .spawn(counted(move || server.run(&stopping)))
             .map_err(|source| OsError { operation: "start the serving thread".into(), source })?;
         Ok(Self { port, stop, waker, thread })
     }
@@ -168,7 +168,7 @@ impl Alone {
             let _ = own.shutdown(Shutdown::Both);
             served
         };
-        let thread = std::thread::Builder::new().name("rr-serving-one".into()).spawn(work)?;
+        let thread = std::thread::Builder::new().name("rr-serving-one".into()).spawn(counted(work))?;
         Ok(Self { socket: kept, thread })
     }
 

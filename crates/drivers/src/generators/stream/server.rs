@@ -3,6 +3,7 @@
 use crate::door::{Door, PAUSE_NANOSECONDS};
 use crate::generators::stream::client::Sizes;
 use crate::generators::stream::log::{SenderLog, SenderSummary};
+use crate::meters::waits::counted;
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::listening::PortRange;
 use framegauge_linux::multipath;
@@ -79,7 +80,7 @@ impl Serving {
         let (stopping, wake) = (stop.clone(), waker.clone());
         let thread = std::thread::Builder::new()
             .name("serving".into())
-            .spawn(move || server.run(&stopping, &wake))
+            .spawn(counted(move || server.run(&stopping, &wake)))
             .map_err(|source| OsError { operation: "start the serving thread".into(), source })?;
         Ok(Self { port, stop, waker, thread })
     }

@@ -73,7 +73,7 @@ _HOST = {
     "host.list": "path",
     "host.clear": "path",
     "sockets.listening": "",
-    "process.spawn": "argv environment? directory? limits? user?",
+    "process.spawn": "argv environment? directory? limits? user? precedence?",
     "sockets.watch": "interval_seconds?",
     "sockets.watched": "",
     "process.wait": "process timeout_seconds",

@@ -14,6 +14,8 @@ from framegauge.testbeds.fake.model import AGGREGATE_FRAMES, BuiltRack, FakeMode
 
 __all__ = ["FakeReadings", "ceilings"]
 
+AROUND_SECONDS = 0.05  # that an interval is longer than the workload in it
+
 
 def ceilings(up: Json, mtu: int) -> Json:
     """Ceilings without crates/frames, which are not available in a process without an agent."""
@@ -128,6 +130,19 @@ class FakeReadings:
                 segments.replace("NoECT", "ECT0"): ecn,
                 packets: self._stack_packets(host, taken),
             },
+            "scheduling": self._scheduling(),
+        }
+
+    def _scheduling(self) -> Json:
+        """Of hosts that share one CPU with nobody, and have precedence."""
+        busy = 0.99 if self.fault("host_cpu") else 0.4
+        used = (self.rack.elapsed + AROUND_SECONDS) * busy / len(self.rack.names) if self.rack.elapsed else 0.0
+        nothing = {"run_seconds": 0.0, "waited_seconds": 0.0, "turns": 0}
+        return {
+            "precedence": "real time",
+            "generators": {**nothing, "run_seconds": used, "turns": 1},
+            "receive_path": nothing,
+            "programs": {"run_seconds": 0.0, "waited_seconds": 0.0, "give_way": False},
         }
 
     def _stack_packets(self, host: str, segments: int) -> int:
@@ -199,7 +214,7 @@ class FakeReadings:
     def measured(self, drops: int) -> Json:
         """`measure.end`; `drops` is the spool."""
         rack = self.rack
-        elapsed = rack.elapsed + 0.05
+        elapsed = rack.elapsed + AROUND_SECONDS
         busy = 0.99 if self.fault("host_cpu") else 0.4
         cpus = [
             {

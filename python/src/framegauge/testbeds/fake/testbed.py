@@ -97,7 +97,8 @@ class FakeRack(Requests):
             }
             for name, size in asked.items()
         ]  # fmt: skip
-        return {"missing": [*self.model.missing, *sizes], "degraded": list(self.model.degraded)}
+        lacks = {"missing": [*self.model.missing, *sizes], "degraded": list(self.model.degraded)}
+        return {**lacks, "precedence": "real time"}
 
     def _up_now(self) -> BuiltRack:
         if self._rack is None:
