@@ -16,6 +16,7 @@ from framegauge.errors import InputError
 __all__ = ["METRICS", "SHARE_OF_FEW", "UNITS", "Metric", "declare", "declared", "is_own", "usual_margin"]
 
 OTHERWISE = 0.05
+WAKES_SECONDS = 40e-6  # 24 to 31 us were seen; docs/measured/busy.md
 
 # The units in which programs print, each with its base unit and the factor to it.
 UNITS: Mapping[str, tuple[str, float]] = {
@@ -39,13 +40,15 @@ class Metric:
     `hull`: even its logarithm is far from normal, so its interval is the hull of Hall's and Student's, so many times as
     wide (`statistics.skewness`; the factor is from docs/measured/calibration.md). None: Student's.
     `margin`: the smallest relative effect worth acting on if a study declares none; about the difference between
-    repeated measurements on a quiet machine.
+    repeated measurements on a quiet machine. `wakes_seconds`: by how much an exchange may take longer where other
+    programs use the hosts' CPUs (`statistics.shared`).
     """
 
     unit: str
     higher_is_better: bool
     hull: float | None = None
     margin: float = OTHERWISE
+    wakes_seconds: float = 0.0
 
 
 SHARE_OF_FEW = "share_of_few"
@@ -55,10 +58,10 @@ _BUILT_IN: Mapping[str, Metric] = {
     "fairness": Metric("share", True, hull=1.12, margin=0.02),
     "smallest_goodput": Metric("bits_per_second", True),
     SHARE_OF_FEW: Metric("number", True, hull=1.0, margin=0.25),
-    "latency_p50": Metric("seconds", False),
-    "latency_p99": Metric("seconds", False, hull=1.0),
-    "latency_p999": Metric("seconds", False, hull=1.0),
-    "transactions": Metric("per_second", True, margin=0.02),
+    "latency_p50": Metric("seconds", False, wakes_seconds=WAKES_SECONDS),
+    "latency_p99": Metric("seconds", False, hull=1.0, wakes_seconds=WAKES_SECONDS),
+    "latency_p999": Metric("seconds", False, hull=1.0, wakes_seconds=WAKES_SECONDS),
+    "transactions": Metric("per_second", True, margin=0.02, wakes_seconds=WAKES_SECONDS),
     "slowdown_p50": Metric("number", False),
     "slowdown_p99": Metric("number", False, hull=1.0),
     "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from framegauge.evidence import scheduling
 from framegauge.testbeds.base import Json
 
 __all__ = ["COUNTED", "accounts", "disagreements", "metrics", "not_measured", "readings"]
@@ -20,6 +21,7 @@ TICK_SECONDS = 0.01  # the resolution of CPU states in /proc/stat (USER_HZ, proc
 CLOSING_SHARE = 0.02  # of the whole system, by which the parts may exceed it because readings take some time
 _FIELDS = {"cpu_cost": "cpu_seconds", "instructions": "instructions", "cycles": "cycles"}
 _SIDES = {"receiver": "receivers", "sender": "senders"}
+BUSY = ("cpu_seconds", "cycles")  # change with what others do on the same CPUs; instructions do not
 # By metric: its side, and what it counts there.
 COUNTED = {f"{side}_{name}": (side, field) for side in _SIDES for name, field in _FIELDS.items()}
 
@@ -44,13 +46,18 @@ def _used(record: Json, host: str, field: str) -> float | None:
 def metrics(record: Json) -> dict[str, float]:
     """The metrics of COUNTED: core-seconds, instructions or cycles per gigabyte (10^9 bytes) delivered.
 
-    Empty if nothing was delivered or the CPU was not metered; metrics that could not be measured are missing.
+    Empty if nothing was delivered or the CPU was not metered; metrics that could not be measured are missing. Beside
+    other programs, caches, sibling threads and clock rates are shared with these, so times and cycles are missing.
     """
     gigabytes = record["workload"]["bytes"] / GIGABYTE
+    shared = scheduling.of_run(record)
+    left_out = BUSY if shared is not None and shared.is_shared else ()
     if "cpu" not in record or gigabytes <= 0:
         return {}
     found = {}
     for metric, (side, field) in COUNTED.items():
+        if field in left_out:
+            continue
         values = [_used(record, host, field) for host in record["workload"][_SIDES[side]]]
         if values and None not in values:
             # A cost at or below zero is noise of the idle use, and has no ratio.
@@ -66,8 +73,12 @@ def not_measured(record: Json) -> dict[str, str]:
         return dict.fromkeys(COUNTED, "the study has the CPU meter off")
     found = {}
     present = metrics(record)
+    shared = scheduling.of_run(record)
     for metric, (side, field) in COUNTED.items():
         if metric in present:
+            continue
+        if shared is not None and shared.is_shared and field in BUSY:
+            found[metric] = f"the machine was busy: other programs used {shared.others:.0%} of the hosts' CPUs"
             continue
         hosts = record["workload"][_SIDES[side]]
         lines = [line for host in hosts for line in record["cpu"][host]["not_measured"]]

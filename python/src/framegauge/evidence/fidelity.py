@@ -1,4 +1,8 @@
-"""The fidelity verdict: whether the testbed itself was on time and had CPU time to spare. Record in, reasons out.
+"""The fidelity verdict: whether the testbed itself was on time, and nothing of it had to wait. Record in, reasons out.
+
+That other programs use the CPUs says nothing against a run as long as the fabric and the hosts go before them
+(`scheduling`): their time was to spare. What holds up even those who go first is another matter (`_held`): a
+hypervisor, or work in a kernel that gives way to nobody.
 
 The thresholds are absolute and the same for all arms: a threshold relative to the frame time would be more lenient to
 the arm with larger frames.
@@ -10,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from framegauge.evidence import scheduling
 from framegauge.networks.settings import place_of
 from framegauge.testbeds.base import Conditions, Json
 
@@ -25,7 +30,8 @@ HELD_LONGEST_SECONDS = 20e-3
 SEQUENCE_SECONDS = 1.0
 CHANGE_SECONDS = 0.05  # by which a change may be early or late
 FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
-IDLE_SHARE = 0.03
+SPARE_SHARE = 0.03  # of the hosts' CPUs, that they must leave: more, and they wait for one another
+WAITED_SHARE = 0.005  # of the run, in which a host's programs without precedence may wait on a busy machine
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ def assess(conditions: Conditions, record: Json) -> Fidelity:
         return Fidelity([*_held_up(record)], _readings(record))  # nothing is emulated
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
     reasons += [*_held(conditions, record), *_headroom(conditions, record), *_changes(record)]
-    return Fidelity(reasons, _readings(record))
+    return Fidelity(reasons, {**_readings(record), **dict(scheduling.readings(record))})
 
 
 def _readings(record: Json) -> dict[str, Any]:
@@ -157,8 +163,22 @@ def _idle(record: Json) -> dict[str, float]:
 
 
 def _headroom(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Reasons if the hosts, or the fabric, had less CPU time than they could use."""
     if _unshaped_kernel(conditions):
         return
-    for role, share in _idle(record).items():
-        if share < IDLE_SHARE:
-            yield f"idle CPU ({role}): at least {IDLE_SHARE:.0%}, found {share:.1%}"
+    found, fabric = scheduling.of_run(record), record["measure"]["fabric"]
+    for role, idle in _idle(record).items():
+        if role == "fabric" and fabric is not None and fabric["thread"]["scheduling"] == "fifo":
+            continue  # it goes before all others, and its own limit is FABRIC_CPU_SHARE
+        if idle >= SPARE_SHARE:
+            continue
+        if role == "fabric" or found is None:
+            yield f"idle CPU ({role}): at least {SPARE_SHARE:.0%}, found {idle:.1%}"
+        elif found.precedes:
+            if found.spare < SPARE_SHARE:
+                yield f"CPU time to spare ({role}): at least {SPARE_SHARE:.0%}, found {found.spare:.1%}"
+        elif found.waited is None:
+            yield f"idle CPU ({role}), as waits are not measured: at least {SPARE_SHARE:.0%}, found {idle:.1%}"
+        elif found.waited > WAITED_SHARE:
+            limits = f"at most {WAITED_SHARE:.1%} of the time, found {found.waited:.1%}"
+            yield f"programs of a host waited for a CPU: {limits}"

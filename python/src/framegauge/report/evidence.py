@@ -22,6 +22,7 @@ __all__ = [
 
 UNLIKELY = 0.01
 NO_TIME = "The CPUs had no time left: other programs ran here, or the study asks for more than this machine can do"
+LACKING = ("idle CPU (", "CPU time to spare (", "programs of a host waited for a CPU")  # reasons of that kind
 LEAVE_TIME = "Let nothing else run, or choose a lower link.rate or fewer clients, so that the network is the limit"
 _SETTLED = {"better", "worse", "no practical difference", "not worse"}
 _SCOPES = {
@@ -61,7 +62,7 @@ def is_simulated(summary: Mapping[str, Any]) -> bool:
 def lacks_cpu(summary: Mapping[str, Any]) -> bool:
     """Whether it is no evidence, and most of its excluded runs left the CPUs no idle time (evidence/fidelity.py)."""
     excluded = summary.get("excluded", ())
-    lacking = sum(any("idle CPU (" in reason for reason in each["reasons"]) for each in excluded)
+    lacking = sum(any(sign in reason for reason in each["reasons"] for sign in LACKING) for each in excluded)
     return not summary["faithful"] and 2 * lacking > len(excluded)
 
 

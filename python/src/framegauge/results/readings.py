@@ -150,6 +150,8 @@ class Readings(_Shape):
     ceiling_bits_per_second: Amount | None = None
     predicted_seconds: Amount | None = None
     idle_share_hosts: Number | None = None
+    other_share_hosts: Number | None = None
+    shared_cpus: StrictBool = False
     frames_per_gigabyte: Amount | None = None
     frames_per_interrupt: Number | None = None
     cpu_system_seconds: Number | None = None

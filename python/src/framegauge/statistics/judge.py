@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import differences, doubts, family
+from framegauge.statistics import differences, doubts, family, shared
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
@@ -130,7 +130,8 @@ def unseen_share(blocks: int) -> float:
 def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
     """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
     nominal = rule.nominal(alpha, len(pairs.baseline))
-    return estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].hull)
+    found = estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].hull)
+    return shared.allowing(pairs, found)
 
 
 def _decide(pairs: Pairs, found: Ratio) -> Verdict:
@@ -176,6 +177,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
     if verdict is Verdict.UNDECIDED and (single := _decide(pairs, alone)) in SETTLED:
         lines.append(doubts.on_its_own(single, count))
     if explain:
+        lines += shared.note(pairs)
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
         lines += doubts.warnings(pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse)

@@ -25,6 +25,7 @@ MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not ju
 class Row:
     """One run. `excluded`: it does not count, and its metrics are ignored. `not_measured`: the reason, by metric.
     `number`: its place in the order of all runs. `failure`: why the workload did not work at all, which excludes it.
+    `is_shared`: other programs used the hosts' CPUs.
     """
 
     block: int
@@ -39,6 +40,7 @@ class Row:
     not_measured: Mapping[str, str] = field(default_factory=dict)
     number: int = 0
     failure: str | None = None
+    is_shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class Pairs:
     not_worse: bool = False  # it is only asked whether the treatment is not worse
     failure: str | None = None  # why the arm does not work, in none of its runs
     reference_failure: str | None = None  # the same of the baseline
+    is_shared: bool = False  # other programs used the hosts' CPUs in a run that counts
 
     @property
     def is_control(self) -> bool:
@@ -174,6 +177,7 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
         names,
         runs,
         arms=(_arm(inside, names, metric), _arm(inside, [example.arm], metric)),
+        is_shared=any(row.is_shared for row in inside if not row.excluded and row.arm in (*names, example.arm)),
     )
     reference, own = (_failure(inside, some) for some in (_baselines(inside), [example.arm]))
     if not blocks and (reference or own):

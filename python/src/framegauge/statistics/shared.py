@@ -1,0 +1,55 @@
+"""What runs beside other programs on the hosts' CPUs do to a ratio of short times.
+
+A CPU that runs another program wakes a thread later than an idle one: an exchange of a fraction of a millisecond took
+24 to 31 us longer beside busy loops, at MTU 1500 as at 9000 (docs/measured/busy.md), though the hosts went before them.
+A constant in both arms does not cancel in their ratio; it pulls the ratio towards 1. How large it was in a run is not
+measured. So the interval takes in every ratio that a constant between 0 and the metric's `wakes_seconds` explains: with
+x the ratio that was measured, A the baseline and c the constant, (x A - c) / (A - c).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from framegauge.metrics import METRICS
+from framegauge.statistics.pairs import Pairs
+from framegauge.statistics.ratio import Ratio
+
+__all__ = ["allowing", "note"]
+
+
+def _most_seconds(pairs: Pairs) -> float:
+    """The largest constant in the metric, of an exchange that takes `_typical` seconds; 0 where there is none."""
+    return METRICS[pairs.metric].wakes_seconds if pairs.is_shared else 0.0
+
+
+def _typical(pairs: Pairs) -> float:
+    """The least time of an exchange at the baseline; of a rate, the time that one connection takes for one."""
+    if METRICS[pairs.metric].unit == "per_second":
+        return float(pairs.example.conditions.get("connections") or 1) / max(pairs.baseline)
+    return min(pairs.baseline)
+
+
+def allowing(pairs: Pairs, found: Ratio) -> Ratio:
+    """The ratio with an interval that allows for the constant; without one if the constant may be all that there is."""
+    most = _most_seconds(pairs)
+    if not most or found.low is None or found.high is None:
+        return found
+    typical, is_rate = _typical(pairs), METRICS[pairs.metric].unit == "per_second"
+    low, high = (1 / found.high, 1 / found.low) if is_rate else (found.low, found.high)
+    if most >= typical or most >= low * typical:
+        return replace(found, low=None, high=None)
+    ends = [end for each in (low, high) for end in (each, (each * typical - most) / (typical - most))]
+    low, high = (1 / max(ends), 1 / min(ends)) if is_rate else (min(ends), max(ends))
+    return replace(found, low=low, high=high)
+
+
+def note(pairs: Pairs) -> list[str]:
+    """What is said with a verdict whose interval allows for the constant."""
+    most = _most_seconds(pairs)
+    if not most:
+        return []
+    return [
+        f"other programs used the hosts' CPUs, beside which each exchange takes up to {most * 1e6:.0f} us longer at "
+        "any MTU: the interval allows for that"
+    ]
