@@ -30,6 +30,7 @@ HELD_LONGEST_SECONDS = 20e-3
 SEQUENCE_SECONDS = 1.0
 CHANGE_SECONDS = 0.05  # by which a change may be early or late
 FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
+FABRIC_WAITED_SHARE = 0.15  # of the run, ready and not running; runs below were as good as others, those above not
 SPARE_SHARE = 0.03  # of the hosts' CPUs, that they must leave: more, and they wait for one another
 WAITED_SHARE = 0.005  # of the run, in which a host's programs without precedence may wait on a busy machine
 
@@ -62,6 +63,7 @@ def _readings(record: Json) -> dict[str, Any]:
         found |= {f"lateness_{name}": value for name, value in fabric["lateness"].items() if name != "count"}
         found["involuntary_switches"] = fabric["thread"]["involuntary_switches"]
         found["scheduling"] = fabric["thread"]["scheduling"]
+        found["fabric_waited_share"] = fabric["thread"]["waited_seconds"] / elapsed if elapsed > 0 else None
         found["fabric_cpu_share"] = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else None
     return found
 
@@ -140,6 +142,9 @@ def _fabric_cpu(record: Json) -> Iterator[str]:
     if fabric is not None and fabric["thread"]["cpu_seconds"] > FABRIC_CPU_SHARE * elapsed:
         share = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else float("inf")
         yield f"CPU of the fabric's thread: at most {FABRIC_CPU_SHARE:.0%}, found {share:.0%}"
+    if fabric is not None and fabric["thread"]["waited_seconds"] > FABRIC_WAITED_SHARE * elapsed:
+        share = fabric["thread"]["waited_seconds"] / elapsed if elapsed > 0 else float("inf")
+        yield f"the fabric's thread waited for a CPU: at most {FABRIC_WAITED_SHARE:.0%} of the time, found {share:.0%}"
     if fabric is not None and fabric["thread"]["involuntary_switches"] > SWITCHES_PER_SECOND * elapsed:
         found = fabric["thread"]["involuntary_switches"] / elapsed if elapsed > 0 else float("inf")
         yield f"involuntary switches of the fabric's thread: at most {SWITCHES_PER_SECOND}/s, found {found:.0f}/s"

@@ -242,7 +242,8 @@ class FakeReadings:
         thread = {
             "cpu_seconds": elapsed * (0.95 if self.fault("fabric_cpu") else 0.5),
             "involuntary_switches": 1_000_000 if self.fault("displaced") else 2,
-            "waited_seconds": 0.0, "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
+            "waited_seconds": elapsed / 4 if self.fault("waited") else 0.0,
+            "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
         }  # fmt: skip
         found["fabric"] = {
             "ports": fake_network.port_counts(rack, self.fault),
