@@ -48,6 +48,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("rtnetlink", kernel::rtnetlink),
     ("ruleset", texts::ruleset),
     ("pressure", texts::pressure),
+    ("process_stat", texts::process_stat),
     ("schedstat", texts::schedstat),
     ("snmp", texts::snmp),
     ("snmp6", texts::snmp6),

@@ -41,6 +41,7 @@ texts! {
     cgroup_cpu: parse_cgroup_cpu, "`cpu.stat` of a cgroup.";
     mountinfo: parse_cgroup2_mount, "`/proc/PID/mountinfo`.";
     pressure: parse_cpu_pressure, "`cpu.pressure` of a cgroup.";
+    process_stat: parse_process_stat, "`/proc/PID/stat`.";
     schedstat: parse_schedstat, "`/proc/PID/task/TID/schedstat`.";
     snmp: parse_snmp, "`/proc/net/snmp` and `/proc/net/netstat`.";
     snmp6: parse_snmp6, "`/proc/net/snmp6`.";

@@ -17,6 +17,7 @@ CAUGHT_BY = {
     "shaper": "proof: rate of the shaper of h2", "sysctl": "proof: net.ipv4.tcp_rmem of h2", "rtt": "proof: fastest handshake",
     "late": "fidelity: lateness p99", "ring": "fidelity: ring drops at h1", "fabric_cpu": "fidelity: CPU of the fabric",
     "host_cpu": "fidelity: CPU time to spare (hosts)", "held": "fidelity: CPU 0 of the hosts held by something else",
+    "rivals": "fidelity: programs in real time",
     "waited": "fidelity: the fabric's thread waited for a CPU", "displaced": "fidelity: involuntary switches", "conservation": "conservation: frames received at",
     "nstat": "conservation: segments sent by the stack", "ceiling": "conservation: goodput of h2 at MTU",
     "metrics_cache": "proof: cached TCP metrics on h1", "lost_stream": "error: the far end",

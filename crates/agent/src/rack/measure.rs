@@ -3,13 +3,13 @@
 use crate::pipe::call::Call;
 use crate::pipe::fields::nanoseconds;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use crate::rack::state::Rack;
+use crate::rack::state::{Begun, Rack};
 use framegauge_drivers::fabric::Meters;
 use framegauge_drivers::fabric::capture::CaptureCounts;
 use framegauge_drivers::fabric::ports::{FabricMeasurement, NicMeasurement};
 use framegauge_drivers::fabric::watching::Watched;
 use framegauge_drivers::meters::held::HeldMeter;
-use framegauge_drivers::meters::{self, NetworkSoftirqs};
+use framegauge_drivers::meters::{self, NetworkSoftirqs, rivals};
 use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelPort;
 use framegauge_fabric::{FabricConfig, PortCounters, PortIndex, PortInterval};
@@ -55,8 +55,9 @@ pub fn begin(call: &Call) -> Answer {
         if let Some(switch) = &mut rack.switch {
             switch.begin()?;
         }
+        let processes = rivals::snapshot();
         let held = HeldMeter::begin(&rack.cpus.hosts, HELD_EVERY_NANOSECONDS)?;
-        rack.begun = Some((meters::cpu_snapshot()?, held));
+        rack.begun = Some(Begun { cpus: meters::cpu_snapshot()?, processes, held });
         Ok(json!({}))
     })
 }
@@ -105,14 +106,16 @@ pub fn ports(call: &Call) -> Answer {
 /// Ends it and reports.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let (used, held, plan, fabric, kernel_ports) = with_rack(call, |rack| {
-        let (begun, held) = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
-        let used = meters::cpu_snapshot()?.since(&begun);
+    let (used, begun, plan, fabric, kernel_ports) = with_rack(call, |rack| {
+        let begun = rack.begun.take().ok_or_else(|| Failure::state("measure.begin comes first"))?;
+        let used = meters::cpu_snapshot()?.since(&begun.cpus);
         let fabric = rack.fabric.as_ref().map(|fabric| fabric.end()).transpose()?;
         let kernel_ports = rack.switch.as_ref().map(|switch| switch.end()).transpose()?.flatten();
-        Ok((used, held, rack.cpus.clone(), fabric, kernel_ports))
+        Ok((used, begun, rack.cpus.clone(), fabric, kernel_ports))
     })?;
-    let held = held.end();
+    let held = begun.held.end();
+    let rivals = rivals::snapshot().since(&begun.processes, std::process::id());
+    let rivals = json!({"cpu_seconds": rivals.cpu_seconds, "names": rivals.names});
     let own_seconds = fabric.as_ref().map_or(0.0, |measured| measured.measurement.thread.cpu_seconds);
     let fabric = match fabric {
         None => Value::Null,
@@ -137,7 +140,7 @@ pub fn end(call: &Call) -> Answer {
     let kernel_ports = kernel_ports.map(|ports| ports.iter().map(port_value).collect::<Vec<_>>());
     let agent = json!({"cpu_seconds": used.process_seconds - own_seconds});
     Ok(json!({"elapsed_seconds": used.elapsed_seconds, "fabric": fabric, "kernel_ports": kernel_ports,
-              "cpus": cpus, "softirqs": softirqs, "held": held, "agent": agent}))
+              "cpus": cpus, "softirqs": softirqs, "held": held, "rivals": rivals, "agent": agent}))
 }
 
 /// What happened at watched ports, and the capture, where there is any.

@@ -8,6 +8,7 @@ use framegauge_drivers::fabric::RunningFabric;
 use framegauge_drivers::host::aggregates::Asked;
 use framegauge_drivers::host::groups;
 use framegauge_drivers::meters::held::HeldMeter;
+use framegauge_drivers::meters::{CpuSnapshot, rivals};
 use framegauge_drivers::rack::cpus::CpuPlan;
 use framegauge_drivers::rack::kernel_switch::KernelSwitch;
 use framegauge_drivers::rack::requirements::{Requirements, probe};
@@ -33,8 +34,18 @@ pub struct Rack {
     pub switch: Option<KernelSwitch>,
     /// Which CPUs work for whom.
     pub cpus: CpuPlan,
-    /// CPU times at the beginning of the interval that is measured, and the meter of held CPUs.
-    pub begun: Option<(framegauge_drivers::meters::CpuSnapshot, HeldMeter)>,
+    /// What was read at the beginning of the interval that is measured.
+    pub begun: Option<Begun>,
+}
+
+/// Counters at the beginning of an interval, and a meter at work in it.
+pub struct Begun {
+    /// CPU times.
+    pub cpus: CpuSnapshot,
+    /// Every process of this machine.
+    pub processes: rivals::Snapshot,
+    /// Whether CPUs are held.
+    pub held: HeldMeter,
 }
 
 impl Rack {

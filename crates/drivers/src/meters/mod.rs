@@ -3,6 +3,7 @@
 pub mod cpu;
 pub mod handshakes;
 pub mod held;
+pub mod rivals;
 pub mod sockets;
 pub mod totals;
 pub mod waits;

@@ -27,6 +27,7 @@ READ_AHEAD_BYTES = 131_072  # that the fabric reads ahead of a host; lateness is
 SWITCHES_PER_SECOND = 100  # involuntary; more mean that something else takes precedence on the fabric's CPU
 HELD_SHARE = 0.005  # of the run, during which something else may hold a CPU of the hosts
 HELD_LONGEST_SECONDS = 20e-3
+RIVALS_SHARE = 0.02  # of a CPU, which is counted in ticks of 10 ms
 SEQUENCE_SECONDS = 1.0
 CHANGE_SECONDS = 0.05  # by which a change may be early or late
 FABRIC_CPU_SHARE = 0.9  # above about 0.95 the kernel's real-time limit stalls the fabric for tens of ms
@@ -48,7 +49,8 @@ def assess(conditions: Conditions, record: Json) -> Fidelity:
     if not conditions.capabilities.builds_hosts:
         return Fidelity([*_held_up(record)], _readings(record))  # nothing is emulated
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
-    reasons += [*_held(conditions, record), *_headroom(conditions, record), *_changes(record)]
+    reasons += [*_held(conditions, record), *_rivals(conditions, record)]
+    reasons += [*_headroom(conditions, record), *_changes(record)]
     return Fidelity(reasons, {**_readings(record), **dict(scheduling.readings(record))})
 
 
@@ -108,6 +110,16 @@ def _held(conditions: Conditions, record: Json) -> Iterator[str]:
             yield f"{name}: at most {HELD_SHARE:.1%} of the time, found {share:.1%}"
         elif longest > HELD_LONGEST_SECONDS:
             yield f"{name}: at most {HELD_LONGEST_SECONDS * 1e3:.0f} ms, found {longest * 1e3:.0f} ms"
+
+
+def _rivals(conditions: Conditions, record: Json) -> Iterator[str]:
+    """Reasons if programs of others, such as another rack, used the CPUs before which nothing of this one goes."""
+    rivals, elapsed = record["measure"].get("rivals"), record["measure"]["elapsed_seconds"]
+    if rivals is None or _unshaped_kernel(conditions) or rivals["cpu_seconds"] <= RIVALS_SHARE * elapsed:
+        return
+    share = rivals["cpu_seconds"] / elapsed if elapsed > 0 else float("inf")
+    limits = f"at most {RIVALS_SHARE:.0%} of a CPU, found {share:.0%}"
+    yield f"programs in real time, before which this rack does not go: {limits}: {', '.join(rivals['names'])}"
 
 
 def _held_up(record: Json) -> Iterator[str]:

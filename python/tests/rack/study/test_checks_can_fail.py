@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
-from helpers.real import judged, output, run, shell, spawn, study
+from helpers.real import faithful, judged, output, run, shell, spawn, study
 from helpers.support import by_length, holding
 
 from framegauge.agents.pipe import Agent
@@ -57,15 +57,42 @@ def test_sabotage_on_one_host_discards_the_run(rack_agent: Agent, what: str, tmp
         assert any(line.startswith("proof: ") and reason in line for line in each.excluded), each.excluded
 
 
-def test_a_cpu_hog_makes_a_run_unfaithful(rack_agent: Agent, tmp_path: Path) -> None:
+LOOP = "while :; do :; done"
+
+
+@pytest.mark.parametrize(
+    ("precedence", "reasons"),
+    # In real time a loop takes all but the twentieth of a CPU that the kernel leaves to others.
+    [("nice", ["programs of a host waited"]), ("real time", ["CPU time to spare (hosts)", "CPU 0 of the hosts held"])],
+)
+def test_a_cpu_hog_of_a_host_makes_a_run_unfaithful(
+    rack_agent: Agent, precedence: str, reasons: Sequence[str], tmp_path: Path
+) -> None:
     def hog(bed: RackTestbed, _: Conditions) -> None:
         agent = bed.hosts()[1].agent
         for _cpu in range(len(os.sched_getaffinity(0))):
-            spawn(agent, "sh", "-c", "while :; do :; done")
+            agent.request("process.spawn", {"argv": ["sh", "-c", LOOP], "precedence": precedence})
 
-    asked = study(blocks=1, retries=0)
-    for each in run(rack_agent, asked, tmp_path / "out", Meddled(rack_agent, hog)):
-        assert any(line.startswith("fidelity: idle CPU") for line in each.excluded), each.excluded
+    asked = study(stream={"duration": "0.5 s"}, blocks=1, retries=0)
+    runs = run(rack_agent, asked, tmp_path / "out", Meddled(rack_agent, hog))
+    assert len(runs) == 2
+    for each in runs:
+        assert any(f"fidelity: {reason}" in line for line in each.excluded for reason in reasons), each.excluded
+
+
+def test_a_cpu_hog_beside_the_rack_does_not(rack_agent: Agent, tmp_path: Path) -> None:
+    """Hosts go before it, so that its time was to spare; only what hosts cost is not judged beside it."""
+    with contextlib.ExitStack() as stack:
+        for _cpu in range(2 * len(os.sched_getaffinity(0))):
+            loop = stack.enter_context(subprocess.Popen(["sh", "-c", LOOP]))
+            stack.callback(loop.kill)
+        margins = {"goodput": "1 %", "receiver_cpu_cost": "5 %"}
+        runs = faithful(rack_agent, study(blocks=1, margins=margins), tmp_path / "out")
+    for each in runs:
+        assert each.readings["precedence"] == "real time"
+        assert each.readings["shared_cpus"] is True
+        assert "receiver_cpu_cost" not in each.metrics
+        assert each.readings["not_measured"]["receiver_cpu_cost"].startswith("the machine was busy: other programs")
 
 
 # For 10 ms of every 100 it goes before all programs on a CPU of the hosts, as a hypervisor does.

@@ -20,8 +20,8 @@ STARTED_SECONDS = 1000.0  # everything on the invented rack begins at the same m
 # All kinds of sabotage; each must be caught by one of the checks of a run.
 FAULTS = (
     "mtu", "mss", "frames", "offloads", "aggregates", "congestion_control", "shaper", "sysctl", "rtt",
-    "late", "ring", "fabric_cpu", "displaced", "waited", "held", "host_cpu", "conservation", "nstat", "ceiling",
-    "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
+    "late", "ring", "fabric_cpu", "displaced", "waited", "rivals", "held", "host_cpu", "conservation", "nstat",
+    "ceiling", "metrics_cache", "lost_stream", "merged", "coalesced", "checksums", "interrupts", "nodelay", "bridge",
     "segments", "unfinished", "account", "queue", "buffer", "skew", "network_rtt", "link_missing", "loss", "background",
     "unshaped", "ecn", "untagged", "own_buffers", "capped", "calls", "second_nic", "nic_missing", "router_mtu",
     "router_icmp", "router_missing", "change_late", "change_refused", "old_mss", "sizes", "big", "path_mtu", "pacing",

@@ -226,6 +226,8 @@ class FakeReadings:
         ]  # fmt: skip
         found: Json = {"elapsed_seconds": elapsed, "fabric": None, "kernel_ports": None, "cpus": cpus}
         found |= {"softirqs": [{"cpu": 0, "net_rx": 5, "net_tx": 7}], "agent": {"cpu_seconds": 0.001}}
+        rivals = {"cpu_seconds": elapsed / 5, "names": ["framegauge-agent (4711)"]}
+        found["rivals"] = rivals if self.fault("rivals") else {"cpu_seconds": 0.0, "names": []}
         longest = elapsed / 50 if self.fault("held") else 0.0
         found["held"] = [{"cpu": 0, "count": 2, "seconds": 1.5 * longest, "longest_seconds": longest}]
         if rack.up["testbed"] == "kernel":
