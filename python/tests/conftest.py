@@ -18,7 +18,8 @@ from helpers.support import SOAK, STUDY, NotRun
 from hypothesis import settings
 from hypothesis.configuration import set_hypothesis_home_dir
 
-from framegauge.experiment.runner import Event, Outcome, Runner
+from framegauge.experiment.progress import Event
+from framegauge.experiment.runner import Outcome, Runner
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
 from framegauge.study.model import Study

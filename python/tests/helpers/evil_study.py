@@ -24,7 +24,8 @@ from helpers.own_hosts import Network
 from framegauge.agents.answers import LINE_BYTES
 from framegauge.cli import commands
 from framegauge.errors import FramegaugeError
-from framegauge.experiment.runner import Event, Outcome, Runner
+from framegauge.experiment.progress import Event
+from framegauge.experiment.runner import Outcome, Runner
 from framegauge.results.journal import Run
 from framegauge.study import file as study_file
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,10 +21,11 @@ from framegauge.agents.ssh import places
 from framegauge.cli import documents
 from framegauge.diagnose.runs import of_run
 from framegauge.errors import InputError, MissingRequirement, StudyError
-from framegauge.experiment import extension
+from framegauge.experiment import busy, extension
 from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
 from framegauge.experiment.programs import lacking, program_lines
-from framegauge.experiment.runner import Event, Outcome, Runner
+from framegauge.experiment.progress import Event, Losses
+from framegauge.experiment.runner import Outcome, Runner
 from framegauge.experiment.storage import lacking_memory
 from framegauge.files.machines import full
 from framegauge.hosts import reach
@@ -170,7 +172,7 @@ def run_study(
     with journal:
         try:
             with opener(study, say) as bed:
-                outcome = _fill(study, bed, journal, plan, on_event, say if more_blocks else None)
+                outcome = _fill(study, bed, journal, plan, on_event, say, more_blocks > 0)
         except BaseException:
             journal.discard()
             raise
@@ -210,16 +212,17 @@ def _fill(
     journal: Journal,
     plan: Mapping[str, Any],
     on_event: Callable[[Event], None],
-    say_cost: Say | None,
+    say: Say,
+    is_extended: bool,
 ) -> Outcome:
-    """Runs what is left of a study on an open testbed; `say_cost` is there if the study is extended."""
+    """Runs what is left of a study on an open testbed."""
     lacks = bed.requirements(study.testbed.link.rate, largest_aggregates(study.factors))
     lacks["missing"] += lacking(study, bed.standing()) if not lacks["missing"] else []
     if lacks["missing"]:
         raise MissingRequirement(lacks["missing"])
-    if say_cost is not None:
+    if is_extended:
         journal.extend(plan)
-        say_cost(extension.cost(plan, read(journal.folder)))
+        say(extension.cost(plan, read(journal.folder)))
     python = f"{platform.python_implementation()} {platform.python_version()}"
     journal.environment({"agent": bed.about(), "python": python, "platform": sys.platform, **lacks})
     degraded = [
@@ -227,15 +230,21 @@ def _fill(
         for item in lacks["degraded"]
         if item["name"] not in NOT_MEASURED
     ]
-    # An invented network is quiet at once, and no real time is part of its system's.
-    invented: dict[str, Any] = {"pause": lambda _: None, "cpu_time": lambda: 0.0}
-    clocks = invented if study.testbed.capabilities.is_invented else {}
     settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
     runner = Runner(
         study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, wanting=wanting, diagnose=of_run,
-        **clocks,
+        **_beside(study, say),
     )  # fmt: skip
     return runner.run()
+
+
+def _beside(study: Study, say: Say) -> dict[str, Any]:
+    """What a runner has of this machine: its clocks, and its eye on what else uses the CPUs."""
+    able = study.testbed.capabilities
+    if able.is_invented:  # it is quiet at once, and no real time is part of its system's
+        return {"pause": lambda _: None, "cpu_time": lambda: 0.0}
+    # Who holds up the user's own hosts cannot be seen from here.
+    return {"after_block": Losses(say, busy.read, os.getpid())} if able.builds_hosts else {}
 
 
 def report(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], list[Path]]:

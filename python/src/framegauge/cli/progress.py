@@ -10,7 +10,7 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from framegauge.experiment.runner import Event
+from framegauge.experiment.progress import Event
 from framegauge.printable import one_line
 
 __all__ = ["Reporter", "left"]
@@ -26,7 +26,8 @@ def left(seconds: float) -> str:
 def line(event: Event) -> str:
     """One event as one line."""
     about = "" if math.isnan(event.seconds_left) else f", about {left(event.seconds_left)} left"
-    return f"run {event.number} of {event.total}{about}: {one_line(event.text)}"
+    lost = f" ({event.excluded})" if event.excluded else ""
+    return f"run {event.number} of {event.total}{lost}{about}: {one_line(event.text)}"
 
 
 class Reporter:

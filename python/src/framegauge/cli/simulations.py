@@ -15,7 +15,8 @@ from typing import Any
 from framegauge.agents import binary
 from framegauge.cli import commands, documents
 from framegauge.errors import CorruptResults, InputError
-from framegauge.experiment.runner import Event, Outcome
+from framegauge.experiment.progress import Event
+from framegauge.experiment.runner import Outcome
 from framegauge.experiment.simulated import captures, plan as planning
 from framegauge.experiment.simulated.captures import Captures
 from framegauge.experiment.simulated.engines import Engine

@@ -37,13 +37,14 @@ from framegauge.evidence import (
 from framegauge.evidence.aggregates import is_asked
 from framegauge.evidence.unanswered import unanswered
 from framegauge.experiment import taps
-from framegauge.experiment.planning import conditions_of, expected_seconds, runnable_of, stated_conditions
+from framegauge.experiment.planning import conditions_of, runnable_of, stated_conditions
+from framegauge.experiment.progress import FIDELITY, Estimate, Event, Kept, exclusions, has_attempts, tries
 from framegauge.experiment.standing import Standing
 from framegauge.experiment.taps import Diagnose
 from framegauge.files.tables import Unfit, table, written
 from framegauge.printable import one_line
 from framegauge.quantities import print_bits_per_second
-from framegauge.results.journal import Journal, Run, check_readable
+from framegauge.results.journal import Run, check_readable
 from framegauge.results.runs import DOES_NOT_WORK
 from framegauge.study.blocks import Slot, block_order
 from framegauge.study.model import Study, arms, cells, level_text
@@ -52,7 +53,7 @@ from framegauge.testbeds.marks import marked
 from framegauge.workloads.base import Runnable
 from framegauge.workloads.few_over_time import over_time
 
-__all__ = ["Event", "Outcome", "Runner", "load_failures", "utc"]
+__all__ = ["Outcome", "Runner", "load_failures", "utc"]
 QUIET_SECONDS = 0.03
 QUIET_LOOKS = 40
 LOAD_TOLERANCE = 0.02  # of an offered load, for slow start and whole aggregates at the end
@@ -67,18 +68,6 @@ NONSENSE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError,
 def utc() -> datetime:
     """The wall clock in UTC, used only for the start time of a run and never for durations."""
     return datetime.now(UTC)
-
-
-@dataclass(frozen=True)
-class Event:
-    """Progress: run `number` of about `total`; `run` is set when it has ended."""
-
-    number: int
-    total: int
-    seconds_left: float
-    text: str
-    fraction: float = 0.0
-    run: Run | None = None
 
 
 @dataclass(frozen=True)
@@ -99,12 +88,13 @@ class Runner:
         self,
         study: Study,
         testbed: Testbed,
-        journal: Journal,
+        journal: Kept,
         *,
         on_event: Callable[[Event], None] = lambda _: None,
         degraded: Sequence[str] = (),
         settled: Callable[[int, Sequence[Run]], bool] = lambda _blocks, _runs: False,
         wanting: Callable[[Sequence[Run]], bool] = lambda _runs: False,
+        after_block: Callable[[int, Sequence[Run]], None] = lambda _block, _runs: None,
         now: Callable[[], float] = time.monotonic,
         wall: Callable[[], datetime] = utc,
         pause: Callable[[float], None] = time.sleep,
@@ -117,13 +107,19 @@ class Runner:
         self._now, self._wall, self._pause, self._cpu_time = now, wall, pause, cpu_time
         self._diagnose = diagnose if study.meters.diagnose else None
         self._planned = study.blocks * len(cells(study)) * len(arms(study))
-        self._guessed = self._took = 0.0
+        self._estimate, self._after_block = Estimate(study), after_block
 
     def run(self) -> Outcome:
         """Runs until everything is settled, the study is finished, the budget is spent, or Ctrl-C. Errors that retries
         cannot help are raised."""
         with afterwards(self._standing.end):
             return self._blocks()
+
+    def once(self, slot: Slot) -> Run:
+        """One run of a slot by itself."""
+        with afterwards(self._standing.end):
+            self._once(slot)
+        return self._journal.runs[-1]
 
     def _blocks(self) -> Outcome:
         begun = self._now()
@@ -146,6 +142,8 @@ class Runner:
         for slot in slots:
             while self._attempts_left(slot):
                 self._once(slot)
+        if slots:
+            self._after_block(slots[0].block, self._journal.runs)
 
     def _more(self, begun: float) -> None:
         """Runs further blocks as long as they are needed and the budget allows. That depends on which runs were
@@ -166,25 +164,20 @@ class Runner:
         return [run for run in self._journal.runs if run.key == slot.key]
 
     def _attempts_left(self, slot: Slot) -> bool:
-        """Whether a slot needs another attempt: no run of it counts, none shows that the workload does not work, and
-        retries are left."""
-        tried = self._tried(slot)
-        if any(run.failure for run in tried):
-            return False
-        return all(run.excluded for run in tried) and len(tried) <= self._study.retries
+        return has_attempts(self._tried(slot), self._study.retries)
 
     def _guess(self, slots: Sequence[Slot]) -> float:
-        guess = sum(expected_seconds(self._study, slot) for slot in slots)
-        return guess * (self._took / self._guessed if self._guessed else 1.0)
+        return self._estimate.seconds(slots, self._journal.runs)
 
     def _event(self, slot: Slot, text: str, fraction: float = 0.0, run: Run | None = None) -> None:
-        filled = {each.key for each in self._journal.runs}
+        tried, retries = tries(self._journal.runs), self._study.retries
         block = block_order(self._study, slot.block)
-        left = self._guess([each for each in block if each.key not in filled])
+        left = self._guess([each for each in block if has_attempts(tried.get(each.key, ()), retries)])
         # Later blocks are as long as this one, and nothing of them is run before this one is.
         left += max(0, self._study.blocks - slot.block - 1) * self._guess(block)
-        number = min(len(filled) + (run is None), self._planned)
-        self._on_event(Event(number, self._planned, left, text, fraction, run))
+        number = min(len(tried) + (run is None), self._planned)
+        lost = exclusions(self._journal.runs)
+        self._on_event(Event(number, self._planned, left, text, fraction, run, lost))
 
     def _once(self, slot: Slot) -> None:
         """One attempt at a slot: run it, check it, save it."""
@@ -215,7 +208,7 @@ class Runner:
                 self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
                 run = _checked(run, conditions, workload, record, bulk, self._study.margin())
                 # That the machine was too busy says nothing against what stands on the hosts.
-                if all(line.startswith("fidelity: ") for line in run.excluded):
+                if all(line.startswith(FIDELITY) for line in run.excluded):
                     self._standing.stay()
             except (AgentError, AgentLost, AgentTimeout, BadAnswer, Lapsed, ProgramFailure) as error:
                 # Repeating does not help if the agent does not understand the request.
@@ -235,10 +228,7 @@ class Runner:
                 check_readable(run, record)
             except (*NONSENSE, CorruptResults) as error:
                 run, record, bulk = _nonsense(run, conditions, error)
-        took = self._now() - begun
-        self._guessed += expected_seconds(self._study, slot)
-        self._took += took
-        run = replace(run, seconds=round(took, 6))
+        run = replace(run, seconds=round(self._now() - begun, 6))
         self._journal.add(run, record, bulk)
         self._event(slot, text, 1.0, run)
 
@@ -358,7 +348,7 @@ def _checked(
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
-    excluded += [f"fidelity: {line}" for line in found.reasons]
+    excluded += [f"{FIDELITY}{line}" for line in found.reasons]
     excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record)]
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings |= few.readings(record) | carried.readings(record) | switch.readings(record)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from framegauge.errors import InputError
-from framegauge.experiment.runner import Event
+from framegauge.experiment.progress import Event
 from framegauge.experiment.simulated import engines, plan
 from framegauge.experiment.simulated.pool import Pool
 from framegauge.results.journal import Journal

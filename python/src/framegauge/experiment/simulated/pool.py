@@ -21,7 +21,8 @@ from framegauge.agents.pipe import Requests
 from framegauge.agents.simulator import Progress, Simulated
 from framegauge.errors import AgentFailure
 from framegauge.experiment.planning import conditions_of, seed_of, workload_of
-from framegauge.experiment.runner import Event, Outcome
+from framegauge.experiment.progress import Event, exclusions
+from framegauge.experiment.runner import Outcome
 from framegauge.experiment.simulated.plan import Planned
 from framegauge.experiment.simulated.record import Judged, judged
 from framegauge.experiment.simulated.scenario import scenario
@@ -223,7 +224,8 @@ class Pool:
         with self._lock:
             left, shares = self._left(waiting), sum(share for _, share in self._shares.values())
         done = len(self._journal.runs) + ahead
-        self._on_event(Event(min(done + 1, self._total), self._total, left, text, min(shares, self._total - done), run))
+        number, share = min(done + 1, self._total), min(shares, self._total - done)
+        self._on_event(Event(number, self._total, left, text, share, run, exclusions(self._journal.runs)))
 
     def _left(self, waiting: Sequence[Planned]) -> float:
         """About how long the rest takes, by what runs took so far; NaN while nothing is known."""

@@ -1,0 +1,155 @@
+"""How far a study is: what is left by what its runs took, what was excluded, and a warning where most runs are lost."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from framegauge.experiment import busy
+from framegauge.experiment.planning import expected_seconds
+from framegauge.results.journal import Run
+from framegauge.results.runs import DOES_NOT_WORK
+from framegauge.study.blocks import Slot, block_order
+from framegauge.study.model import Study
+
+__all__ = ["FIDELITY", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "remedy", "tries"]
+
+Key = tuple[int, int, str]  # of a slot
+FIDELITY = "fidelity: "  # begins the reasons why a run is excluded of which a busy machine is the cause
+# The beginnings of all reasons, in few words.
+_KINDS: Mapping[str, str] = {
+    FIDELITY: "CPU busy",
+    "proof: ": "not proved",
+    "conservation: ": "counts disagree",
+    "load: ": "load not carried",
+    DOES_NOT_WORK: "does not work",
+    "error: ": "error",
+}
+
+
+@dataclass(frozen=True)
+class Event:
+    """Progress: run `number` of about `total`; `run` is set when it has ended. `excluded`: as of `exclusions`."""
+
+    number: int
+    total: int
+    seconds_left: float
+    text: str
+    fraction: float = 0.0
+    run: Run | None = None
+    excluded: str = ""
+
+
+class Kept(Protocol):
+    """Where runs are kept: the journal of a study, or the memory of a trial."""
+
+    runs: list[Run]
+
+    def add(self, run: Run, record: Mapping[str, Any], bulk: Mapping[str, bytes]) -> None:
+        """Keeps a finished run."""
+        ...
+
+
+def tries(runs: Sequence[Run]) -> dict[Key, list[Run]]:
+    """The attempts at every slot that has any."""
+    found: dict[Key, list[Run]] = {}
+    for run in runs:
+        found.setdefault(run.key, []).append(run)
+    return found
+
+
+def has_attempts(tried: Sequence[Run], retries: int) -> bool:
+    """Whether a slot needs another attempt after these: no run of it counts, none shows that the workload does not
+    work, and retries are left."""
+    if any(run.failure for run in tried):
+        return False
+    return all(run.excluded for run in tried) and len(tried) <= retries
+
+
+class Estimate:
+    """The time that runs still to come will take: what those of the same cell took, and those that will be lost."""
+
+    def __init__(self, study: Study) -> None:
+        self._retries = study.retries
+        self._expected = {_kind(slot): expected_seconds(study, slot) for slot in block_order(study, 0)}
+        self._took: dict[int, list[float]] = {}
+        self._known = self._guessed = 0.0
+        self._runs = self._lost = 0
+
+    def seconds(self, slots: Sequence[Slot], runs: Sequence[Run]) -> float:
+        """The time for these slots after these runs, with the retries to be expected. It is asked for several times a
+        second while hosts are measured, so each run is looked at once: later calls have the same runs, and more."""
+        for run in runs[self._runs :]:
+            self._took.setdefault(run.cell, []).append(run.seconds)
+            self._known += run.seconds
+            self._guessed += self._expected.get((run.cell, run.arm), run.seconds)
+            self._lost += bool(run.excluded) and run.failure is None
+        self._runs = len(runs)
+        return sum(map(self._cost, slots)) * self._attempts()
+
+    def _cost(self, slot: Slot) -> float:
+        if took := self._took.get(slot.cell.index):
+            return statistics.fmean(took)
+        return self._expected[_kind(slot)] * (self._known / self._guessed if self._guessed else 1.0)
+
+    def _attempts(self) -> float:
+        """The attempts that a slot will need: each is lost as often as those so far, of which one more than there were
+        is counted as good, so that the first loss does not look like the loss of all."""
+        lost = self._lost / (self._runs + 1)
+        return sum(lost**attempt for attempt in range(self._retries + 1))
+
+
+def _kind(slot: Slot) -> tuple[int, str]:
+    return slot.cell.index, slot.arm.name
+
+
+def exclusions(runs: Sequence[Run]) -> str:
+    """The number of excluded runs and why: "5 excluded: CPU busy", "6 excluded: 5 CPU busy, 1 error"; empty if none."""
+    kinds = Counter(_why(run.excluded[0]) for run in runs if run.excluded)
+    if not kinds:
+        return ""
+    whys = list(kinds) if len(kinds) == 1 else [f"{count} {why}" for why, count in kinds.most_common()]
+    return f"{kinds.total()} excluded: {', '.join(whys)}"
+
+
+def _why(reason: str) -> str:
+    return next((words for begin, words in _KINDS.items() if reason.startswith(begin)), "other")
+
+
+def _is_lost_to_load(run: Run) -> bool:
+    """Whether a run was excluded because the machine was too busy, for whatever other reasons, too."""
+    return any(line.startswith(FIDELITY) for line in run.excluded)
+
+
+class Losses:
+    """Warns once, after the first block most of whose runs the machine was too busy for, and says what helps."""
+
+    def __init__(self, say: Callable[[str], None], read: Callable[[], busy.Reading], own: int) -> None:
+        self._say, self._read, self._own = say, read, own
+        self._before, self._is_over = read(), False
+
+    def __call__(self, block: int, runs: Sequence[Run]) -> None:
+        """Takes note of a finished block, given all runs so far."""
+        if self._is_over:
+            return
+        reading = self._read()
+        tried = [run for run in runs if run.block == block]
+        lost = sum(map(_is_lost_to_load, tried))
+        if 2 * lost > len(tried):
+            self._is_over = True
+            self._say(
+                f"{lost} of {len(tried)} runs of block {block + 1} were excluded because the machine was too busy: "
+                f"{remedy(busy.largest(self._before, reading, self._own))}"
+            )
+        self._before = reading
+
+
+def remedy(users: Sequence[busy.User]) -> str:
+    """What helps against a busy machine, in half a sentence that names these users of its CPUs."""
+    lower = "choose a lower testbed.link.rate"
+    if not users:
+        return f"{lower}, or wait; no other program that can be seen here uses much CPU, so look at the hypervisor's"
+    return f"end other programs, wait, or {lower}; most CPU is used by {busy.said(users)}"
