@@ -11,6 +11,7 @@ FramegaugeError (exit 1)
 │   ├── Refused              the kernel or device cannot honour a setting (agent -32003)
 │   └── MissingRequirement   privilege, TAP, cgroups, … (agent -32002)
 ├── NothingJudged (exit 3): not faithful, or no verdict
+│   └── TooBusy              no link rate is carried by this machine at the moment
 ├── Interrupted (exit 130)
 ├── DiskFull                 finished runs are intact
 └── AgentFailure
@@ -57,6 +58,7 @@ __all__ = [
     "QuantityError",
     "Refused",
     "StudyError",
+    "TooBusy",
     "failing_as",
     "from_agent",
     "named",
@@ -118,6 +120,10 @@ class NothingJudged(FramegaugeError):
     """The study ended without a verdict that counts as evidence."""
 
     exit_code = 3
+
+
+class TooBusy(NothingJudged):
+    """Nothing that is worth running is carried by this machine at the moment: what was tried, and what helps."""
 
 
 class Interrupted(FramegaugeError):

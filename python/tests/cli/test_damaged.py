@@ -137,6 +137,7 @@ def _record(**change: Any) -> Callable[[Path], None]:
         (_plan(treatment=...), "results.json: treatment: found nothing, expected this key"),
         (_plan(stop="settled", planned_blocks=...), "results.json: planned_blocks: found nothing, expected the number"),
         (_plan(extended_from=[9]), "results.json: extended_from: found [9, 2], expected each extension to add blocks"),
+        (_plan(trial={}), "results.json: trial.asked_bits_per_second: found nothing, expected this key"),
         (_run(metrics=None), "runs.jsonl:1: metrics: found null, expected an object"),
         (_run(metrics={"goodput": "fast"}), 'runs.jsonl:1: metrics.goodput: found "fast", expected a number'),
         (_run(metrics={"goodput": float("nan")}), "runs.jsonl:1: found no JSON, expected one JSON object per line"),

@@ -85,3 +85,9 @@ def test_processes_that_end_meanwhile_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "13/stat").write_text(LINE.format(flags=0))
     (tmp_path / "self").mkdir()
     assert list(busy.read(lambda: 0.0, tmp_path).processes) == [4711]
+
+
+def test_the_age_of_this_process_grows_and_is_that_of_its_start() -> None:
+    script = "from framegauge.experiment import busy; a = busy.age(); b = busy.age(); print(0 < a <= b)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

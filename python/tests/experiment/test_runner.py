@@ -59,6 +59,7 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "suspect",
         "family",
         "stopping",
+        "trial",
         "smallest_levels",
         "verdicts",
         "big_tcp",

@@ -19,6 +19,10 @@ PLAN = {
     "question": "?", "scope": "emulated", "treatment": "mtu", "margins": {"gets": 0.05}, "primary": ["gets"],
     "ask": "difference", "planned_runs": 4, "planned_blocks": 6, "stop": "settled", "framegauge": "0.1.0",
     "extended_from": [4],
+    "trial": {
+        "asked_bits_per_second": 10**9, "bits_per_second": 10**8,
+        "attempts": [{"bits_per_second": 10**9, "seconds": 1.5, "reasons": ["why"]}],
+    },
 }  # fmt: skip
 LINE = {
     "number": 1, "block": 0, "cell": 0, "arm": "baseline", "role": "baseline", "level": 1500, "attempt": 0,
@@ -171,6 +175,8 @@ def test_every_value_of_another_type_is_refused_with_its_place(shape: type[BaseM
         (shapes.Plan, ("margins", "speed"), 0.1), (shapes.Plan, ("margins", "gets"), 1), (shapes.Plan, ("primary", 0), "x"),
         (shapes.Plan, ("ask",), "equal"), (shapes.Plan, ("stop",), "never"), (shapes.Plan, ("planned_blocks",), 0),
         (shapes.Plan, ("planned_runs",), -1), (shapes.Plan, ("planned_runs",), 10**7), (shapes.Plan, ("extended_from", 0), 0),
+        (shapes.Plan, ("trial", "bits_per_second"), 0), (shapes.Plan, ("trial", "attempts"), []),
+        (shapes.Plan, ("trial", "attempts", 0, "seconds"), -1), (shapes.Plan, ("trial", "asked_bits_per_second"), 1e9),
         (shapes.Plan, ("metrics", "a b"), {"unit": "bytes", "higher_is_better": True}),
         (shapes.Plan, ("metrics", "gets", "unit"), "Per Second"), (shapes.Plan, ("metrics", "gets", "margin"), 0),
         (shapes.Plan, ("metrics", "gets", "hull"), -1), (shapes.Line, ("number",), 0), (shapes.Line, ("block",), -1),

@@ -21,10 +21,10 @@ from framegauge.agents.ssh import places
 from framegauge.cli import documents
 from framegauge.diagnose.runs import of_run
 from framegauge.errors import InputError, MissingRequirement, StudyError
-from framegauge.experiment import busy, extension
+from framegauge.experiment import busy, extension, trial
 from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
 from framegauge.experiment.programs import lacking, program_lines
-from framegauge.experiment.progress import Event, Losses
+from framegauge.experiment.progress import Event, Losses, has_attempts, tries
 from framegauge.experiment.runner import Outcome, Runner
 from framegauge.experiment.storage import lacking_memory
 from framegauge.files.machines import full
@@ -32,11 +32,12 @@ from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
 from framegauge.metrics import declared
 from framegauge.report.decision.model import Decision
-from framegauge.results.journal import Journal, read, write_tables
+from framegauge.results.journal import Journal, Run, read, write_tables
 from framegauge.study import file as study_file
 from framegauge.study.aggregates import largest_aggregates
 from framegauge.study.blocks import order
 from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.study.rates import at_rate
 from framegauge.summary import document as summary, judging
 from framegauge.testbeds.base import Testbed
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
@@ -128,14 +129,16 @@ def choose_folder(name: str) -> Path:
     return folder
 
 
-def resumed_study(folder: Path, given: Study | None) -> Study:
-    """The study of a folder; InputError if another one is given."""
+def resumed_study(folder: Path, given: Study | None, may_adapt: bool = False) -> Study:
+    """The study of a folder; InputError if another one is given. One that `may_adapt` keeps the rate at which it
+    began."""
     saved = read(folder)  # a folder that is no study, or of a newer version, says so first
     study = study_file.load(folder / "study.yaml")
     if "order" not in study_file.keys(folder / "study.yaml"):  # from before orders were balanced
         study = study.model_copy(update={"order": "random"})
         given = given and given.model_copy(update={"order": "random"})
-    if given is not None and given != study:
+    rate = study.testbed.link.rate
+    if given is not None and study not in (given, at_rate(given, rate) if may_adapt and rate else given):
         raise InputError(
             f"{folder}: found another study, expected the one given: leave the file away, or choose another --out"
         )
@@ -150,11 +153,14 @@ def run_study(
     say: Say,
     opener: Opener = opened,
     more_blocks: int = 0,
+    may_adapt: bool = False,
+    waited: Callable[[], float] = lambda: 0.0,
 ) -> Finished:
     """Run what is left of a study and judge what there is; MissingRequirement before anything is begun.
 
     `opener` opens the testbed, where the study's own is to be on another machine. A study that is resumed may be
-    extended by so many more blocks.
+    extended by so many more blocks. One that `may_adapt` runs at the highest rate that this machine carries;
+    `waited` says how long the user has waited for its trial.
     """
     able = study.testbed.capabilities
     builds = able.builds_hosts and not able.is_invented
@@ -168,11 +174,17 @@ def run_study(
         if more_blocks:
             study, before = extension.extend(study, saved, more_blocks)
     plan = plan_of(study, before)
+    if resume and (tried := saved.plan.get("trial")):
+        plan["trial"] = tried
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
     with journal:
         try:
             with opener(study, say) as bed:
-                outcome = _fill(study, bed, journal, plan, on_event, say, more_blocks > 0)
+                lacks = _demanded(study, bed)
+                # On another machine than this, nobody has asked what it carries.
+                if opener is opened and trial.applies(study) and not _is_over(study, plan, journal.runs):
+                    study = _tried(study, bed, journal, plan, say, may_adapt and not resume, waited())
+                outcome = _fill(study, bed, journal, plan, lacks, on_event, say, more_blocks > 0)
         except BaseException:
             journal.discard()
             raise
@@ -206,20 +218,54 @@ def _own_metrics(study: Study) -> list[str]:
     return [name for each in study.workloads for name in each.parameters.declares]
 
 
+def _demanded(study: Study, bed: Testbed) -> dict[str, Any]:
+    """What the testbed lacks; MissingRequirement if it cannot do without."""
+    lacks = bed.requirements(study.testbed.link.rate, largest_aggregates(study.factors))
+    lacks["missing"] += lacking(study, bed.standing()) if not lacks["missing"] else []
+    if lacks["missing"]:
+        raise MissingRequirement(lacks["missing"])
+    return lacks
+
+
+def _is_over(study: Study, plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
+    """Whether nothing is left to run, or to decide, of a study that is resumed."""
+    made, blocks = tries(runs), max((run.block + 1 for run in runs), default=0)
+    is_open = any(has_attempts(made.get(slot.key, ()), study.retries) for slot in order(study))
+    return not is_open or (blocks > 0 and judging.is_settled(plan, blocks, runs))
+
+
+def _tried(
+    study: Study,
+    bed: Testbed,
+    journal: Journal,
+    plan: dict[str, Any],
+    say: Say,
+    may_adapt: bool,
+    waited_seconds: float,
+) -> Study:
+    """The study at the rate that its trial found; the folder keeps the trial of a study that begins."""
+    before = busy.read()
+    found = trial.find(study, trial.attempt_at(study, bed, **_clocks(bed)), waited_seconds=waited_seconds)
+    study, line = trial.follow(study, found, may_adapt, busy.largest(before, busy.read(), os.getpid()))
+    say(line)
+    if not journal.runs:
+        plan["trial"] = found.as_json(study.testbed.link.rate or found.asked)
+        journal.save("study.yaml", study_file.dump(study).encode())
+        journal.extend(plan)
+    return study
+
+
 def _fill(
     study: Study,
     bed: Testbed,
     journal: Journal,
     plan: Mapping[str, Any],
+    lacks: Mapping[str, Any],
     on_event: Callable[[Event], None],
     say: Say,
     is_extended: bool,
 ) -> Outcome:
     """Runs what is left of a study on an open testbed."""
-    lacks = bed.requirements(study.testbed.link.rate, largest_aggregates(study.factors))
-    lacks["missing"] += lacking(study, bed.standing()) if not lacks["missing"] else []
-    if lacks["missing"]:
-        raise MissingRequirement(lacks["missing"])
     if is_extended:
         journal.extend(plan)
         say(extension.cost(plan, read(journal.folder)))
@@ -233,18 +279,20 @@ def _fill(
     settled, wanting = partial(judging.is_settled, plan), partial(judging.wants_runs, plan)
     runner = Runner(
         study, bed, journal, on_event=on_event, degraded=degraded, settled=settled, wanting=wanting, diagnose=of_run,
-        **_beside(study, say),
+        **_clocks(bed), **_watched(study, say),
     )  # fmt: skip
     return runner.run()
 
 
-def _beside(study: Study, say: Say) -> dict[str, Any]:
-    """What a runner has of this machine: its clocks, and its eye on what else uses the CPUs."""
+def _clocks(bed: Testbed) -> dict[str, Any]:
+    """An invented network is quiet at once, and no real time is part of its system's."""
+    return {"pause": lambda _: None, "cpu_time": lambda: 0.0} if bed.scope == "invented" else {}
+
+
+def _watched(study: Study, say: Say) -> dict[str, Any]:
+    """A runner's eye on what else uses the CPUs; who holds up the user's own hosts cannot be seen from here."""
     able = study.testbed.capabilities
-    if able.is_invented:  # it is quiet at once, and no real time is part of its system's
-        return {"pause": lambda _: None, "cpu_time": lambda: 0.0}
-    # Who holds up the user's own hosts cannot be seen from here.
-    return {"after_block": Losses(say, busy.read, os.getpid())} if able.builds_hosts else {}
+    return {"after_block": Losses(say, busy.read, os.getpid())} if able.builds_hosts and not able.is_invented else {}
 
 
 def report(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], list[Path]]:
@@ -268,7 +316,7 @@ def extended_study(study: Study, folder: Path, more_blocks: int) -> Study:
     return extension.extend(study, read(folder), more_blocks)[0]
 
 
-def plan_lines(study: Study) -> list[str]:
+def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
     """What a study would do, for --dry-run."""
     slots = order(study)
     seconds = sum(expected_seconds(study, slot) for slot in slots)
@@ -279,6 +327,7 @@ def plan_lines(study: Study) -> list[str]:
         f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
         f"{len(slots)} runs, about {seconds:.0f} s",
     ]
+    lines += trial.lines(study, may_adapt)
     own_hosts = not study.testbed.capabilities.builds_hosts
     lines += changes_of(study, lambda own: places(own or find_agent())) if own_hosts else []
     if programs := program_lines(study):

@@ -68,7 +68,7 @@ def run(words: Sequence[str]) -> None:
         from framegauge.results.journal import read
 
         pilot = judging.spreads(read(options.pilot))
-    found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()))
+    found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()), options.preset is not None)
     if options.json:
         output.show_json(found, indent=2)
     else:

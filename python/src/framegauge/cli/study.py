@@ -24,6 +24,10 @@ FILE says what is asked, of which networks and applications: `framegauge schema`
 A study of your own hosts (`testbed: {kind: ssh}`) changes their MTUs, offloads, queues and sysctls while it runs, and
 puts everything back at the end, or when the connection is lost (docs/how-to/hosts.md); --dry-run lists the changes.
 
+Before its first run, a study on an emulated rack tries whether this machine carries its links beside its other work. If
+not, a preset runs at the highest of 500, 200 and 100 Mb/s that is carried, and a file keeps its rate and warns. If
+nothing is carried, it ends with exit code 3 and names what is busy (docs/reference/testbeds.md).
+
 The workload `command` runs your own programs (docs/your-application.md): as root in a rack, on your own hosts as the
 user who logs in; --dry-run lists them.
 
@@ -41,7 +45,7 @@ examples:
   framegauge study --resume --blocks 12 --out results/rack  12 more blocks, if too much is open
   framegauge study rack.yaml --json > summary.json
 
-exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
+exit codes: 0 done, 2 bad input, 3 too busy, not faithful or nothing judged, 130 interrupted, 1 anything else
 """
 
 
@@ -92,7 +96,7 @@ def run(words: Sequence[str]) -> None:
     if options.resume:
         if options.out is None:
             raise InputError("--resume: found no --out, expected the folder of the study to continue")
-        study = commands.resumed_study(options.out, study)
+        study = commands.resumed_study(options.out, study, may_adapt=options.preset is not None)
     if study is None:
         raise InputError(
             "study: found neither FILE nor --preset, expected one; for example: framegauge study --preset demo"
@@ -100,7 +104,7 @@ def run(words: Sequence[str]) -> None:
     if options.dry_run:
         if options.blocks:
             study = commands.extended_study(study, options.out, options.blocks)
-        output.show(*commands.plan_lines(study))
+        output.show(*commands.plan_lines(study, options.preset is not None and not options.resume))
         return
     _run(study, options.out or commands.choose_folder(name), options)
 
@@ -146,14 +150,16 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
     from framegauge.cli import commands, verdicts
     from framegauge.cli.console import console
     from framegauge.cli.progress import Reporter
+    from framegauge.experiment import busy
     from framegauge.rack import hand
 
     if not study.testbed.capabilities.is_invented and (line := hand.sharing()):
         output.say(line)
     with Reporter(console(stderr=True)) as reporter:
         finished = commands.run_study(
-            study, folder, options.resume, reporter, reporter.say, more_blocks=options.blocks or 0
-        )
+            study, folder, options.resume, reporter, reporter.say,
+            more_blocks=options.blocks or 0, may_adapt=options.preset is not None, waited=busy.age,
+        )  # fmt: skip
     verdicts.show(finished.summary, options.json)
     output.say_plainly(f"results: {finished.folder}")
     output.say_plainly(f"report: {finished.page}")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from framegauge.printable import one_line
 
-__all__ = ["NOTHING", "Process", "Reading", "User", "largest", "parse", "read", "said"]
+__all__ = ["NOTHING", "Process", "Reading", "User", "age", "largest", "parse", "read", "said"]
 
 MOST = 3
 LEAST_SHARE = 0.05  # of a CPU; smaller users hold nobody up
@@ -77,6 +77,12 @@ def read(now: Callable[[], float] = time.monotonic, root: Path = Path("/proc")) 
                 process = parse((each / "stat").read_text(errors="replace"), ticks)
                 found[process.pid] = process
     return Reading(now(), found)
+
+
+def age() -> float:
+    """Seconds since this process was started, the time to load it included."""
+    ticks = os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - parse(Path("/proc/self/stat").read_text(), ticks).started / ticks
 
 
 def largest(before: Reading, after: Reading, own: int) -> list[User]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from framegauge.experiment import trial
 from framegauge.experiment.planning import expected_seconds, stated_conditions
 from framegauge.quantities import print_seconds
 from framegauge.statistics.power import POWER, REFERENCE_OF_TWO, Spread, reach, upper_limit
@@ -28,8 +29,11 @@ GUESSED = 0.05  # for metrics that a study declares itself, of which nothing is 
 MOST_BLOCKS = 500
 
 
-def forecast(study: Study, pilot: Mapping[str, Sequence[Spread]], given: Mapping[str, float]) -> dict[str, Any]:
+def forecast(
+    study: Study, pilot: Mapping[str, Sequence[Spread]], given: Mapping[str, float], may_adapt: bool = False
+) -> dict[str, Any]:
     """The forecast as `framegauge plan --json` prints it. `pilot`: measured spreads by metric; `given`: stated ones.
+    `may_adapt`: the study runs at the highest rate that this machine carries.
 
     Spreads are those of a run's log ratio to another. A pilot's is its upper limit (80 %).
     """
@@ -51,6 +55,9 @@ def forecast(study: Study, pilot: Mapping[str, Sequence[Spread]], given: Mapping
         "seconds": round(sum(expected_seconds(study, slot) for slot in slots), 1),
         "budget_seconds": study.budget,
         "comparisons": comparisons,
+        "trial": {"bits_per_second": list(dict.fromkeys(trial.rates_of(study))), "adapts": may_adapt}
+        if trial.applies(study)
+        else None,
         "order": [_slot(study, number, slot) for number, slot in enumerate(slots, 1)],
         "reach": [_reach(metric, margin, comparisons, study, rule, pilot, given) for metric, margin in margins.items()],
     }
@@ -122,6 +129,8 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         f"{found['runs']} runs: {found['blocks']} blocks of {found['cells']} cells x {len(found['arms'])} arms, "
         f"{ends}; about {print_seconds(found['seconds'])} (budget {print_seconds(found['budget_seconds'])})"
     )
+    if tried := found["trial"]:
+        yield trial.planned(tried["bits_per_second"], tried["adapts"])
     for cell in {_cell_key(slot): slot for slot in found["order"]}.values():
         yield f"  {cell['workload']}: {words.conditions(cell['conditions'])}"
     treatment = found["treatment"]

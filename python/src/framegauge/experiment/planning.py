@@ -38,7 +38,9 @@ from framegauge.workloads.rr import RequestResponse
 from framegauge.workloads.stream import Stream
 
 __all__ = [
+    "HOST_OVERHEAD_SECONDS",
     "baseline",
+    "baseline_slot",
     "conditions_of",
     "expected_seconds",
     "missing_programs",
@@ -67,12 +69,17 @@ def _factors(study: Study, slot: Slot) -> dict[str, Any]:
     return {**slot.cell.factors, study.treatment: slot.arm.level}
 
 
-def baseline(study: Study) -> Conditions:
-    """The conditions of a study's first workload with every factor at its baseline, else its first level."""
+def baseline_slot(study: Study) -> Slot:
+    """A slot of a study's first workload with every factor at its baseline, else its first level."""
     cell = cells(study)[0]
     levels = {name: getattr(study.factors, name, None) for name in cell.factors}
     chosen = {name: level.baseline for name, level in levels.items() if level is not None}
-    return conditions_of(study, Slot(0, replace(cell, factors={**cell.factors, **chosen}), arms(study)[0]))
+    return Slot(0, replace(cell, factors={**cell.factors, **chosen}), arms(study)[0])
+
+
+def baseline(study: Study) -> Conditions:
+    """The conditions of that slot."""
+    return conditions_of(study, baseline_slot(study))
 
 
 def conditions_of(study: Study, slot: Slot) -> Conditions:

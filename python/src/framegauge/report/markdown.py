@@ -13,7 +13,7 @@ from framegauge.report import causes, evidence, method, switch
 from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
-from framegauge.summary import big_tcp, contention, few, levels, lost_time, words
+from framegauge.summary import big_tcp, contention, few, levels, lost_time, trial, words
 from framegauge.summary.interactions import sentences
 
 __all__ = ["decision", "markdown"]
@@ -29,6 +29,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     parts = [
         f"# {_text(material.summary['question'])}",
         f"**{_text(material.answer.text)}**",
+        _text(trial.beside(material.summary)),
         _text(contention.beside(material.summary)),
         _table(
             ("", "change", f"{words.interval_label(material.summary)}, all together", "values"),

@@ -13,7 +13,7 @@ from typing import Any
 from framegauge.report import evidence
 from framegauge.report.pictures.material import Material
 from framegauge.results.journal import Run
-from framegauge.summary import units, words
+from framegauge.summary import trial, units, words
 
 __all__ = [
     "PROOF_HEAD", "common", "design", "environment", "excluded", "proof", "repeat", "verdict_head", "verdicts",
@@ -91,6 +91,8 @@ def design(material: Material) -> list[str]:
         "Compared by block: the geometric mean of the ratios of treatment to baseline"
         + (" and its A/A control" if any(run.role == "control" for run in runs) else ""),
     ]
+    if tried := material.summary.get("trial"):
+        lines.append(trial.line(tried))
     lines += [*_network(settings.get("testbed")), *_tunings(settings.get("tunings"))]
     assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
     return lines + [f"The intervals assume that {line}" for line in dict.fromkeys(assumptions) if line]

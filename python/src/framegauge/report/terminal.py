@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, words
+from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, trial, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
 
@@ -28,7 +28,7 @@ MOST_NOTES = 24
 def show(summary: Mapping[str, Any], console: Console) -> None:
     """Prints question, answer, one line per verdict grouped by conditions, warnings, exclusions and scope."""
     console.print(summary["question"], style="bold", markup=False, highlight=False)
-    for line in filter(None, (answer(summary).text, contention.beside(summary))):
+    for line in filter(None, (answer(summary).text, trial.beside(summary), contention.beside(summary))):
         console.print(line, markup=False, highlight=False)
     console.print()
     notes: dict[str, int] = {}

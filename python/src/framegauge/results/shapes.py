@@ -57,6 +57,7 @@ def _conditions(found: dict[str, Any]) -> dict[str, Any]:
 
 Blocks = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNT)]
 Share = Annotated[float, Field(strict=True, gt=0, lt=1)]
+Rate = Annotated[int, Field(strict=True, ge=1, le=10**15)]
 Metric = Annotated[StrictStr, AfterValidator(_known)]
 # A file's name without its ending: no path leads out of the folder of its run.
 Name = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,200}$")]
@@ -87,6 +88,20 @@ def _entered(found: dict[str, _Own]) -> dict[str, _Own]:
 OwnName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,30}$")]
 
 
+class _Attempt(_Shape):
+    bits_per_second: Rate
+    seconds: Amount
+    reasons: list[StrictStr]
+
+
+class _Trial(_Shape):
+    """The trial before the first run. The runs are those of `bits_per_second`."""
+
+    asked_bits_per_second: Rate
+    bits_per_second: Rate
+    attempts: Annotated[list[_Attempt], Field(min_length=1)]
+
+
 class Plan(_Shape):
     """results.json. Older ones lack what has a default."""
 
@@ -103,6 +118,7 @@ class Plan(_Shape):
     stop: Literal["settled", "blocks"] = "blocks"
     framegauge: StrictStr | None = None
     extended_from: list[Blocks] = []
+    trial: _Trial | None = None
 
 
 class Line(_Shape):

@@ -74,6 +74,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
             "extended_from": list(saved.plan.get("extended_from", ())),
             "confidence": 1 - rule_of(saved.plan).error(ALPHA),
         },
+        "trial": saved.plan.get("trial"),
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
         "verdicts": [_verdict(each, saved.plan, degraded) for each in doubted(found)],
         "big_tcp": big_tcp.entries(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),

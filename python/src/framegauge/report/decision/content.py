@@ -17,7 +17,7 @@ from framegauge.metrics import METRICS
 from framegauge.report import evidence
 from framegauge.report.decision.model import Decision, Line, Part, Risks
 from framegauge.results.conditions import FACTOR_KEYS
-from framegauge.summary import claims, competitors, judging, levels, words
+from framegauge.summary import claims, competitors, judging, levels, trial, words
 from framegauge.summary.sentence import Kind, answer
 
 __all__ = ["RISKS", "decide"]
@@ -55,6 +55,8 @@ def _beside(summary: Summary, risks: Risks | None) -> Iterator[str]:
         yield f"Risk: the paths were checked with packets of {risks.target_mtu} bytes only, not with MTU {largest}"
     elif risks is None and largest:
         yield f"Not known: whether every path of your network carries packets of {largest} bytes"
+    if said := trial.briefly(summary):
+        yield f"{said}, which this machine did not carry"
 
 
 def _treated(summary: Summary) -> list[Verdict]:
