@@ -25,7 +25,7 @@ from framegauge.decide.folder import STEPS, Folder
 from framegauge.decide.places import Progress, Say, checked, lease_seconds
 from framegauge.decide.question import Question
 from framegauge.decide.steps import Hands
-from framegauge.errors import CorruptResults, FolderInUse, FolderNotEmpty, InputError
+from framegauge.errors import CorruptResults, FolderInUse, FolderNotEmpty, InputError, TooBusy
 from framegauge.study.model import Study
 from framegauge.testbeds.base import Host, Json
 
@@ -228,6 +228,21 @@ def test_hosts_that_may_not_be_changed_are_only_read(tmp_path: Path) -> None:
     again = asked.run()
     assert again.exit_code == 0
     assert asked.ran == 1
+
+
+def test_a_machine_too_busy_for_the_study_cannot_tell_and_is_asked_again(tmp_path: Path) -> None:
+    def study(_: Study) -> None:
+        raise TooBusy("too busy: 1 Gb/s is not carried at the moment (idle CPU)")
+
+    asked = Decision(tmp_path / "out", Hosts())
+    found = asked.run(study)
+    assert found.exit_code == 2
+    assert found.document["choice"] == "cannot_tell"
+    left_out = {each["name"]: each["left_out"] for each in found.document["steps"]}
+    assert left_out["study"] == "this machine is too busy: 1 Gb/s is not carried at the moment (idle CPU)"
+    assert "this machine is too busy: 1 Gb/s is not carried" in found.place.read_text()
+    assert not asked.folder.has("study")
+    assert asked.run().exit_code == 0
 
 
 def test_where_nothing_helps_the_answer_is_no(tmp_path: Path) -> None:

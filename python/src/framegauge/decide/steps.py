@@ -23,7 +23,7 @@ from framegauge.decide import judge, trial
 from framegauge.decide.folder import SCHEMA, Folder
 from framegauge.decide.judge import Benefit, Paths, State
 from framegauge.decide.places import Place, Progress, Say, checked
-from framegauge.errors import InputError
+from framegauge.errors import InputError, TooBusy
 from framegauge.estimate import document as estimates
 from framegauge.files.machines import full
 from framegauge.results.journal import read
@@ -113,7 +113,10 @@ def _studied(
         return replace(found, left_out={**found.left_out, "study": why})
     if not folder.has("study"):
         hands.say(f"study: {study.testbed.kind}, MTU {', '.join(map(str, study.factors.mtu.levels))}")
-        hands.study(study)
+        try:
+            hands.study(study)
+        except TooBusy as busy:  # `--resume` asks again, as for all that a folder lacks
+            return replace(found, left_out={**found.left_out, "study": f"this machine is {busy}"})
         folder.keep("study", {"schema": SCHEMA, "hosts": study.testbed.host_names})
     return replace(found, summary=summary.summarise(read(folder.study)))
 
