@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.cli.hurry import hurried
 from framegauge.errors import InputError, Interrupted
 
 if TYPE_CHECKING:
@@ -80,7 +81,10 @@ def parser() -> Verb:
 
 def run(words: Sequence[str]) -> None:
     """Run the study, print what follows, and say where its results are."""
-    options = parser().parse_args(words)
+    with hurried():
+        options = parser().parse_args(words)
+        if not options.list:
+            from framegauge.cli import commands
     if options.list:
         _list(options.json)
         return
@@ -91,8 +95,6 @@ def run(words: Sequence[str]) -> None:
     if options.blocks is not None and options.blocks < 1:
         raise InputError(f"--blocks: found {options.blocks}, expected a whole number from 1")
     study, name = _chosen(options)
-    from framegauge.cli import commands
-
     if options.resume:
         if options.out is None:
             raise InputError("--resume: found no --out, expected the folder of the study to continue")
