@@ -168,9 +168,11 @@ def _unshaped_kernel(conditions: Conditions) -> bool:
 
 
 def _idle(record: Json) -> dict[str, float]:
-    """The idle share of the CPUs of each role (hosts, fabric, shared)."""
+    """The idle share of the CPUs of each role (hosts, fabric, shared), but of those that neither may use."""
     states: dict[str, list[float]] = {}
     for cpu in record["measure"]["cpus"]:
+        if cpu["role"] == "unused":
+            continue
         idle = cpu["idle_seconds"] + cpu["iowait_seconds"]
         total = sum(value for name, value in cpu.items() if name.endswith("_seconds"))
         sums = states.setdefault(cpu["role"], [0.0, 0.0])
