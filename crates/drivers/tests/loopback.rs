@@ -7,7 +7,7 @@ use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_traffic::{Amount, StreamSpec};
 use std::io::{Read, Write};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream};
-use std::num::NonZeroU32;
+use std::num::{NonZeroU32, NonZeroU64};
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const TOKEN: [u8; 16] = [7; 16];
@@ -103,6 +103,41 @@ fn sizes_are_those_of_the_sockets_and_of_the_calls() {
         let (sender, receiver) = if reverse { (served, client) } else { (client, served) };
         assert_eq!(sender.largest_call_bytes, Some(16_384));
         assert!((1..=16_384).contains(&receiver.largest_call_bytes.expect("payload")));
+    }
+}
+
+/// Nanoseconds that this thread has spent on a CPU, by the scheduler's count.
+fn used() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
+    text.split_whitespace().next().and_then(|first| first.parse().ok()).expect("nanoseconds")
+}
+
+/// A client that is woken up without a cause keeps its CPU from all others, in real time from everybody.
+#[test]
+fn a_client_that_waits_uses_no_cpu() {
+    for reverse in [false, true] {
+        // Little is under way when the time is over, and is soon there.
+        let sizes = Sizes { socket_buffer_bytes: Some(57_344), ..Sizes::default() };
+        let serving = Serving::start(HERE, PortRange::ANY, TOKEN, 100_000_000, sizes).expect("a port");
+        let amount = Amount::Nanoseconds(400_000_000);
+        let spec = StreamSpec { flows: 1, amount, repeat_nanoseconds: 0, reverse };
+        let order = StreamOrder {
+            address: SocketAddr::new(HERE, serving.port()),
+            token: TOKEN,
+            spec,
+            sample_nanoseconds: 100_000_000,
+            pacing_bytes_per_second: NonZeroU64::new(1_000_000),
+            sizes,
+        };
+        let (before, began) = (used(), std::time::Instant::now());
+        run(&order, &mut |_, _| true).expect("the stream runs");
+        let (after, elapsed) = (used(), began.elapsed());
+        assert!(
+            after - before < elapsed.as_nanos() as u64 / 4,
+            "{} of {elapsed:?}, reverse {reverse}",
+            after - before
+        );
+        serving.finish().expect("the server ends");
     }
 }
 

@@ -192,13 +192,15 @@ impl<'a> Client<'a> {
         let mut deadline = self.stream.deadline().unwrap_or(u64::MAX).min(now + 100_000_000);
         for connection in self.connections.iter().flatten() {
             let greeting = connection.greeting_sent < Hello::BYTES;
-            let sending = self.stream.allowance(connection.number, now) > 0;
+            // In reverse there is nothing to send and nothing to sample: it would wake up at once, again and again.
+            let forward = !self.order.spec.reverse;
+            let sending = forward && self.stream.allowance(connection.number, now) > 0;
             poll.add(
                 connection.socket.as_raw_fd(),
                 connection.connected,
                 !connection.connected || greeting || sending,
             );
-            if connection.connected && self.order.sample_nanoseconds > 0 {
+            if connection.connected && forward && self.order.sample_nanoseconds > 0 {
                 deadline = deadline.min(connection.next_sample);
             }
         }
