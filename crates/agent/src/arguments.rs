@@ -61,6 +61,8 @@ pub enum Role {
         ports: PortRange,
         /// How long its input may be silent: a network that broke may never end it.
         patience: Option<Duration>,
+        /// Lay down the real time that it inherits: what it does may take all of the CPUs.
+        gives_way: bool,
     },
 }
 
@@ -101,7 +103,10 @@ impl Role {
             let most = std::env::var(PRECEDENCE).ok().and_then(|name| own::Precedence::named(&name));
             own::take_precedence(most.unwrap_or(own::Precedence::RealTime));
         }
-        if let Self::Host { network, cpus, .. } = self {
+        if let Self::Host { network, cpus, gives_way, .. } = self {
+            if *gives_way && own::precedence() == own::Precedence::RealTime {
+                own::take_precedence(own::Precedence::Nice);
+            }
             if let Some(name) = network {
                 own::enter_named(name)?;
             }
@@ -136,11 +141,12 @@ pub fn parse(mut words: impl Iterator<Item = String>) -> std::result::Result<Arg
 
 fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<Role, String> {
     let (mut fresh, mut network, mut group, mut cpus) = (false, None, None, Vec::new());
-    let (mut ports, mut patience, mut name) = (PortRange::ANY, None, None);
+    let (mut ports, mut patience, mut name, mut gives_way) = (PortRange::ANY, None, None, false);
     while let Some(word) = words.next() {
         let mut value = || words.next().ok_or(format!("{word} needs a value"));
         match word.as_str() {
             "--fresh" => fresh = true,
+            "--gives-way" => gives_way = true,
             "--name" => name = Some(value()?),
             "--netns" => network = Some(value()?),
             "--group" => group = Some(PathBuf::from(value()?)),
@@ -153,7 +159,7 @@ fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<R
             "--patience" => patience = Some(parse_seconds(&value()?)?),
             _ => {
                 return Err(format!(
-                    "{word:?} is not an option; expected --fresh, --name, --netns, --group, --cpus, --ports or --patience"
+                    "{word:?} is not an option; expected --fresh, --name, --netns, --group, --cpus, --ports, --patience or --gives-way"
                 ));
             }
         }
@@ -164,7 +170,7 @@ fn parse_host(words: &mut impl Iterator<Item = String>) -> std::result::Result<R
     if name.is_some() && !fresh {
         return Err("found --name without --fresh: a host of its own keeps its name".into());
     }
-    Ok(Role::Host { fresh, name, network, group, cpus, ports, patience })
+    Ok(Role::Host { fresh, name, network, group, cpus, ports, patience, gives_way })
 }
 
 fn parse_seconds(text: &str) -> std::result::Result<Duration, String> {
@@ -184,16 +190,19 @@ mod tests {
     fn reads_the_roles() {
         assert_eq!(words("rack"), Ok(Arguments::Run(Role::Rack)));
         let (ports, patience) = (PortRange::ANY, None);
+        let gives_way = false;
         let (fresh, name, network, group) = (true, Some("h1".into()), None, Some("/x".into()));
-        let host = Role::Host { fresh, name, network, group, cpus: vec![0, 1], ports, patience };
+        let host = Role::Host { fresh, name, network, group, cpus: vec![0, 1], ports, patience, gives_way };
         assert_eq!(words("host --fresh --name h1 --group /x --cpus 0,1"), Ok(Arguments::Run(host)));
         let (fresh, network, group) = (false, Some("blue".into()), None);
-        let named = Role::Host { fresh, name: None, network, group, cpus: vec![], ports, patience };
+        let named =
+            Role::Host { fresh, name: None, network, group, cpus: vec![], ports, patience, gives_way };
         assert_eq!(words("host --netns blue"), Ok(Arguments::Run(named)));
         let ports = "40000-40099".parse().expect("a range");
         let (network, group, patience) = (None, None, Some(Duration::from_secs(900)));
-        let far = Role::Host { fresh, name: None, network, group, cpus: vec![], ports, patience };
-        assert_eq!(words("host --ports 40000-40099 --patience 900"), Ok(Arguments::Run(far)));
+        let far =
+            Role::Host { fresh, name: None, network, group, cpus: vec![], ports, patience, gives_way: true };
+        assert_eq!(words("host --ports 40000-40099 --patience 900 --gives-way"), Ok(Arguments::Run(far)));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub fn run(call: &Call) -> Answer {
 }
 
 fn start(call: &Call, hosts: &[String], rack: &mut Rack) -> Answer {
-    let threads = members::start(call, hosts, rack)?;
+    let threads = members::start(call, hosts, rack, false)?;
     let mut described: Vec<Value> = Vec::with_capacity(threads.len());
     for (name, thread) in threads {
         bare::raise_loopback(thread)?;

@@ -18,13 +18,20 @@ use serde_json::{Value, json};
 use std::net::IpAddr;
 
 /// Starts an agent each, in fresh namespaces and a cgroup of its own; for each of `names` a thread that works in it.
-pub fn start(call: &Call, names: &[String], rack: &mut Rack) -> Result<Vec<(String, u32)>, Failure> {
+/// They give way to other programs where the CPU is the limit on purpose: in real time they would take all of it.
+pub fn start(
+    call: &Call,
+    names: &[String],
+    rack: &mut Rack,
+    gives_way: bool,
+) -> Result<Vec<(String, u32)>, Failure> {
     let group = call.session.rack.group()?;
     let cpus = rack.cpus.hosts.iter().map(usize::to_string).collect::<Vec<_>>().join(",");
     let started: Vec<Result<_, Failure>> = std::thread::scope(|scope| {
         let start = |host: &String| {
             let group = group.join(host).display().to_string();
-            let words = ["host", "--fresh", "--group", &group, "--name", host, "--cpus", &cpus];
+            let mut words = vec!["host", "--fresh", "--group", &group, "--name", host, "--cpus", &cpus];
+            words.extend(gives_way.then_some("--gives-way"));
             ChildAgent::start(host, &words)
         };
         let threads: Vec<_> = names.iter().map(|host| scope.spawn(move || start(host))).collect();

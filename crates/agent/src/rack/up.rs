@@ -57,7 +57,8 @@ impl Up {
         let members = self.members(&ends, rack.network.as_ref().map(|(_, network)| network));
         let names: Vec<String> = members.iter().map(|member| member.name.clone()).collect();
         rack.mtus = (0..ends.len()).map(|end| self.mtu_of_end(&ends, end)).collect();
-        let threads = members::start(call, &names, rack)?;
+        let is_limited = self.testbed == Testbed::Fabric || self.link.bits_per_second.is_some();
+        let threads = members::start(call, &names, rack, !is_limited)?;
         match (&rack.network, threads.as_slice()) {
             (Some((_, network)), _) => {
                 let thread = |owner| {
