@@ -53,13 +53,17 @@ EXPORT { Export_Id = 1; Path = "{run}/files"; Pseudo = "FOLDER"; Protocols = VER
     MaxRead = LARGEST; MaxWrite = LARGEST; PrefRead = LARGEST; PrefWrite = LARGEST; }
 """
 # Both write to folders of the system: they get their own, in a mount namespace that ends with them. Version 3 needs
-# rpcbind to register with, and does not start without.
+# rpcbind to register with, and does not start without: it is there when its socket is.
 START = """\
 set -e
 mount -t tmpfs tmpfs /run
 mkdir -p /run/ganesha /run/rpcbind
 [ ! -d /var/lib/nfs ] || { mount -t tmpfs tmpfs /var/lib/nfs; mkdir -p /var/lib/nfs/ganesha; }
 rpcbind -w -f &
+until [ -S /run/rpcbind.sock ]; do
+    kill -0 $! 2>/dev/null || wait $!
+    sleep 0.01
+done
 exec ganesha.nfsd -f {run}/ganesha.conf -L STDERR -p /run/ganesha.pid -F
 """
 
