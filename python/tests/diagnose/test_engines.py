@@ -179,6 +179,22 @@ def test_what_nobody_works_on_is_submitted_again_and_not_waited_for_without_end(
     assert client.submitted == client.cancelled == 10
 
 
+def test_data_that_no_worker_takes_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dask raises a KeyError where the worker that it chose has just died."""
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
+
+    class Dying(NobodyWorks):
+        def scatter(self, data: bytes, hash: bool) -> bytes:
+            self.times -= 1
+            if self.times >= 0:
+                raise KeyError("tcp://127.0.0.1:45363")
+            return data
+
+    assert cluster.Work(Dying(2, {}, is_idle=False)).answer("x", length, sent=b"abc") == 3
+    with pytest.raises(AgentFailure, match=r"no worker took the data \(KeyError: .*it was tried 10 times"):
+        cluster.Work(Dying(1000, {}, is_idle=False)).answer("x", length, sent=b"abc")
+
+
 def test_what_a_worker_works_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
     looks = []

@@ -88,9 +88,8 @@ class Work:
         for _ in range(MOST_LOST):
             future = None
             try:
-                # The same bytes twice would have one key, which the end of the first use may take from the second.
                 # What is not referred to here, the cluster forgets.
-                kept = () if sent is None else (self._client.scatter(sent, hash=False),)
+                kept = () if sent is None else (self._kept(sent),)
                 future = self._submit(function, *words, *kept)
                 return self._awaited(future)
             except (OSError, FutureCancelledError, FuturesCancelledError) as lost:
@@ -114,6 +113,15 @@ class Work:
             self._running.clear()
         if running:
             self._client.cancel(running, force=True)
+
+    def _kept(self, sent: bytes) -> Any:
+        """Data on a worker; ConnectionError if the worker that was to have it has died: Dask raises then whatever it
+        meets first, such as a KeyError of the worker's address."""
+        try:
+            # The same bytes twice would have one key, which the end of the first use may take from the second.
+            return self._client.scatter(sent, hash=False)
+        except Exception as problem:
+            raise ConnectionError(f"no worker took the data ({type(problem).__name__}: {problem})") from problem
 
     def _submit(self, function: Callable[..., Any], *words: Any) -> Any:
         with self._lock:
