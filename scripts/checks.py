@@ -5,7 +5,7 @@
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
 from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at a
 time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then those on
-racks, of which one measures at a time. Tests that look for what is left on this machine have no other tests beside
+racks, one at a time: a rack goes before all other programs, but not before another rack. Tests that look for what is left on this machine have no other tests beside
 them; they wait more than they work, so they are run while all is compiled.
 
 Ctrl-C, and SIGINT or SIGTERM to this process alone, end all that it has started; the second one at once.
@@ -46,9 +46,9 @@ TRACES = [
 ]  # fmt: skip
 # They wait more than they work, and none looks at the whole machine for what another has left. A file's tests share
 # its hosts.
-HOSTS = [f"{RACK}/hosts", "python/tests/browser", "python/tests/install"]
-# They ask for proofs, which runs that are not faithful have as well. One rack after another in each list; all but the
-# first come after other tests, so that all lanes end at about the same time.
+HOSTS = [f"{RACK}/hosts", "python/tests/browser"]
+INSTALL = ["python/tests/install"]
+# They ask for proofs, which runs that are not faithful have as well.
 PROOFS = [f"{RACK}/study/test_{each}.py" for each in ("hadoop", "examples", "ceph")]
 CAPTURES = [f"{RACK}/capture", f"{RACK}/study/test_diagnosed.py"]
 STORAGE = [f"{RACK}/study/test_{each}.py" for each in ("iscsi", "live_switch", "nfs", "storage_mixed")]
@@ -59,7 +59,7 @@ PROGRAMS = [
         "sockets", "tunings",
     )
 ]  # fmt: skip
-# They ask for known answers at rates that leave the machine time for another rack beside them.
+# They ask for known answers at low rates.
 NETWORKS = [
     f"{RACK}/diagnose",
     *(f"{RACK}/study/test_{each}.py" for each in ("exchanges", "incast", "networks", "nic", "pacing")),
@@ -90,10 +90,10 @@ def pytest(name: str, *words: str, cpus: int = 1, seconds: float = PYTHON_SECOND
     return Check(name, command, cpus, kind="tests", apart=apart, limit_seconds=seconds, report=True)
 
 
-def racks(name: str, *words: str, measures: bool = False, **rest: bool | int) -> Check:
-    """One on real hosts."""
+def racks(name: str, *words: str, one_of: str = "racks", after: Sequence[str] = (), **rest: bool | int) -> Check:
+    """One on real hosts. Racks go before all other programs, but not before each other: one at a time."""
     check = pytest(name, *words, seconds=RACKS_SECONDS, **rest)
-    return replace(check, after=[AGENT.name], one_of="measures" if measures else "")
+    return replace(check, after=[AGENT.name, *after], one_of=one_of)
 
 
 def place() -> str | None:
@@ -104,7 +104,11 @@ def place() -> str | None:
 AGENT = compiling("agent", "make", "--no-print-directory", "agent")
 CLIPPY = compiling("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings")
 TESTS = ["cargo", "test", "--workspace", "--locked"]
-CARGO = [compiling("cargo build", *TESTS, "--no-run"), compiling("cargo test", *TESTS, "--no-fail-fast")]
+# Rust's tests build racks as well, whose groups of processes are there for a moment.
+CARGO = [
+    compiling("cargo build", *TESTS, "--no-run"),
+    replace(compiling("cargo test", *TESTS, "--no-fail-fast"), kind="tests"),
+]
 LINT = [
     Check("rustfmt", ["cargo", "fmt", "--check"]),
     Check("ruff", [f"{BIN}/ruff", "check", "python", "bench", "scripts", "setup.py"]),
@@ -114,7 +118,7 @@ LINT = [
     Check("mypy", [f"{BIN}/mypy"]),
     CLIPPY,
 ]
-PURE = ["python/tests", *(f"--ignore={each}" for each in (RACK, *HOSTS))]
+PURE = ["python/tests", *(f"--ignore={each}" for each in (RACK, *HOSTS, *INSTALL))]
 BESIDE = [*HOSTS, *PROOFS, *CAPTURES, *STORAGE, *PROGRAMS, *TRACES, *NETWORKS]
 RACKS = [RACK, *(f"--ignore={each}" for each in BESIDE if each.startswith(RACK))]
 # Collecting all tests takes longer than these.
@@ -128,21 +132,22 @@ AGENTS = [
 def python(chosen: str, agents: Sequence[str]) -> list[Check]:
     """The `chosen` Python tests without a rack, and those of files `agents` that need an agent."""
     pure = pytest("pytest", *PURE, "-m", chosen, "-n", str(CPUS), cpus=CPUS)
-    some = replace(pytest("pytest, agent", *agents, "-m", "agent"), after=[AGENT.name])
+    some = replace(pytest("pytest, agent", *agents, "-m", "agent"), after=[AGENT.name], one_of="racks")
     return [replace(pure, is_small=True), some]
 
 
 def with_racks() -> list[Check]:
     """All checks."""
-    agents = [each for each in AGENTS if not each.startswith(tuple(HOSTS))]
+    agents = [each for each in AGENTS if not each.startswith((*HOSTS, *INSTALL))]
     return [
         AGENT,
         racks("pytest, traces", *TRACES, apart=True, cpus=0),
         *LINT,
         *CARGO,
         *python("not agent", agents),
-        racks("pytest, racks", *RACKS, measures=True),
-        racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile"),
+        racks("pytest, racks", *RACKS),
+        racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", one_of="", after=["pytest, racks"]),
+        racks("pytest, install", *INSTALL),
         racks("pytest, networks", *NETWORKS),
         racks("pytest, programs", *PROGRAMS),
         racks("pytest, storage", *STORAGE),
