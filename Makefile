@@ -42,6 +42,7 @@ bench: build
 	$(VENV)/bin/python -m bench.peers.fabric
 	$(VENV)/bin/python -m bench.peers.traffic
 	$(VENV)/bin/python -m bench.cost.costs
+	$(VENV)/bin/python -m bench.busy
 	$(VENV)/bin/python -m bench.truth.latency
 	$(VENV)/bin/python -m bench.cost.meters
 	$(VENV)/bin/python -m bench.fleet

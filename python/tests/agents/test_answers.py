@@ -1,5 +1,6 @@
 """Answers as somebody would send them who means harm: one line of error each, whatever they are."""
 
+import contextlib
 import copy
 import json
 import os
@@ -198,7 +199,8 @@ def test_each_spoilt_answer_is_an_error_of_its_host_in_one_line(mode):
     try:
         agent.hello()
         call = agent.begin("check.facts")
-        other = agent.begin("held.begin")
+        with contextlib.suppress(AgentLost):  # it may have come already, and have ended the agent
+            other = agent.begin("held.begin")
         with pytest.raises(AgentFailure) as error:
             call.result(20)
         line = str(error.value)

@@ -95,7 +95,7 @@ def test_the_wire_carries_every_byte_that_clients_count(rack_agent: Agent, tmp_p
         assert {row["mss_bytes"] for row in work["live"]} == {each.level - 52}
         assert each.metrics["goodput"] == pytest.approx(8 * 8192 * each.metrics["operations"])
         assert each.metrics["latency_p50"] <= each.metrics["latency_p95"]
-        assert each.metrics["receiver_cpu_cost"] > 0
+        assert each.readings["shared_cpus"] or each.metrics["receiver_cpu_cost"] > 0
 
 
 def test_over_ipv6_too_with_nagles_algorithm_on_or_off(rack_agent: Agent, tmp_path: Path) -> None:
