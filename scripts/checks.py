@@ -3,10 +3,11 @@
     scripts/checks.py lint|quick|test|soak
 
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
-from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at a
-time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then those on
-racks, one at a time: a rack goes before all other programs, but not before another rack. Tests that look for what is left on this machine have no other tests beside
-them; they wait more than they work, so they are run while all is compiled.
+from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at
+a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then those on
+racks, one at a time: a rack goes before all other programs, but not before another rack. Tests that look for what is
+left on this machine have no other tests beside them; they wait more than they work, so they are run while all is
+compiled.
 
 Ctrl-C, and SIGINT or SIGTERM to this process alone, end all that it has started; the second one at once.
 """
