@@ -57,7 +57,7 @@ class Iperf3(Phases):
             servers: list[Running] = []
             for _, server, port in planned:
                 argv = ["iperf3", "-s", "-1", "-p", str(port), "--forceflush"]
-                servers.append(stack.enter_context(running(server, "iperf3 -s", argv, precedes=True)))
+                servers.append(stack.enter_context(running(server, "iperf3 -s", argv)))
             for each in servers:
                 each.await_words("listening")
 
@@ -76,7 +76,7 @@ class Iperf3(Phases):
         argv += ["--connect-timeout", str(CONNECT_MILLISECONDS)]
         argv += ["-R"] if self.reverse else []
         argv += ["-N"] if self.nagle is False else []
-        with running(host, "iperf3", stamped(argv), precedes=True) as client:
+        with running(host, "iperf3", stamped(argv)) as client:
             if client.wait(self.duration_seconds + GRACE_SECONDS) is None:
                 raise ProgramFailure(f"iperf3 on {host.name} did not end within {GRACE_SECONDS:g} s after its duration")
             started, text = taken_stamp("iperf3", client.output())
