@@ -173,9 +173,9 @@ def test_one_lost_fragment_costs_its_whole_datagram(rack_agent: Agent, tmp_path:
     [
         (
             "rpcbind -w -f &",
-            "",
+            "{ echo no rpcbind >&2; exit 3; } &",
             20.0,
-            r"unshare on h2 ended before it was ready \(exit code \d\): .*Cannot register NFS V3",
+            r"unshare on h2 ended before it was ready \(exit code 3\): .*no rpcbind",
         ),
         ("exec ", "sleep 60; ", 1.0, r"unshare on h2 was not ready: found no output matching .* within 1 s: waiting"),
     ],
