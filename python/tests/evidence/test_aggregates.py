@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from framegauge.evidence import proof
 from framegauge.evidence.aggregates import aggregate_failures, aggregate_readings, unproved_aggregates
 from framegauge.evidence.remembered import first_payload, remembered_failures, unproved_probing
 from framegauge.study import file as study_file
@@ -175,3 +176,11 @@ def test_a_host_that_probes_from_the_start_begins_with_small_segments():
     assert first_payload(record(before=reading(tcp_mtu_probing="2")), ["h1"]) == 1012
     assert first_payload(record(before=reading(tcp_mtu_probing="2", tcp_base_mss="1200")), ["h2"]) == 1188
     assert first_payload(record(before=reading(tcp_mtu_probing="2")), ["h9"]) is None
+
+
+@pytest.mark.parametrize(("sysctls", "is_proof"), [({"tcp_mtu_probing": "2"}, True), ({"tcp_mtu_probing": "1"}, False)])
+def test_its_sockets_may_have_sent_nothing_larger(sysctls, is_proof):
+    """Where a run ends before a probe is answered, as beside other programs."""
+    work = {"mean_segment_payload_bytes": 1024.0, "senders": ["h1"], "receivers": ["h2"], "transfer_bytes": 10**7}
+    found = list(proof._own_segments(BIG, record(before=reading(**sysctls), workload=work)))
+    assert found == ([] if is_proof else ["mean segment payload: expected 1314 to 1460 bytes, found 1024.0"])

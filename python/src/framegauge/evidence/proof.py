@@ -121,8 +121,9 @@ def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
     if mean is None or not is_bulk(conditions, record):
         return
     largest = max(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
-    if not BULK_SHARE * mss <= mean <= largest:
-        yield f"mean segment payload: expected {BULK_SHARE * mss:.0f} to {largest} bytes, found {mean:.1f}"
+    least = min(BULK_SHARE * mss, first_payload(record, record["workload"]["senders"]) or mss)
+    if not least <= mean <= largest:
+        yield f"mean segment payload: expected {least:.0f} to {largest} bytes, found {mean:.1f}"
 
 
 def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
