@@ -73,6 +73,17 @@ def test_what_was_measured_beside_busy_loops_holds_what_a_quiet_machine_measures
     assert not any("other programs" in line for line in alone.warnings)
 
 
+def test_what_was_measured_beside_a_compiler_does_so_too() -> None:
+    """394 and 307 us: there the constant was larger at 9000 than at 1500."""
+    busy = [replace(row, metrics={"latency_p50": (394e-6 if row.level == 1500 else 307e-6) * (1 + 1e-4 * row.block)})
+            for row in rows(1.0, 0.0)]  # fmt: skip
+    found = one(busy)
+    assert found.judged is not None
+    assert found.judged.low is not None
+    assert found.judged.low < 263 / 363
+    assert found.verdict is Verdict.BETTER
+
+
 def test_an_exchange_that_may_be_nothing_but_the_constant_has_no_verdict() -> None:
     assert one(rows(0.5, 0.0, baseline=MOST / 2)).verdict is Verdict.UNDECIDED
 
