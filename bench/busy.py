@@ -146,6 +146,7 @@ def main() -> None:
     parser.add_argument("--what", nargs="*", default=list(ASKED), choices=list(ASKED))
     parser.add_argument("--precedence", nargs="*", default=["real time"], choices=PRECEDENCE)
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the load is ended on that way out, too
     found = []
     with tempfile.TemporaryDirectory() as place:
         for kind in options.only:
