@@ -308,4 +308,4 @@ def test_calls_at_a_rate_are_due_at_even_distances() -> None:
         found = Client(asked(server.getsockname()[1], rate_per_second=400.0, retransmit_seconds=5.0)).run()
     # 0.05 s at 400 a second, the first at once; none is left out, however late the machine is.
     assert found["calls"] == found["answered"] == 20
-    assert found["ended_seconds"] - found["began_seconds"] >= 0.05
+    assert found["ended_seconds"] - found["began_seconds"] >= 0.05 - 1e-6  # times have the rounding of their size

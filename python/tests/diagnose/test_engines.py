@@ -195,6 +195,23 @@ def test_data_that_no_worker_takes_is_sent_again(monkeypatch: pytest.MonkeyPatch
         cluster.Work(Dying(1000, {}, is_idle=False)).answer("x", length, sent=b"abc")
 
 
+def test_whatever_a_cluster_in_disarray_raises_is_tried_again_a_little(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
+
+    class Tripping(NobodyWorks):
+        def submit(self, function: Any, *words: Any, **more: Any) -> Any:
+            future = super().submit(function, *words, **more)
+            if function is length and self.submitted <= self.times:
+                raise IndexError("tuple index out of range")
+            return future
+
+    assert cluster.Work(Tripping(cluster.MOST_STRANGE, {}, is_idle=False)).answer("x", length, sent=b"abc") == 3
+    client = Tripping(1000, {}, is_idle=False)
+    with pytest.raises(AgentFailure, match=r"the cluster failed \(IndexError: tuple index out of range\)"):
+        cluster.Work(client).answer("x", length, sent=b"abc")
+    assert client.submitted == cluster.MOST_STRANGE + 1
+
+
 def test_what_a_worker_works_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.0)
     looks = []

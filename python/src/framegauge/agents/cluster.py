@@ -23,6 +23,7 @@ CONNECT_SECONDS = 10
 LOOK_SECONDS = 5.0
 IDLE_LOOKS = 3  # between two tasks a worker is idle, too
 MOST_LOST = 10
+MOST_STRANGE = 2
 
 
 @contextmanager
@@ -85,6 +86,7 @@ class Work:
         from distributed.client import FutureCancelledError, FuturesCancelledError
 
         problem: BaseException | None = None
+        strange = 0
         for _ in range(MOST_LOST):
             future = None
             try:
@@ -98,7 +100,11 @@ class Work:
             except AgentFailure:
                 raise
             except Exception as failed:
-                raise AgentFailure(_said(about, failed)) from None
+                # A task whose workers have all died may end with whatever Dask trips over; one that is wrong, always.
+                problem, strange = failed, strange + 1
+                if strange > MOST_STRANGE:
+                    raise AgentFailure(_said(about, failed)) from None
+                time.sleep(LOOK_SECONDS / 10)
             finally:
                 if future is not None:
                     self._forget(future)
