@@ -29,6 +29,8 @@ from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed
 # As from a terminal: under nohup, or in the background of a shell, these are ignored, and children inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+# What a test has built, such as network namespaces, is taken down on that way out, too.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
 # pandas is a dependency of one test alone. Where it is installed pyarrow imports it, which takes 0.2 s of every program;
 # users' framegauge does without.
 NO_PANDAS = str(Path(__file__).parent / "helpers/no_pandas")
