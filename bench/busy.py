@@ -31,6 +31,7 @@ from bench.common import save, say
 
 from framegauge.cli import commands
 from framegauge.results.journal import Run, Saved, read
+from framegauge.statistics.judge import Comparison
 from framegauge.study import file as study_file
 from framegauge.summary import judging
 
@@ -115,18 +116,25 @@ def arithmetic(mtu: int) -> float:
 def line(kind: str, precedence: str, name: str, saved: Saved) -> dict[str, Any]:
     """The figures of one study."""
     runs = [run for run in saved.runs if not run.excluded]
-    found: dict[str, Any] = {"load": kind, "precedence": precedence, "what": name, "runs": len(saved.runs)}
-    found["count"] = len(runs)
-    found["metrics"] = {metric: by_level(runs, metric) for metric in saved.plan["margins"]}
-    found["verdicts"] = [
-        {
-            "metric": each.metric, "role": each.role, "level": each.treatment_level, "verdict": str(each.verdict),
-            "ratio": each.ratio and each.ratio.ratio, "low": each.ratio and each.ratio.low,
-            "high": each.ratio and each.ratio.high,
-        }
-        for each in judging.compare(saved)
-    ]  # fmt: skip
-    return found
+    figures: dict[str, Any] = {"load": kind, "precedence": precedence, "what": name, "runs": len(saved.runs)}
+    figures["count"] = len(runs)
+    figures["metrics"] = {metric: by_level(runs, metric) for metric in saved.plan["margins"]}
+    figures["verdicts"] = [as_json(comparison) for comparison in judging.compare(saved)]
+    return figures
+
+
+def as_json(comparison: Comparison) -> dict[str, Any]:
+    """One comparison, by itself."""
+    ratio = comparison.ratio
+    return {
+        "metric": comparison.metric,
+        "role": comparison.role,
+        "level": comparison.treatment_level,
+        "verdict": str(comparison.verdict),
+        "ratio": ratio and ratio.ratio,
+        "low": ratio and ratio.low,
+        "high": ratio and ratio.high,
+    }
 
 
 def by_level(runs: Sequence[Run], metric: str) -> dict[str, list[float]]:
@@ -159,23 +167,24 @@ def main() -> None:
     say(f"saved: {save('busy', found, blocks=options.blocks)}")
 
 
-def show(found: Mapping[str, Any]) -> None:
+def show(figures: Mapping[str, Any]) -> None:
     """One study in a few lines."""
-    print(f"{found['load']}, {found['precedence']}, {found['what']}: {found['count']} of {found['runs']} runs count")
-    for metric, levels in found["metrics"].items():
+    counted = f"{figures['count']} of {figures['runs']} runs count"
+    print(f"{figures['load']}, {figures['precedence']}, {figures['what']}: {counted}")
+    for metric, levels in figures["metrics"].items():
         texts = [f"{level}: {middle:.6g} [{least:.6g}, {most:.6g}]" for level, (least, middle, most) in levels.items()]
         print(f"  {metric}  {'  '.join(texts)}")
-    for each in found["verdicts"]:
-        if each["ratio"] is None or each["low"] is None:
-            print(f"  {each['metric']} {each['role']} {each['level']}: {each['verdict']}")
+    for verdict in figures["verdicts"]:
+        if verdict["ratio"] is None or verdict["low"] is None:
+            print(f"  {verdict['metric']} {verdict['role']} {verdict['level']}: {verdict['verdict']}")
             continue
         known = ""
-        if found["what"] == "100 MB" and each["metric"] == "goodput" and each["role"] == "treatment":
-            truth = arithmetic(int(each["level"]))
-            known = f"; arithmetic {truth:.4f}, off by {each['ratio'] / truth - 1:+.2%}"
-            known += "" if each["low"] <= truth <= each["high"] else ", OUTSIDE of the interval"
-        interval = f"{each['ratio']:.4f} ({each['low']:.4f} to {each['high']:.4f})"
-        print(f"  {each['metric']} {each['role']} {each['level']}: {interval} {each['verdict']}{known}")
+        if figures["what"] == "100 MB" and verdict["metric"] == "goodput" and verdict["role"] == "treatment":
+            truth = arithmetic(int(verdict["level"]))
+            known = f"; arithmetic {truth:.4f}, off by {verdict['ratio'] / truth - 1:+.2%}"
+            known += "" if verdict["low"] <= truth <= verdict["high"] else ", OUTSIDE of the interval"
+        interval = f"{verdict['ratio']:.4f} ({verdict['low']:.4f} to {verdict['high']:.4f})"
+        print(f"  {verdict['metric']} {verdict['role']} {verdict['level']}: {interval} {verdict['verdict']}{known}")
 
 
 if __name__ == "__main__":

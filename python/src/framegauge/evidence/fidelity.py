@@ -185,19 +185,19 @@ def _headroom(conditions: Conditions, record: Json) -> Iterator[str]:
     """Reasons if the hosts, or the fabric, had less CPU time than they could use."""
     if _unshaped_kernel(conditions):
         return
-    found, fabric = scheduling.of_run(record), record["measure"]["fabric"]
+    shares, fabric = scheduling.of_run(record), record["measure"]["fabric"]
     for role, idle in _idle(record).items():
         if role == "fabric" and fabric is not None and fabric["thread"]["scheduling"] == "fifo":
             continue  # it goes before all others, and its own limit is FABRIC_CPU_SHARE
         if idle >= SPARE_SHARE:
             continue
-        if role == "fabric" or found is None:
+        if role == "fabric" or shares is None:
             yield f"idle CPU ({role}): at least {SPARE_SHARE:.0%}, found {idle:.1%}"
-        elif found.precedes:
-            if found.spare < SPARE_SHARE:
-                yield f"CPU time to spare ({role}): at least {SPARE_SHARE:.0%}, found {found.spare:.1%}"
-        elif found.waited is None:
+        elif shares.precedes:
+            if shares.spare < SPARE_SHARE:
+                yield f"CPU time to spare ({role}): at least {SPARE_SHARE:.0%}, found {shares.spare:.1%}"
+        elif shares.waited is None:
             yield f"idle CPU ({role}), as waits are not measured: at least {SPARE_SHARE:.0%}, found {idle:.1%}"
-        elif found.waited > WAITED_SHARE:
-            limits = f"at most {WAITED_SHARE:.1%} of the time, found {found.waited:.1%}"
+        elif shares.waited > WAITED_SHARE:
+            limits = f"at most {WAITED_SHARE:.1%} of the time, found {shares.waited:.1%}"
             yield f"programs of a host waited for a CPU: {limits}"

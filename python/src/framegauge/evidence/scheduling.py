@@ -97,10 +97,10 @@ def _waited(host: Json, elapsed_seconds: float) -> float | None:
 
 def readings(record: Json) -> Iterator[tuple[str, Any]]:
     """The readings for the line of a run, by name."""
-    if (found := of_run(record)) is not None:
-        yield "own_share_hosts", found.own
-        yield "other_share_hosts", found.others
-        yield "waited_share_hosts", found.waited
-        yield "shared_cpus", found.is_shared
+    if (shares := of_run(record)) is not None:
+        yield "own_share_hosts", shares.own
+        yield "other_share_hosts", shares.others
+        yield "waited_share_hosts", shares.waited
+        yield "shared_cpus", shares.is_shared
         precedence = {host["scheduling"]["precedence"] for host in record["counters_after"].values()}
         yield "precedence", ", ".join(sorted(precedence))

@@ -130,8 +130,7 @@ def unseen_share(blocks: int) -> float:
 def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
     """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
     nominal = rule.nominal(alpha, len(pairs.baseline))
-    found = estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].hull)
-    return shared.allowing(pairs, found)
+    return shared.allowing(pairs, estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].hull))
 
 
 def _decide(pairs: Pairs, found: Ratio) -> Verdict:

@@ -31,18 +31,18 @@ def _typical(pairs: Pairs) -> float:
     return min(pairs.baseline)
 
 
-def allowing(pairs: Pairs, found: Ratio) -> Ratio:
+def allowing(pairs: Pairs, measured: Ratio) -> Ratio:
     """The ratio with an interval that allows for the constant; without one if the constant may be all that there is."""
     most = _most_seconds(pairs)
-    if not most or found.low is None or found.high is None:
-        return found
+    if not most or measured.low is None or measured.high is None:
+        return measured
     typical, is_rate = _typical(pairs), METRICS[pairs.metric].unit == "per_second"
-    low, high = (1 / found.high, 1 / found.low) if is_rate else (found.low, found.high)
+    low, high = (1 / measured.high, 1 / measured.low) if is_rate else (measured.low, measured.high)
     if most >= typical or most >= low * typical:
-        return replace(found, low=None, high=None)
-    ends = [end for each in (low, high) for end in (each, (each * typical - most) / (typical - most))]
+        return replace(measured, low=None, high=None)
+    ends = [end for bound in (low, high) for end in (bound, (bound * typical - most) / (typical - most))]
     low, high = (1 / max(ends), 1 / min(ends)) if is_rate else (min(ends), max(ends))
-    return replace(found, low=low, high=high)
+    return replace(measured, low=low, high=high)
 
 
 def note(pairs: Pairs) -> list[str]:
