@@ -23,14 +23,14 @@ def got(
     programs: float = 0.0,
     programs_waited: float | None = 0.0,
     precedence: str = "real time",
-    give_way: bool = False,
+    gave_way: float = 0.0,
 ) -> dict[str, Any]:
     return {
         "scheduling": {
             "precedence": precedence,
             "generators": {"run_seconds": generators, "waited_seconds": waited, "turns": 1},
             "receive_path": NOTHING,
-            "programs": {"run_seconds": programs, "waited_seconds": programs_waited, "give_way": give_way},
+            "programs": {"run_seconds": programs, "waited_seconds": programs_waited, "gave_way_seconds": gave_way},
         }
     }
 
@@ -51,35 +51,35 @@ def record(after: dict[str, Any], busy: float, elapsed: float = 2.0) -> dict[str
     }
 
 
-def headroom(found: dict[str, Any]) -> list[str]:
-    return list(fidelity._headroom(CONDITIONS, found))
+def headroom(run: dict[str, Any]) -> list[str]:
+    return list(fidelity._headroom(CONDITIONS, run))
 
 
 def test_the_time_of_others_is_to_spare_for_hosts_that_go_first() -> None:
-    found = record(got(generators=0.8), busy=1.0)
-    shares = scheduling.of_run(found)
+    run = record(got(generators=0.8), busy=1.0)
+    shares = scheduling.of_run(run)
     assert shares is not None
     assert (shares.own, shares.others, shares.idle) == (pytest.approx(0.4), pytest.approx(0.6), 0.0)
     assert shares.precedes
     assert shares.is_shared
-    assert headroom(found) == []
+    assert headroom(run) == []
 
 
 def test_hosts_that_use_all_of_their_cpu_are_unfaithful_on_an_idle_machine_too() -> None:
-    found = record(got(generators=1.96), busy=0.98)
-    assert headroom(found) == ["CPU time to spare (hosts): at least 3%, found 2.0%"]
+    run = record(got(generators=1.96), busy=0.98)
+    assert headroom(run) == ["CPU time to spare (hosts): at least 3%, found 2.0%"]
 
 
 @pytest.mark.parametrize(
     ("after", "reasons"),
     [
-        (got(programs=0.5, programs_waited=0.002, give_way=True), []),
+        (got(programs=0.5, programs_waited=0.002, gave_way=0.5), []),
         (
-            got(programs=0.5, programs_waited=0.2, give_way=True),
+            got(programs=0.5, programs_waited=0.2, gave_way=0.5),
             ["programs of a host waited for a CPU: at most 0.5% of the time, found 10.0%"],
         ),
         (
-            got(programs=0.5, programs_waited=None, give_way=True),
+            got(programs=0.5, programs_waited=None, gave_way=0.5),
             ["idle CPU (hosts), as waits are not measured: at least 3%, found 0.0%"],
         ),
         (
@@ -95,18 +95,28 @@ def test_what_has_no_precedence_must_not_have_waited(after: dict[str, Any], reas
     assert headroom(record(after, busy=0.9)) == []
 
 
+def test_what_has_prepared_a_run_and_ended_before_it_does_not_count() -> None:
+    early, late = got(programs=0.2, gave_way=0.2), got(programs=0.9, programs_waited=0.7, gave_way=0.2)
+    run = record(late, busy=1.0)
+    run["counters_before"]["h1"] = early
+    shares = scheduling.of_run(run)
+    assert shares is not None
+    assert shares.precedes
+    assert headroom(run) == []
+
+
 def test_records_without_these_readings_are_judged_by_idle_time() -> None:
-    found = record(got(generators=0.5), busy=1.0)
-    del found["counters_before"]["h2"]["scheduling"]
-    assert scheduling.of_run(found) is None
-    assert dict(scheduling.readings(found)) == {}
-    assert headroom(found) == ["idle CPU (hosts): at least 3%, found 0.0%"]
+    run = record(got(generators=0.5), busy=1.0)
+    del run["counters_before"]["h2"]["scheduling"]
+    assert scheduling.of_run(run) is None
+    assert dict(scheduling.readings(run)) == {}
+    assert headroom(run) == ["idle CPU (hosts): at least 3%, found 0.0%"]
 
 
 def test_a_fabric_without_real_time_needs_an_idle_cpu() -> None:
-    found = record(got(generators=0.5), busy=0.5)
-    found["measure"]["fabric"]["thread"]["scheduling"] = "other"
-    assert headroom(found) == ["idle CPU (fabric): at least 3%, found 0.0%"]
+    run = record(got(generators=0.5), busy=0.5)
+    run["measure"]["fabric"]["thread"]["scheduling"] = "other"
+    assert headroom(run) == ["idle CPU (fabric): at least 3%, found 0.0%"]
 
 
 def test_costs_beside_other_programs_are_not_judged_and_say_why() -> None:
@@ -115,12 +125,12 @@ def test_costs_beside_other_programs_are_not_judged_and_say_why() -> None:
     part = {"elapsed_seconds": 2.0, "programs": used, "receive_path": idle, "polls": 1, "not_measured": []}
     before = {**part, "programs": idle}
     for busy, present in ((0.2, True), (0.24, True), (0.26, False), (1.0, False)):
-        found = record(got(generators=0.4), busy=busy) | {
+        run = record(got(generators=0.4), busy=busy) | {
             "workload": {"bytes": 10**9, "senders": ["h1"], "receivers": ["h1"]},
             "cpu": {"h1": part, "h2": before},
             "cpu_idle": {"h1": before, "h2": before},
         }
-        metrics, lacking = costs.metrics(found), costs.not_measured(found)
+        metrics, lacking = costs.metrics(run), costs.not_measured(run)
         assert ("sender_cpu_cost" in metrics) is present
         assert ("receiver_cycles" in metrics) is present
         assert metrics["sender_instructions"] == 1000  # what others do is not counted there

@@ -29,7 +29,7 @@ pub fn run(call: &Call) -> Answer {
 fn describe_programs(programs: &Programs) -> Value {
     json!({"run_seconds": programs.run_nanoseconds as f64 * 1e-9,
            "waited_seconds": programs.waited_microseconds.map(|sum| sum as f64 * 1e-6),
-           "give_way": programs.give_way})
+           "gave_way_seconds": programs.gave_way_nanoseconds as f64 * 1e-9})
 }
 
 fn describe(waited: &SchedStat) -> Value {

@@ -143,13 +143,12 @@ impl Processes {
 
     /// The cgroup folders of all programs, also of those that have ended.
     pub fn groups(&self) -> Vec<PathBuf> {
-        let groups = |supervised: &Arc<Supervised>| Some(supervised.group.as_ref()?.path().to_path_buf());
-        self.lock().values().filter_map(groups).collect()
+        self.lock().values().filter_map(folder).collect()
     }
 
-    /// Whether one of them has less precedence than this agent.
-    pub fn give_way(&self) -> bool {
-        self.lock().values().any(|supervised| supervised.gives_way)
+    /// Those of programs that have less precedence than this agent.
+    pub fn groups_that_give_way(&self) -> Vec<PathBuf> {
+        self.lock().values().filter(|supervised| supervised.gives_way).filter_map(folder).collect()
     }
 
     /// The processes of every tree, by the program's number.
@@ -277,6 +276,11 @@ impl Supervised {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// The folder of its cgroup.
+fn folder(supervised: &Arc<Supervised>) -> Option<PathBuf> {
+    Some(supervised.group.as_ref()?.path().to_path_buf())
 }
 
 fn hear(keeper: &mut impl BufRead) -> Option<Told> {

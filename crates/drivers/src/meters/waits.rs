@@ -2,15 +2,16 @@
 //! (`schedstat`), and for every group of programs where it counts pressure (`cpu.pressure`).
 //!
 //! A thread takes its count with it when it ends. So those that generate load are [`counted`], and what they waited is
-//! kept; programs that come and go are counted by their group alone.
+//! kept; of other threads what was read of them last is, so that no sum ever falls. Programs that come and go are counted
+//! by their group alone.
 
 use crate::host::processes::Processes;
 use framegauge_linux::{Result, perf, precedence, sched};
 pub use framegauge_metering::SchedStat;
 use framegauge_metering::{parse_cgroup_cpu, parse_cpu_pressure, parse_schedstat};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// What was waited so far, since the host came up.
@@ -33,17 +34,23 @@ pub struct Programs {
     pub run_nanoseconds: u64,
     /// Microseconds in which one of a group waited, over all groups. `None`: the kernel does not count them.
     pub waited_microseconds: Option<u64>,
-    /// Whether one of them has less precedence than the agent.
-    pub give_way: bool,
+    /// Nanoseconds on a CPU of those that have less precedence than the agent; part of the others.
+    pub gave_way_nanoseconds: u64,
 }
 
-/// What ended threads have waited, and threads that have said so already though they still end.
+/// What ended threads have waited.
 struct Ended {
     sum: SchedStat,
+    /// Threads that are in the sum, though they still end.
     leaving: BTreeSet<i32>,
+    /// What was read of the others last.
+    seen: BTreeMap<i32, SchedStat>,
 }
 
-static ENDED: Mutex<Ended> = Mutex::new(Ended { sum: SchedStat::NONE, leaving: BTreeSet::new() });
+const MOST_LEAVING: usize = 64;
+
+static ENDED: Mutex<Ended> =
+    Mutex::new(Ended { sum: SchedStat::NONE, leaving: BTreeSet::new(), seen: BTreeMap::new() });
 
 /// The work of a thread, with what it has waited kept when it ends.
 pub fn counted<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
@@ -55,13 +62,39 @@ pub fn counted<T>(work: impl FnOnce() -> T) -> impl FnOnce() -> T {
 
 struct Leaving;
 
+impl Ended {
+    /// The threads of this process, those that have ended among them.
+    fn read(&mut self) -> Result<SchedStat> {
+        let threads: BTreeSet<i32> = perf::own_threads()?.into_iter().collect();
+        self.leaving.retain(|thread| threads.contains(thread));
+        let living = threads.difference(&self.leaving);
+        let now: BTreeMap<i32, SchedStat> =
+            living.filter_map(|thread| Some((*thread, of_thread(*thread)?))).collect();
+        for (thread, last) in std::mem::take(&mut self.seen) {
+            // One that has used less than before has the number of one that has ended.
+            if now.get(&thread).is_none_or(|stat| stat.run_nanoseconds < last.run_nanoseconds) {
+                self.sum += last;
+            }
+        }
+        let mut all = self.sum;
+        now.values().for_each(|stat| all += *stat);
+        self.seen = now;
+        Ok(all)
+    }
+}
+
 impl Drop for Leaving {
     fn drop(&mut self) {
         let thread = sched::thread_id();
         let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = of_thread(thread) {
             ended.sum += own;
+            ended.seen.remove(&thread);
             ended.leaving.insert(thread);
+            // Nobody may ever read, and every request is a thread.
+            if ended.leaving.len() > MOST_LEAVING {
+                ended.leaving.retain(|thread| Path::new(&format!("/proc/self/task/{thread}")).exists());
+            }
         }
     }
 }
@@ -75,12 +108,7 @@ fn of_thread(thread: i32) -> Option<SchedStat> {
 pub fn read(pollers: &[i32], processes: &Processes) -> Result<Waits> {
     let mut waits = Waits { precedence: precedence::current(), ..Waits::default() };
     let mut ended = ENDED.lock().unwrap_or_else(PoisonError::into_inner);
-    let threads: BTreeSet<i32> = perf::own_threads()?.into_iter().collect();
-    ended.leaving.retain(|thread| threads.contains(thread));
-    waits.generators = ended.sum;
-    for thread in threads.difference(&ended.leaving) {
-        waits.generators += of_thread(*thread).unwrap_or_default();
-    }
+    waits.generators = ended.read()?;
     drop(ended);
     for thread in pollers {
         waits.receive_path += of_thread(*thread).unwrap_or_default();
@@ -90,14 +118,14 @@ pub fn read(pollers: &[i32], processes: &Processes) -> Result<Waits> {
 }
 
 fn of_programs(processes: &Processes) -> Programs {
-    let groups = processes.groups();
     let used = |group: &PathBuf| parse_cgroup_cpu(&fs::read_to_string(group.join("cpu.stat")).ok()?).ok();
     let waited =
         |group: &PathBuf| parse_cpu_pressure(&fs::read_to_string(group.join("cpu.pressure")).ok()?).ok();
+    let groups = processes.groups();
     Programs {
         run_nanoseconds: groups.iter().filter_map(used).sum(),
         waited_microseconds: groups.iter().map(waited).sum(),
-        give_way: processes.give_way(),
+        gave_way_nanoseconds: processes.groups_that_give_way().iter().filter_map(used).sum(),
     }
 }
 
@@ -119,6 +147,13 @@ mod tests {
         .expect("the thread ends");
         let used = read(&[], &nobody).expect("/proc").generators.since(&before);
         assert!(used.run_nanoseconds >= 29_000_000, "{used:?}");
+        let plain = std::thread::spawn(|| {
+            let until = clock::thread_cpu_nanoseconds() + 5_000_000;
+            while clock::thread_cpu_nanoseconds() < until {}
+            read(&[], &Processes::new(None)).expect("/proc").generators
+        });
+        // Nobody has counted it; what was read of it stays.
+        let used = plain.join().expect("the thread ends").since(&before);
         let again = read(&[], &nobody).expect("/proc").generators.since(&before);
         assert!(again.run_nanoseconds >= used.run_nanoseconds, "{again:?}");
     }

@@ -74,18 +74,19 @@ def _since(before: Json, after: Json) -> Json | None:
     early, late = before["scheduling"], after["scheduling"]
     parts = {name: _difference(early[name], late[name]) for name in ("generators", "receive_path", "programs")}
     used = sum(part["run_seconds"] for part in parts.values())
-    return {**parts, "used": used, "precedence": late["precedence"], "give_way": late["programs"]["give_way"]}
+    # What has prepared a run, and ended before it, does not count.
+    gave_way = late["programs"]["gave_way_seconds"] > early["programs"]["gave_way_seconds"]
+    return {**parts, "used": used, "precedence": late["precedence"], "gave_way": gave_way}
 
 
 def _difference(before: Json, after: Json) -> Json:
-    waited = None if None in (before["waited_seconds"], after["waited_seconds"]) else 0.0
-    if waited is not None:
-        waited = after["waited_seconds"] - before["waited_seconds"]
+    waits = before["waited_seconds"], after["waited_seconds"]
+    waited = None if None in waits else waits[1] - waits[0]
     return {"run_seconds": after["run_seconds"] - before["run_seconds"], "waited_seconds": waited}
 
 
 def _precedes(host: Json) -> bool:
-    return bool(host["precedence"] == REAL_TIME) and not host["give_way"]
+    return bool(host["precedence"] == REAL_TIME) and not host["gave_way"]
 
 
 def _waited(host: Json, elapsed_seconds: float) -> float | None:

@@ -142,7 +142,7 @@ class FakeReadings:
             "precedence": "real time",
             "generators": {**nothing, "run_seconds": used, "turns": 1},
             "receive_path": nothing,
-            "programs": {"run_seconds": 0.0, "waited_seconds": 0.0, "give_way": False},
+            "programs": {"run_seconds": 0.0, "waited_seconds": 0.0, "gave_way_seconds": 0.0},
         }
 
     def _stack_packets(self, host: str, segments: int) -> int:
