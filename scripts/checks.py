@@ -119,7 +119,7 @@ LINT = [
     Check("mypy", [f"{BIN}/mypy"]),
     CLIPPY,
 ]
-PURE = ["python/tests", *(f"--ignore={each}" for each in (RACK, *HOSTS, *INSTALL))]
+PURE = ["python/tests", *(f"--ignore={path}" for path in (RACK, *HOSTS, *INSTALL))]
 BESIDE = [*HOSTS, *PROOFS, *CAPTURES, *STORAGE, *PROGRAMS, *TRACES, *NETWORKS]
 RACKS = [RACK, *(f"--ignore={each}" for each in BESIDE if each.startswith(RACK))]
 # Collecting all tests takes longer than these.
@@ -139,7 +139,7 @@ def python(chosen: str, agents: Sequence[str]) -> list[Check]:
 
 def with_racks() -> list[Check]:
     """All checks."""
-    agents = [each for each in AGENTS if not each.startswith((*HOSTS, *INSTALL))]
+    agents = [path for path in AGENTS if not path.startswith((*HOSTS, *INSTALL))]
     return [
         AGENT,
         racks("pytest, traces", *TRACES, apart=True, cpus=0),
@@ -267,7 +267,7 @@ def main(groups: list[str]) -> int:
     with tempfile.TemporaryDirectory(prefix="checks-", dir=place()) as folder:
         results = Results(Path(folder))
         with noted() as signals:
-            jobs = Jobs([results.reporting(each) for each in checks], CPUS, ROOT, results.add)
+            jobs = Jobs([results.reporting(check) for check in checks], CPUS, ROOT, results.add)
             if not jobs.run(signals):
                 print(f"\nended by {signals[0]}, and with it all that was started", flush=True)
                 return 130
@@ -297,7 +297,7 @@ def listed(title: str, lines: Sequence[str]) -> None:
     """Print a list under its title, if there is anything in it."""
     if lines:
         print(f"\n{title}:")
-        print("".join(f"  {each}\n" for each in lines), end="")
+        print("".join(f"  {line}\n" for line in lines), end="")
 
 
 if __name__ == "__main__":

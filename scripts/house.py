@@ -66,7 +66,7 @@ class Tree:
     @cached_property
     def texts(self) -> dict[str, str]:
         """Every text file, by its path."""
-        found = {}
+        texts = {}
         for folder, inner, files in os.walk(self.root):
             place = Path(folder).relative_to(self.root)
             inner[:] = [
@@ -77,10 +77,10 @@ class Tree:
             for name in files:
                 path = Path(folder, name)
                 try:
-                    found[str(path.relative_to(self.root))] = path.read_text()
+                    texts[str(path.relative_to(self.root))] = path.read_text()
                 except (UnicodeDecodeError, FileNotFoundError):
                     continue
-        return found
+        return texts
 
     def below(self, folder: str, suffix: str) -> dict[str, str]:
         """The texts of a folder, by their paths in it."""
@@ -103,8 +103,8 @@ class Tree:
     @cached_property
     def manifests(self) -> dict[str, dict[str, Any]]:
         """The manifest of each crate."""
-        found = self.below("crates", "/Cargo.toml").items()
-        return {path.split("/")[0]: tomllib.loads(text) for path, text in found if path.count("/") == 1}
+        manifests = self.below("crates", "/Cargo.toml").items()
+        return {path.split("/")[0]: tomllib.loads(text) for path, text in manifests if path.count("/") == 1}
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def functions(text: str) -> Iterator[tuple[str, int]]:
             continue
         for end in range(start, len(lines)):
             if lines[end] == begun[1] + "}" or (end == start and line.endswith("}")) or lines[end].endswith(";"):
-                if lines[end].endswith(";") and any(each.endswith("{") for each in lines[start : end + 1]):
+                if lines[end].endswith(";") and any(line.endswith("{") for line in lines[start : end + 1]):
                     continue  # a statement of the body, not the end of a declaration
                 yield begun[2], end - start + 1
                 break
@@ -254,18 +254,18 @@ def everything_is_printed_at_one_place(tree: Tree) -> Offenders:
 def contracts_name_every_room(tree: Tree) -> Offenders:
     """Rooms that no contract names would be free to use anything."""
     contracts = tree.settings.get("tool", {}).get("importlinter", {}).get("contracts", [])
-    layers = next((each["layers"] for each in contracts if each["type"] == "layers"), [])
+    layers = next((contract["layers"] for contract in contracts if contract["type"] == "layers"), [])
     named = {room for layer in layers for room in layer.split(" | ")}
     rooms = {path.split("/")[0].removesuffix(".py") for path in tree.modules} - {"__init__", "__main__"}
-    yield from (f"pyproject.toml: the layers name no room {each}" for each in sorted(rooms - named))
-    yield from (f"pyproject.toml: found no room {each}, which the layers name" for each in sorted(named - rooms))
+    yield from (f"pyproject.toml: the layers name no room {room}" for room in sorted(rooms - named))
+    yield from (f"pyproject.toml: found no room {room}, which the layers name" for room in sorted(named - rooms))
 
 
 def tests_mirror_the_rooms(tree: Tree) -> Offenders:
     """A folder of tests has the name of what it tests."""
     rooms = {path.split("/")[0] for path in tree.modules if "/" in path}
     tests = {path.split("/")[0] for path in tree.below("python/tests", "") if "/" in path}
-    yield from (f"python/tests/{each}: found no room of this name" for each in sorted(tests - rooms - NO_ROOMS))
+    yield from (f"python/tests/{folder}: found no room of this name" for folder in sorted(tests - rooms - NO_ROOMS))
 
 
 def long_forms_say_their_minutes(tree: Tree) -> Offenders:

@@ -89,8 +89,8 @@ def _state(process: int) -> tuple[str, int] | None:
 
 def tree(leader: int, mark: str) -> set[int]:
     """The processes that a job has started, and that run: its descendants, and all that have its mark."""
-    wanted, below, found = f"{MARK}={mark}".encode(), {leader}, set()
-    processes = sorted(int(each.name) for each in Path("/proc").iterdir() if each.name.isdigit())
+    wanted, below, running = f"{MARK}={mark}".encode(), {leader}, set()
+    processes = sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
     states = {process: state for process in processes if (state := _state(process)) is not None}
     while more := {process for process, (_, parent) in states.items() if parent in below} - below:
         below |= more
@@ -99,8 +99,8 @@ def tree(leader: int, mark: str) -> set[int]:
         with contextlib.suppress(OSError):
             is_marked = wanted in Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
         if state not in "ZX" and process != os.getpid() and (is_marked or process in below):
-            found.add(process)
-    return found
+            running.add(process)
+    return running
 
 
 def words_of(processes: set[int]) -> list[str]:
@@ -157,7 +157,7 @@ class Jobs:
                     print(f"   running: {', '.join(running)}", flush=True)
             self._stopped = bool(signals)
             left = [(leader, _mark(job)) for job, (leader, _) in self._running.items()]
-        threads = [threading.Thread(target=end, args=each, daemon=True) for each in left]
+        threads = [threading.Thread(target=end, args=pair, daemon=True) for pair in left]
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
@@ -171,9 +171,9 @@ class Jobs:
         """In their order: one that waits for CPUs has the first that are free; only those that need none pass it."""
         is_full = False
         for job in list(self._waiting):
-            if not set(job.after) <= self._ended or not all(job.bears(each) for each in self._running):
+            if not set(job.after) <= self._ended or not all(job.bears(other) for other in self._running):
                 continue
-            busy = sum(each.cpus for each in self._running)
+            busy = sum(other.cpus for other in self._running)
             is_full = is_full or busy + job.cpus > max(self._cpus, job.cpus)
             if not is_full or not job.cpus:
                 self._waiting.remove(job)

@@ -48,14 +48,14 @@ sys.exit(checks.main(["small"]))
 
 def started_by(runner: int) -> dict[int, bytes]:
     """All that carries the mark of a runner's checks, whoever is its parent."""
-    found = {}
+    running = {}
     for entry in Path("/proc").iterdir():
         try:
             if entry.name.isdigit() and f"{jobs.MARK}={runner}.".encode() in (entry / "environ").read_bytes():
-                found[int(entry.name)] = (entry / "cmdline").read_bytes()
+                running[int(entry.name)] = (entry / "cmdline").read_bytes()
         except OSError:
             continue
-    return found
+    return running
 
 
 @pytest.mark.thorough
@@ -72,7 +72,7 @@ def test_a_signal_to_the_runner_alone_ends_all_that_it_started(tmp_path: Path, n
             assert runner.poll() is None
             time.sleep(0.05)
         words = started_by(runner.pid).values()
-        assert sum(b"sleep\x00100" in each for each in words) >= 6
+        assert sum(b"sleep\x00100" in command for command in words) >= 6
         for number in numbers:
             os.kill(runner.pid, number)
             time.sleep(0.5)
@@ -95,7 +95,7 @@ def test_a_check_that_takes_too_long_is_red_and_its_whole_tree_ends(monkeypatch:
         jobs.Job("hangs", ["sh", "-c", f"echo said before; {STUBBORN}"], 2, limit_seconds=1.0),
         jobs.Job("next", ["true"], 2),
     )
-    assert [(name, each.passed) for name, each in ended.items()] == [("hangs", False), ("next", True)]
+    assert [(name, job.passed) for name, job in ended.items()] == [("hangs", False), ("next", True)]
     assert ended["hangs"].lines[0] == "said before\n"
     assert ended["hangs"].why.startswith("ended after 1 s, which is all it may take; these were running:\n")
     assert {"sleep 1000", "sleep 1001"} <= {line.split(maxsplit=1)[1] for line in ended["hangs"].why.splitlines()[1:]}
@@ -108,7 +108,7 @@ def test_a_check_that_fails_or_is_no_program_keeps_no_other_from_running(capfd: 
         jobs.Job("is none", ["no-such-program"], after=["fails"]),
         jobs.Job("passes", ["true"], after=["is none"]),
     )
-    assert {name: each.passed for name, each in ended.items()} == {"fails": False, "is none": False, "passes": True}
+    assert {name: job.passed for name, job in ended.items()} == {"fails": False, "is none": False, "passes": True}
     said = capfd.readouterr().out
     assert "why\n-- fails: FAILED, " in said
     assert "no-such-program: No such file or directory\n-- is none: FAILED, " in said
@@ -138,8 +138,8 @@ def at_a_time(*given: tuple[str, int, dict[str, Any]], cpus: int = 2) -> list[se
 
 
 def test_no_more_are_busy_than_there_are_cpus_and_those_that_wait_do_not_count() -> None:
-    found = at_a_time(("all", 2, {}), ("a", 1, {}), ("b", 1, {}), ("c", 1, {}), ("waits", 0, {}))
-    assert found == [{"all", "waits"}, {"waits", "a", "b"}, {"a", "b"}, {"b", "c"}, {"c"}]
+    together = at_a_time(("all", 2, {}), ("a", 1, {}), ("b", 1, {}), ("c", 1, {}), ("waits", 0, {}))
+    assert together == [{"all", "waits"}, {"waits", "a", "b"}, {"a", "b"}, {"b", "c"}, {"c"}]
 
 
 def test_more_cpus_than_there_are_is_all_of_them() -> None:
@@ -161,21 +161,21 @@ def test_one_measures_at_a_time() -> None:
 
 def test_one_that_looks_at_the_machine_is_apart_from_its_kind() -> None:
     looks, tests = {"kind": "tests", "apart": True}, {"kind": "tests"}
-    found = at_a_time(("looks", 0, looks), ("compiles", 1, {}), ("a", 1, tests))
-    assert found == [{"looks", "compiles"}, {"compiles", "a"}, {"a"}]
+    together = at_a_time(("looks", 0, looks), ("compiles", 1, {}), ("a", 1, tests))
+    assert together == [{"looks", "compiles"}, {"compiles", "a"}, {"a"}]
     assert at_a_time(("a", 1, tests), ("looks", 0, looks), ("b", 1, tests))[-1] == {"looks"}
 
 
 @pytest.mark.parametrize("group", ["lint", "quick", "test", "soak"])
 def test_every_check_has_a_limit_and_a_rack_never_measures_beside_another(group: str) -> None:
     given = checks.GROUPS[group]
-    assert all(0 < each.limit_seconds <= checks.SOAK_SECONDS for each in given)
-    assert all(each.limit_seconds <= checks.RACKS_SECONDS for each in given if group != "soak")
-    assert all(each.cpus <= checks.CPUS for each in given)
+    assert all(0 < check.limit_seconds <= checks.SOAK_SECONDS for check in given)
+    assert all(check.limit_seconds <= checks.RACKS_SECONDS for check in given if group != "soak")
+    assert all(check.cpus <= checks.CPUS for check in given)
     jobs.Jobs(given, checks.CPUS, ROOT, print)  # each waits for one that there is
 
 
 def test_what_compiles_is_before_the_tests_and_all_named_tests_are_there() -> None:
-    names = [each.name for each in checks.GROUPS["test"]]
+    names = [check.name for check in checks.GROUPS["test"]]
     assert names.index("cargo build") < names.index("pytest") < names.index("pytest, racks")
     assert [path for path in checks.BESIDE if not (ROOT / path).exists()] == []

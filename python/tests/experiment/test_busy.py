@@ -17,8 +17,8 @@ LINE = "4711 (a) R (b\n) S 12 4711 4711 0 -1 {flags} 95 0 0 0 250 50 9 9 20 0 1 
 
 
 def test_a_line_is_read_whatever_the_program_is_called() -> None:
-    found = busy.parse(LINE.format(flags=4194304), 100)
-    assert found == Process(4711, 12, "a) R (b", 777, 3.0)
+    process = busy.parse(LINE.format(flags=4194304), 100)
+    assert process == Process(4711, 12, "a) R (b", 777, 3.0)
     assert busy.parse(LINE.format(flags=4194304 | 0x200000), 100).is_kernel
 
 
@@ -29,7 +29,7 @@ def test_what_is_no_such_line_is_refused(line: str) -> None:
 
 
 def reading(seconds: float, *processes: Process) -> Reading:
-    return Reading(seconds, {each.pid: each for each in processes})
+    return Reading(seconds, {process.pid: process for process in processes})
 
 
 def test_the_three_largest_are_named_and_neither_ours_nor_the_kernels() -> None:
@@ -49,9 +49,9 @@ def test_the_three_largest_are_named_and_neither_ours_nor_the_kernels() -> None:
         Process(32, 31, "framegauge-agent", 1, 2.0),
         Process(40, 2, "ksoftirqd/0", 1, 2.0, is_kernel=True),
     )
-    found = busy.largest(before, after, own=30)
-    assert found == [User("old", 20, 1.0), User("new", 23, 0.75), User("reused", 22, 0.25)]
-    assert busy.said(found[:2]) == "old (process 20, 100 % of a CPU), new (process 23, 75 % of a CPU)"
+    users = busy.largest(before, after, own=30)
+    assert users == [User("old", 20, 1.0), User("new", 23, 0.75), User("reused", 22, 0.25)]
+    assert busy.said(users[:2]) == "old (process 20, 100 % of a CPU), new (process 23, 75 % of a CPU)"
 
 
 def test_parents_in_a_circle_end_and_no_time_has_no_users() -> None:

@@ -44,11 +44,11 @@ def test_what_is_left_is_what_runs_of_the_same_cell_took() -> None:
     study = study_file.parse(TWO_CELLS, "x")
     short, long = (next(slot for slot in block_order(study, 0) if slot.cell.index == cell) for cell in (0, 1))
     runs = [run(1, cell=0, seconds=2.0), run(2, cell=1, seconds=30.0), run(3, cell=0, seconds=4.0)]
-    found = Estimate(study)
-    assert found.seconds([short], runs) == pytest.approx(3)
-    assert found.seconds([long], runs) == pytest.approx(30)
-    assert found.seconds([short, long, long], runs) == pytest.approx(63)
-    assert found.seconds([], runs) == 0
+    estimate = Estimate(study)
+    assert estimate.seconds([short], runs) == pytest.approx(3)
+    assert estimate.seconds([long], runs) == pytest.approx(30)
+    assert estimate.seconds([short, long, long], runs) == pytest.approx(63)
+    assert estimate.seconds([], runs) == 0
 
 
 def test_a_cell_without_runs_is_as_much_longer_than_expected_as_the_others() -> None:
@@ -61,7 +61,7 @@ def test_a_cell_without_runs_is_as_much_longer_than_expected_as_the_others() -> 
 
 def test_retries_that_are_to_be_expected_are_in_what_is_left() -> None:
     study = study_file.parse(TWO_CELLS, "x")
-    slot = next(each for each in block_order(study, 0) if each.cell.index == 0)
+    slot = next(slot for slot in block_order(study, 0) if slot.cell.index == 0)
     good = [run(number) for number in range(1, 10)]
     lost = [run(number, excluded=LATE) for number in range(1, 10)]
     hopeless = [run(number, excluded=["does not work: no answer"]) for number in range(1, 10)]
@@ -72,10 +72,10 @@ def test_retries_that_are_to_be_expected_are_in_what_is_left() -> None:
 
 def test_later_runs_are_added_to_those_it_knows() -> None:
     study = study_file.parse(TWO_CELLS, "x")
-    slot = next(each for each in block_order(study, 0) if each.cell.index == 0)
-    found, runs = Estimate(study), [run(1, seconds=1.0)]
-    assert found.seconds([slot], runs) == pytest.approx(1)
-    assert found.seconds([slot], [*runs, run(2, seconds=3.0)]) == pytest.approx(2)
+    slot = next(slot for slot in block_order(study, 0) if slot.cell.index == 0)
+    estimate, runs = Estimate(study), [run(1, seconds=1.0)]
+    assert estimate.seconds([slot], runs) == pytest.approx(1)
+    assert estimate.seconds([slot], [*runs, run(2, seconds=3.0)]) == pytest.approx(2)
 
 
 def test_exclusions_are_counted_by_their_first_reason() -> None:

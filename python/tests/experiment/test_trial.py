@@ -39,24 +39,24 @@ def above(limit: int) -> FakeTestbed:
     return FakeTestbed(FakeModel(faults=[Fault("late", lambda up, _: up["link"]["bits_per_second"] > limit)]))
 
 
-def tried(asked: Study, bed: FakeTestbed) -> Trial:
-    return trial.find(asked, trial.attempt_at(asked, bed, **CLOCKS), lambda: 0.0)
+def tried(given: Study, bed: FakeTestbed) -> Trial:
+    return trial.find(given, trial.attempt_at(given, bed, **CLOCKS), lambda: 0.0)
 
 
 def test_what_is_carried_is_found_by_runs_that_are_judged_as_all_are() -> None:
-    found = tried(study(), above(10**9))
-    assert [(each.bits_per_second, list(each.reasons)) for each in found.attempts] == [(10**9, [])]
-    found = tried(study(), above(200_000_000))
-    assert [each.bits_per_second for each in found.attempts] == [10**9, 10**9, 500_000_000, 200_000_000]
-    assert found.carried == 200_000_000
-    assert found.attempts[0].reasons[0].startswith("lateness p99 of the fabric")
+    outcome = tried(study(), above(10**9))
+    assert [(attempt.bits_per_second, list(attempt.reasons)) for attempt in outcome.attempts] == [(10**9, [])]
+    outcome = tried(study(), above(200_000_000))
+    assert [attempt.bits_per_second for attempt in outcome.attempts] == [10**9, 10**9, 500_000_000, 200_000_000]
+    assert outcome.carried == 200_000_000
+    assert outcome.attempts[0].reasons[0].startswith("lateness p99 of the fabric")
     assert tried(study(), above(0)).carried is None
 
 
 def test_one_moment_of_bad_luck_does_not_speak_against_a_rate() -> None:
     bed = FakeTestbed(FakeModel(faults=[Fault("late", lambda _up, number: number == 0)]))
-    found = tried(study(), bed)
-    assert (found.carried, len(found.attempts)) == (10**9, 2)
+    outcome = tried(study(), bed)
+    assert (outcome.carried, len(outcome.attempts)) == (10**9, 2)
 
 
 def test_nothing_is_tried_above_the_rate_of_the_study() -> None:
@@ -73,8 +73,8 @@ def test_a_testbed_is_left_as_it_was_found() -> None:
 class Clock:
     """A clock that goes on by as much as each attempt takes."""
 
-    def __init__(self, *each: float) -> None:
-        self.at, self._each = 100.0, iter(each)
+    def __init__(self, *seconds: float) -> None:
+        self.at, self._each = 100.0, iter(seconds)
 
     def __call__(self) -> float:
         return self.at
@@ -98,17 +98,17 @@ class Clock:
 )
 def test_it_ends_in_time_and_leaves_the_middle_out(seconds: list[float], rates: list[int]) -> None:
     clock = Clock(*seconds)
-    found = trial.find(study(), clock.attempt, clock)
-    assert [each.bits_per_second // 10**6 for each in found.attempts] == rates
-    assert [each.seconds for each in found.attempts] == pytest.approx(seconds[: len(rates)])
+    outcome = trial.find(study(), clock.attempt, clock)
+    assert [attempt.bits_per_second // 10**6 for attempt in outcome.attempts] == rates
+    assert [attempt.seconds for attempt in outcome.attempts] == pytest.approx(seconds[: len(rates)])
 
 
 def test_what_the_user_has_waited_already_counts() -> None:
     clock = Clock(*[2.0] * 5)
-    found = trial.find(study(), clock.attempt, clock, waited_seconds=3.5)
-    assert [each.bits_per_second // 10**6 for each in found.attempts] == [1000, 100]
-    found = trial.find(study(), clock.attempt, clock, waited_seconds=60)  # and yet the lowest says most
-    assert [each.bits_per_second // 10**6 for each in found.attempts] == [1000, 100]
+    outcome = trial.find(study(), clock.attempt, clock, waited_seconds=3.5)
+    assert [attempt.bits_per_second // 10**6 for attempt in outcome.attempts] == [1000, 100]
+    outcome = trial.find(study(), clock.attempt, clock, waited_seconds=60)  # and yet the lowest says most
+    assert [attempt.bits_per_second // 10**6 for attempt in outcome.attempts] == [1000, 100]
     slow = Clock(5.0)
     assert len(trial.find(study(), slow.attempt, slow, waited_seconds=4).attempts) == 1
 
@@ -123,9 +123,9 @@ def test_more_hosts_have_more_time() -> None:
 @pytest.mark.parametrize(("kind", "has_one"), [("rack", True), ("fake", False), ("veth", False), ("simulator", False)])
 def test_only_what_our_fabric_joins_is_tried(kind: str, has_one: bool) -> None:
     text = FILE.replace("KIND", kind).replace("RATE", "1 Gb/s")
-    asked = study_file.parse(text if kind != "veth" else text.replace("mtu:", "rtt: 0 s, mtu:"), "x")
-    assert trial.applies(asked) is has_one
-    assert bool(trial.lines(asked, True)) is has_one
+    given = study_file.parse(text if kind != "veth" else text.replace("mtu:", "rtt: 0 s, mtu:"), "x")
+    assert trial.applies(given) is has_one
+    assert bool(trial.lines(given, True)) is has_one
 
 
 def test_presets_are_tried_and_studies_of_own_hosts_are_not() -> None:
@@ -142,27 +142,27 @@ def brief(workload: str, hosts: int = 2, **more: Any) -> Any:
     bed = "topology: pair" if hosts == 2 else f"topology: rack, hosts: {hosts}"
     text = FILE.replace("kind: KIND", f"kind: rack, {bed}").replace("RATE", "1 Gb/s")
     text = text.replace("{stream: {size: 10 MB}}", workload).replace("margins: {goodput: 1 %}", "")
-    found = trial.rehearsal(study_file.parse(text, "x").model_copy(update=more), 200_000_000)
-    assert found.testbed.link.rate == 200_000_000
-    assert (found.meters.cpu, found.meters.diagnose, found.changes) == (False, False, [])
-    return runnable_of(found, baseline_slot(found))
+    short = trial.rehearsal(study_file.parse(text, "x").model_copy(update=more), 200_000_000)
+    assert short.testbed.link.rate == 200_000_000
+    assert (short.meters.cpu, short.meters.diagnose, short.changes) == (False, False, [])
+    return runnable_of(short, baseline_slot(short))
 
 
 def test_its_traffic_is_that_of_the_study_where_it_is_ours_and_short() -> None:
-    found = brief("{stream: {size: [1 MB, 100 MB], flows: 3, reverse: true}}")
-    assert isinstance(found, Stream)
-    assert (found.size_bytes, found.duration_seconds, found.flows, found.reverse) == (None, 0.5, 3, True)
-    found = brief("{stream: {duration: 20 s, rate: 5 Mb/s}}")
-    assert (found.duration_seconds, found.offered_bits_per_second) == (0.5, 5_000_000)
-    found = brief("{rr: {request: 200 B, response: 2 kB, duration: 10 s}}")
-    assert isinstance(found, RequestResponse)
-    assert (found.request_bytes, found.duration_seconds) == (200, 0.5)
+    short = brief("{stream: {size: [1 MB, 100 MB], flows: 3, reverse: true}}")
+    assert isinstance(short, Stream)
+    assert (short.size_bytes, short.duration_seconds, short.flows, short.reverse) == (None, 0.5, 3, True)
+    short = brief("{stream: {duration: 20 s, rate: 5 Mb/s}}")
+    assert (short.duration_seconds, short.offered_bits_per_second) == (0.5, 5_000_000)
+    short = brief("{rr: {request: 200 B, response: 2 kB, duration: 10 s}}")
+    assert isinstance(short, RequestResponse)
+    assert (short.request_bytes, short.duration_seconds) == (200, 0.5)
 
 
 def test_for_other_traffic_a_stream_fills_the_links() -> None:
-    found = brief("{iperf3: {duration: 5 s}}")
-    assert isinstance(found, Stream)
-    assert (found.duration_seconds, found.pattern) == (0.5, "one-to-one")
+    short = brief("{iperf3: {duration: 5 s}}")
+    assert isinstance(short, Stream)
+    assert (short.duration_seconds, short.pattern) == (0.5, "one-to-one")
     assert brief("{ftp: {size: 1 MB}}", hosts=4).pattern == "many-to-one"
 
 
@@ -175,15 +175,15 @@ NOTHING = result(*((rate, [BUSY]) for rate in (10**9, 10**9, 500_000_000, 200_00
 
 
 def test_what_is_carried_runs_as_it_is() -> None:
-    asked = study()
-    found, line = trial.follow(asked, result((10**9, [])), True, HOG)
-    assert found is asked
+    given = study()
+    followed, line = trial.follow(given, result((10**9, [])), True, HOG)
+    assert followed is given
     assert line == "trial: this machine carries 1 Gb/s"
 
 
 def test_a_preset_takes_the_rate_that_is_carried_and_says_why() -> None:
-    found, line = trial.follow(study(), LOWER, True, HOG)
-    assert found.testbed.link.rate == 200_000_000
+    followed, line = trial.follow(study(), LOWER, True, HOG)
+    assert followed.testbed.link.rate == 200_000_000
     assert line.startswith(
         f"trial: this machine does not carry 1 Gb/s at the moment ({BUSY}), so the study runs at 200 Mb/s"
     )
@@ -198,9 +198,9 @@ def test_why_ratios_hold_is_not_said_of_what_has_nothing_to_do_with_headers() ->
 
 
 def test_a_study_that_states_its_rate_keeps_it_and_warns() -> None:
-    asked = study()
-    found, line = trial.follow(asked, LOWER, False, HOG)
-    assert found is asked
+    given = study()
+    followed, line = trial.follow(given, LOWER, False, HOG)
+    assert followed is given
     assert "does not carry 1 Gb/s at the moment" in line
     assert "but 200 Mb/s. The study keeps its rate" in line
     assert "hog (process 7, 98 % of a CPU)" in line
@@ -225,9 +225,9 @@ def test_where_nothing_is_carried_it_ends_and_names_who_is_busy(may_adapt: bool)
 
 def test_a_trial_that_could_not_be_made_says_nothing_about_the_machine() -> None:
     failed = ["error: h2: no such program"]
-    asked = study()
-    found, line = trial.follow(asked, result((10**9, failed), (100_000_000, failed)), True, HOG)
-    assert found is asked
+    given = study()
+    followed, line = trial.follow(given, result((10**9, failed), (100_000_000, failed)), True, HOG)
+    assert followed is given
     assert line == "trial: no rate could be tried (error: h2: no such program); the study goes on at 1 Gb/s"
 
 
@@ -238,8 +238,8 @@ def test_what_a_lower_rate_is_refused_for_is_no_reason_against_the_study() -> No
                 raise Refused("background load: requested 400 Mb/s")
             return super().up(conditions)
 
-    found = tried(study(), Refusing(FakeModel(faults=[Fault("late")])))
-    assert found.attempts[-1].reasons == ["error: background load: requested 400 Mb/s"]
+    outcome = tried(study(), Refusing(FakeModel(faults=[Fault("late")])))
+    assert outcome.attempts[-1].reasons == ["error: background load: requested 400 Mb/s"]
     refused: Callable[[int], Sequence[str]] = trial.attempt_at(study(rate="500 Mb/s"), Refusing(), **CLOCKS)
     with pytest.raises(Refused):
         refused(500_000_000)

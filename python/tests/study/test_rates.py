@@ -12,8 +12,8 @@ from framegauge.study.rates import at_rate
 
 def sizes(name: str, rate: int) -> list[int]:
     [workload] = at_rate(study_file.load_preset(name), rate).workloads
-    found: list[int] = workload.parameters.size  # type: ignore[attr-defined]
-    return found
+    sizes: list[int] = workload.parameters.size  # type: ignore[attr-defined]
+    return sizes
 
 
 def test_large_transfers_take_as_long_as_before_and_small_ones_keep_their_size() -> None:
@@ -27,12 +27,12 @@ def test_large_transfers_take_as_long_as_before_and_small_ones_keep_their_size()
 @pytest.mark.parametrize("rate", [500_000_000, 200_000_000, 100_000_000])
 def test_every_preset_can_be_read_back_at_every_rate_and_fits_its_budget(name: str, rate: int) -> None:
     preset = study_file.load_preset(name)
-    found = at_rate(preset, rate)
-    assert found.testbed.link.rate == rate
-    assert study_file.parse(study_file.dump(found), "study.yaml") == found
-    before, after = (sum(expected_seconds(each, slot) for slot in order(each)) for each in (preset, found))
+    adapted = at_rate(preset, rate)
+    assert adapted.testbed.link.rate == rate
+    assert study_file.parse(study_file.dump(adapted), "study.yaml") == adapted
+    before, after = (sum(expected_seconds(study, slot) for slot in order(study)) for study in (preset, adapted))
     assert before <= after * 1.001
-    assert after < max(1.6 * before, found.budget)
+    assert after < max(1.6 * before, adapted.budget)
 
 
 @pytest.mark.parametrize("name", study_file.presets())

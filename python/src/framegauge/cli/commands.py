@@ -245,11 +245,11 @@ def _tried(
 ) -> Study:
     """The study at the rate that its trial found; the folder keeps the trial of a study that begins."""
     before = busy.read()
-    found = trial.find(study, trial.attempt_at(study, bed, **_clocks(bed)), waited_seconds=waited_seconds)
-    study, line = trial.follow(study, found, may_adapt, busy.largest(before, busy.read(), os.getpid()))
+    tried = trial.find(study, trial.attempt_at(study, bed, **_clocks(bed)), waited_seconds=waited_seconds)
+    study, line = trial.follow(study, tried, may_adapt, busy.largest(before, busy.read(), os.getpid()))
     say(line)
     if not journal.runs:
-        plan["trial"] = found.as_json(study.testbed.link.rate or found.asked)
+        plan["trial"] = tried.as_json(study.testbed.link.rate or tried.asked)
         journal.save("study.yaml", study_file.dump(study).encode())
         journal.extend(plan)
     return study

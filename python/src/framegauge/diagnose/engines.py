@@ -72,10 +72,10 @@ def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Call
 
 def _answered(work: cluster.Work, words: Sequence[str], file: Path, known: tuple[int, str]) -> tuple[int, bytes, str]:
     wanted = (list(words), str(file.resolve()), known)
-    found = work.answer(str(file), remote.answer, *wanted)
-    if found is None:
-        found = work.answer(str(file), remote.answer, *wanted, sent=_whole(file, known[0]))
-    code, answer, said = found
+    reply = work.answer(str(file), remote.answer, *wanted)
+    if reply is None:
+        reply = work.answer(str(file), remote.answer, *wanted, sent=_whole(file, known[0]))
+    code, answer, said = reply
     return code, answer, said
 
 

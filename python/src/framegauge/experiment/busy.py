@@ -70,13 +70,13 @@ def parse(line: str, ticks_per_second: float) -> Process:
 def read(now: Callable[[], float] = time.monotonic, root: Path = Path("/proc")) -> Reading:
     """All processes that can be seen; those that end meanwhile are left out."""
     ticks = os.sysconf("SC_CLK_TCK")
-    found = {}
-    for each in root.iterdir():
-        if each.name.isdecimal():
+    processes = {}
+    for entry in root.iterdir():
+        if entry.name.isdecimal():
             with contextlib.suppress(OSError, ValueError):
-                process = parse((each / "stat").read_text(errors="replace"), ticks)
-                found[process.pid] = process
-    return Reading(now(), found)
+                process = parse((entry / "stat").read_text(errors="replace"), ticks)
+                processes[process.pid] = process
+    return Reading(now(), processes)
 
 
 def age() -> float:

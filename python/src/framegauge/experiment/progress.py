@@ -55,10 +55,10 @@ class Kept(Protocol):
 
 def tries(runs: Sequence[Run]) -> dict[Key, list[Run]]:
     """The attempts at every slot that has any."""
-    found: dict[Key, list[Run]] = {}
+    attempts: dict[Key, list[Run]] = {}
     for run in runs:
-        found.setdefault(run.key, []).append(run)
-    return found
+        attempts.setdefault(run.key, []).append(run)
+    return attempts
 
 
 def has_attempts(tried: Sequence[Run], retries: int) -> bool:

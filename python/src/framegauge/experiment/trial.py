@@ -58,11 +58,11 @@ class Trial:
     @property
     def carried(self) -> int | None:
         """The highest rate that was carried."""
-        return max((each.bits_per_second for each in self.attempts if not each.reasons), default=None)
+        return max((attempt.bits_per_second for attempt in self.attempts if not attempt.reasons), default=None)
 
     def as_json(self, used: int) -> dict[str, Any]:
         """The trial as results keep it; `used`: the rate at which the study ran."""
-        attempts = [{**asdict(each), "reasons": list(each.reasons)} for each in self.attempts]
+        attempts = [{**asdict(attempt), "reasons": list(attempt.reasons)} for attempt in self.attempts]
         return {"asked_bits_per_second": self.asked, "bits_per_second": used, "attempts": attempts}
 
 
@@ -176,21 +176,21 @@ def attempt_at(study: Study, bed: Testbed, **clocks: Any) -> Callable[[int], Seq
     return attempt
 
 
-def follow(study: Study, found: Trial, may_adapt: bool, users: Sequence[busy.User]) -> tuple[Study, str]:
+def follow(study: Study, tried: Trial, may_adapt: bool, users: Sequence[busy.User]) -> tuple[Study, str]:
     """The study as it is to be run after its trial, and what to say; TooBusy if nothing is carried.
 
     Only a study that `may_adapt` runs at another rate than its own: one whose file states a rate asks about that rate.
     `users` are the largest users of the CPUs during the trial.
     """
-    asked, carried = print_bits_per_second(found.asked), found.carried
-    reasons = [reason for each in found.attempts for reason in each.reasons]
-    if carried == found.asked:
+    asked, carried = print_bits_per_second(tried.asked), tried.carried
+    reasons = [reason for attempt in tried.attempts for reason in attempt.reasons]
+    if carried == tried.asked:
         return study, f"trial: this machine carries {asked}"
     busy_ones = [reason for reason in reasons if not reason.startswith(ERROR)]
     if carried is None and not busy_ones:
         return study, f"trial: no rate could be tried ({reasons[0]}); the study goes on at {asked}"
     if carried is None:
-        raise TooBusy(f"too busy: {_none(found)} carried at the moment ({busy_ones[-1]}): {remedy(users)}")
+        raise TooBusy(f"too busy: {_none(tried)} carried at the moment ({busy_ones[-1]}): {remedy(users)}")
     does_not = f"trial: this machine does not carry {asked} at the moment ({reasons[0]})"
     lower = print_bits_per_second(carried)
     if not may_adapt:
@@ -199,7 +199,7 @@ def follow(study: Study, found: Trial, may_adapt: bool, users: Sequence[busy.Use
     return at_rate(study, carried), f"{does_not}, so the study runs at {lower}. {alike}"
 
 
-def _none(found: Trial) -> str:
+def _none(tried: Trial) -> str:
     """That neither the highest nor the lowest rate that was tried is carried."""
-    highest, lowest = (print_bits_per_second(found.attempts[place].bits_per_second) for place in (0, -1))
+    highest, lowest = (print_bits_per_second(tried.attempts[place].bits_per_second) for place in (0, -1))
     return f"{highest} is not" if highest == lowest else f"neither {highest} nor {lowest} is"

@@ -21,7 +21,7 @@ def at_rate(study: Study, bits_per_second: int) -> Study:
         return study
     bed = study.testbed.model_copy(update={"link": link.model_copy(update={"rate": bits_per_second})})
     share = bits_per_second / before
-    workloads = [_scaled(each, share) for each in study.workloads]
+    workloads = [_scaled(workload, share) for workload in study.workloads]
     return study.model_copy(update={"testbed": bed, "workloads": workloads})
 
 

@@ -41,20 +41,20 @@ def alike(is_mtu: bool, asked: str) -> str:
 
 def why_not(trial: Mapping[str, Any]) -> str:
     """The first reason why the rate that was asked for was not carried."""
-    return next((reason for each in trial["attempts"] for reason in each["reasons"]), "")
+    return next((reason for attempt in trial["attempts"] for reason in attempt["reasons"]), "")
 
 
 def line(trial: Mapping[str, Any]) -> str:
     """The trial in one line, for those who ask how a study was made."""
-    said = ", ".join(_attempt(each) for each in trial["attempts"])
+    said = ", ".join(_attempt(attempt) for attempt in trial["attempts"])
     used = print_bits_per_second(trial["bits_per_second"])
     return f"A trial before the first run found what this machine carries: {said}; the study ran at {used}"
 
 
 def _attempt(attempt: Mapping[str, Any]) -> str:
     rate, reasons = print_bits_per_second(attempt["bits_per_second"]), attempt["reasons"]
-    found = f"not carried ({_listed(reasons)})" if reasons else "carried"
-    return f"{rate} {found} in {print_seconds(attempt['seconds'], 2)}"
+    outcome = f"not carried ({_listed(reasons)})" if reasons else "carried"
+    return f"{rate} {outcome} in {print_seconds(attempt['seconds'], 2)}"
 
 
 def _listed(reasons: Sequence[str]) -> str:

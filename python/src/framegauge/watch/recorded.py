@@ -172,18 +172,18 @@ def _counter(key: str, slots: Slots, walls: Walls) -> np.ndarray:
     return values
 
 
-def _bridged(key: str, slots: Slots, found: np.ndarray, walls: Walls) -> np.ndarray:
+def _bridged(key: str, slots: Slots, levels: np.ndarray, walls: Walls) -> np.ndarray:
     """A counter at each step, with values for samples that are missing between two that are not far apart."""
-    values = found.copy()
-    known = [(place, each) for place, each in enumerate(slots) if each is not None]
+    values = levels.copy()
+    known = [(place, sample) for place, sample in enumerate(slots) if sample is not None]
     for (first, before), (last, now) in pairwise(known):
-        grown = found[last] - found[first]
+        grown = levels[last] - levels[first]
         parted = any(first < wall < last for wall in walls)
         if last - first > WINDOW_STEPS or parted or _life(key, before) != _life(key, now) or not grown >= 0:
             continue
         shares = grown * np.arange(1, last - first) / (last - first)
-        whole = found[first].is_integer() and found[last].is_integer()  # events, of which there are no parts
-        values[first + 1 : last] = found[first] + (np.floor(shares) if whole else shares)
+        whole = levels[first].is_integer() and levels[last].is_integer()  # events, of which there are no parts
+        values[first + 1 : last] = levels[first] + (np.floor(shares) if whole else shares)
     return values
 
 
