@@ -22,6 +22,7 @@ mod round_trip;
 mod search;
 mod sizes;
 mod trace;
+mod traces;
 mod verdict;
 
 pub use carrier::{Answer, Carrier, Datagram, Echo};
@@ -34,4 +35,5 @@ pub use message::{
 };
 pub use search::{Next, Search};
 pub use trace::{Hop, HopOutcome, Trace, TraceConfig, TraceProbe, TraceSize};
+pub use traces::Traces;
 pub use verdict::{Controls, FlowReport, Report, Told, Verdict};

@@ -141,6 +141,11 @@ impl Trace {
         self.stage == Some(Stage::Done)
     }
 
+    /// Whether all that is left is what waits for the routers' limit.
+    pub(crate) fn has_asked_quickly(&self) -> bool {
+        matches!(self.stage, Some(Stage::Late | Stage::Done))
+    }
+
     /// The hops up to the far end, or up to the last of which anything is known.
     pub fn hops(&self) -> &[Hop] {
         let known = |hop: &Hop| hop.small != HopOutcome::Silent || hop.large != HopOutcome::Silent;

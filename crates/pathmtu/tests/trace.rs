@@ -1,6 +1,6 @@
 //! Traces along chains of routers whose faults are known.
 
-use framegauge_pathmtu::{Hop, HopOutcome, Trace, TraceConfig, TraceSize};
+use framegauge_pathmtu::{Hop, HopOutcome, Trace, TraceConfig, TraceSize, Traces};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
@@ -120,4 +120,56 @@ proptest! {
             prop_assert!(!(passed && beyond));
         }
     }
+}
+
+/// A router that answers six times at once, and then once a second, as Linux does to each host.
+#[derive(Debug, Clone)]
+struct Limited {
+    tokens: f64,
+    at: Duration,
+}
+
+impl Limited {
+    fn answers(&mut self, now: Duration) -> bool {
+        self.tokens = (self.tokens + (now - self.at).as_secs_f64()).min(6.0);
+        self.at = now;
+        let answers = self.tokens >= 1.0;
+        self.tokens -= if answers { 1.0 } else { 0.0 };
+        answers
+    }
+}
+
+#[test]
+fn the_first_of_many_traces_know_which_routers_receive_large_packets() {
+    // Three routers; behind the second, large packets vanish. Answers take 5 ms, and a turn sends all that it can.
+    let mut traces = Traces::new(TraceConfig { hops: 16, patient: true }, [4; 24]);
+    let mut routers = vec![Limited { tokens: 6.0, at: Duration::ZERO }; 3];
+    let mut arriving: Vec<(Duration, usize, u32, HopOutcome)> = vec![];
+    let mut now = Duration::from_secs(1);
+    while !traces.done() {
+        assert!(now < Duration::from_secs(30));
+        while let Some((index, probe)) = traces.poll(now) {
+            let lost = probe.size == TraceSize::Large && probe.ttl > 2;
+            let outcome = match probe.ttl {
+                _ if lost => continue,
+                4.. => HopOutcome::Delivered,
+                ttl if routers[usize::from(ttl) - 1].answers(now) => HopOutcome::Expired(router(ttl)),
+                _ => continue,
+            };
+            arriving.push((now + Duration::from_millis(5), index, probe.number, outcome));
+        }
+        let next = arriving.iter().map(|each| each.0).chain(traces.deadline()).min();
+        now = next.map_or(now, |next| next.max(now));
+        for (_, index, number, outcome) in arriving.extract_if(.., |each| each.0 <= now) {
+            traces.on_outcome(now, index, number, outcome);
+        }
+    }
+    let known = |hop: &Hop| (hop.small != HopOutcome::Silent, hop.large != HopOutcome::Silent);
+    for hops in traces.hops().take(2) {
+        assert_eq!(
+            hops.iter().map(known).collect::<Vec<_>>(),
+            [(true, true), (true, true), (true, false), (true, false)]
+        );
+    }
+    assert!(traces.hops().all(|hops| known(&hops[3]) == (true, false)), "all of them have been asked");
 }

@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from framegauge.check import echo as check_echo, pairs as check_pairs
 from framegauge.check.judgement import blame, planner, verdict
@@ -190,8 +191,10 @@ def _orders(pairs: Sequence[Json]) -> dict[str, list[tuple[Json, int, bool]]]:
             pair = min(found, key=lambda each: reached[each["destination"], each["family"]])
             found.remove(pair)
             reached[pair["destination"], pair["family"]] += 1
-            orders[source] += [(pair, port, True) for port in _flows(pair, ("black_hole", "too_small"))]
-            orders[source] += [(pair, port, False) for port in _flows(pair, ("carries_target",))]
+            bad = [(pair, port, True) for port in _flows(pair, ("black_hole", "too_small"))]
+            good = [(pair, port, False) for port in _flows(pair, ("carries_target",))]
+            # By turns: those at the head are traced first, and one of each kind says most.
+            orders[source] += [order for both in zip_longest(bad, good) for order in both if order is not None]
             back = known.get((pair["destination"], source, pair["family"]))
             if back is not None and back["verdict"] == "carries_target" and returned[back["source"]] < TRACED_BACK:
                 returned[back["source"]] += 1

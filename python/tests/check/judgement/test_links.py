@@ -43,6 +43,19 @@ def test_a_bad_uplink_is_one_finding_however_many_hosts_are_behind_it(path):
     assert len(bad) == 256
 
 
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)
+def test_silence_alone_names_no_link(path):
+    """Routers that have spent their answers on small packets: the loss may be behind any of them."""
+    document = json.loads(gzip.decompress(path.read_bytes()))
+    for hop in (hop for pair in document["pairs"] for trace in pair["traces"] if trace["bad"] for hop in trace["hops"]):
+        if hop["large"]["outcome"] == "expired":
+            hop["large"] = {"outcome": "silent", "address": None, "mtu_bytes": None}
+    (found,) = faults(document)
+    assert "one of the parallel paths" in found["where"]
+    assert "between router" not in found["where"]
+    assert len(found["pairs"]) == 256
+
+
 @pytest.mark.thorough
 @pytest.mark.soak(2)
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.name)

@@ -8,7 +8,7 @@ use framegauge_linux::udp::Sent;
 use framegauge_linux::udp_error::{Refusal, Report};
 use framegauge_linux::{OsError, Result};
 use framegauge_pathmtu::{
-    Acknowledgement, Hop, HopOutcome, Probe, Token, Trace, TraceConfig, TraceProbe, TraceSize, header_bytes,
+    Acknowledgement, Hop, HopOutcome, Probe, Token, TraceConfig, TraceProbe, TraceSize, Traces, header_bytes,
 };
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -30,10 +30,16 @@ pub struct TraceSpec {
     pub large_bytes: u32,
 }
 
+impl TraceSpec {
+    fn family(&self) -> Family {
+        if self.source.is_ipv6() { Family::V6 } else { Family::V4 }
+    }
+}
+
 /// What to trace, and how.
 #[derive(Debug, Clone)]
 pub struct TraceOrder {
-    /// The flows.
+    /// The flows, those first that tell most.
     pub traces: Vec<TraceSpec>,
     /// Of each.
     pub config: TraceConfig,
@@ -41,7 +47,7 @@ pub struct TraceOrder {
     pub token: Token,
 }
 
-/// Traces all flows at once; their hops.
+/// Traces all flows, the first of each IP version before the others; their hops.
 pub fn trace(
     order: &TraceOrder,
     sockets: &FlowSockets,
@@ -50,12 +56,12 @@ pub fn trace(
     let mut work = Work {
         order,
         sockets,
-        traces: order.traces.iter().map(|_| Trace::new(order.config)).collect(),
+        traces: Traces::new(order.config, order.traces.iter().map(TraceSpec::family)),
         payload: padding(),
         begun: monotonic_nanoseconds(),
     };
     let mut listening = sockets.listen()?;
-    while !work.traces.iter().all(Trace::done) {
+    while !work.traces.done() {
         if cancelled() {
             return Err(OsError::errno("trace paths", 125));
         }
@@ -63,13 +69,13 @@ pub fn trace(
         let patience = until.saturating_sub(work.now()).min(LISTEN);
         listening.hear(patience.as_nanos() as u64, |source, flow, heard| work.heard(source, flow, &heard))?;
     }
-    Ok(work.traces.iter().map(|trace| trace.hops().to_vec()).collect())
+    Ok(work.traces.hops().map(<[Hop]>::to_vec).collect())
 }
 
 struct Work<'a> {
     order: &'a TraceOrder,
     sockets: &'a FlowSockets,
-    traces: Vec<Trace>,
+    traces: Traces<Family>,
     payload: Vec<u8>,
     begun: u64,
 }
@@ -81,19 +87,13 @@ impl Work<'_> {
 
     /// Sends what is to be sent; until when to wait.
     fn turn(&mut self) -> Duration {
-        let mut until = self.now() + LISTEN;
-        for index in 0..self.traces.len() {
-            while let Some(probe) = {
-                let now = self.now();
-                self.traces[index].poll(now)
-            } {
-                self.send(index, probe);
-            }
-            if let Some(deadline) = self.traces[index].deadline() {
-                until = until.min(deadline);
-            }
+        loop {
+            let now = self.now();
+            let Some((index, probe)) = self.traces.poll(now) else { break };
+            self.send(index, probe);
         }
-        until
+        let latest = self.now() + LISTEN;
+        self.traces.deadline().map_or(latest, |deadline| deadline.min(latest))
     }
 
     fn send(&mut self, index: usize, probe: TraceProbe) {
@@ -103,13 +103,12 @@ impl Work<'_> {
             TraceSize::Small => spec.small_bytes,
             TraceSize::Large => spec.large_bytes,
         };
-        let family = if spec.source.is_ipv6() { Family::V6 } else { Family::V4 };
-        let length = (bytes - header_bytes(family)) as usize;
+        let length = (bytes - header_bytes(spec.family())) as usize;
         let id = (index as u64) << 48 | u64::from(probe.number);
         Probe { id, ip_bytes: bytes }.write(&self.order.token, &mut self.payload);
         if let Sent::TooBig = socket.send(spec.destination, &self.payload[..length], Some(probe.ttl)) {
             let now = self.now();
-            self.traces[index].on_outcome(now, probe.number, HopOutcome::TooBig(None, None));
+            self.traces.on_outcome(now, index, probe.number, HopOutcome::TooBig(None, None));
         }
     }
 
@@ -129,7 +128,7 @@ impl Work<'_> {
         let index = (id >> 48) as usize;
         let Some(spec) = self.order.traces.get(index) else { return };
         if spec.source == source && spec.flow == flow {
-            self.traces[index].on_outcome(now, id as u32, outcome);
+            self.traces.on_outcome(now, index, id as u32, outcome);
         }
     }
 }

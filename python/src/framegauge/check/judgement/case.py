@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 
 from framegauge.check.judgement.document import Mesh, Pair, Trace
 from framegauge.check.judgement.findings import Finding, Key
-from framegauge.check.judgement.hops import Segment, locate, passages
+from framegauge.check.judgement.hops import Node, Segment, last_arrival, locate, passages
 from framegauge.check.judgement.links import Links
 
 __all__ = ["HINTS", "Case"]
@@ -108,6 +108,12 @@ def _link(mesh: Mesh, pair: Pair, segment: Segment) -> _Link:
     return (segment.hidden, *ends)
 
 
+def _is_certain(pair: Pair, trace: Trace, place: Segment) -> bool:
+    """Whether the trace's large packets are known to have come as far as the place: its router answered one, or it is
+    the host's own link. Else routers that have answered enough look the same."""
+    return last_arrival(trace) >= 0 or place.after == Node(True, pair.source)
+
+
 def _places(
     mesh: Mesh, links: Links, faults: Iterable[Pair], passed: Iterable[tuple[Pair, Segment]]
 ) -> dict[Key, set[Segment]]:
@@ -125,6 +131,8 @@ def _places(
                 found = [links.named(each) for each in locate(pair, trace)]
                 traces.append((pair, trace, [each for each in found if _link(mesh, pair, each) not in able] or found))
     first = Counter((pair.path_mtu, _link(mesh, pair, each[0])) for pair, _, each in traces if each)
+    # Silence alone names no place: some trace must.
+    certain = {each[0].ends for pair, trace, each in traces if each and _is_certain(pair, trace, each[0])}
 
     def votes(pair: Pair, segment: Segment) -> int:
         return first[pair.path_mtu, _link(mesh, pair, segment)]
@@ -154,7 +162,9 @@ def _places(
         among.sort(key=lambda known: (-votes(pair, known), known))
         among = [known for known in among if votes(pair, known) * FAR_AHEAD > votes(pair, among[0])]
         is_one = len({known.ends for known in among}) == 1  # both directions of a link are one
-        places[pair.key].add(among[0] if is_one else place)
+        place = among[0] if is_one else place
+        if place.ends in certain:
+            places[pair.key].add(place)
     return places
 
 
