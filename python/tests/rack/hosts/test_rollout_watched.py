@@ -33,6 +33,7 @@ from framegauge.watch.sampling import Times
 
 NAMES = ["a", "b", "c", "d", "e"]
 STEP = 0.5
+STEPS = 16  # of the time before a switch, and of that after it
 AT = "2026-11-27T10:00:00Z"  # of files whose time is given otherwise
 LARGE, PART, PLACE = 2000, 0.2, 1500  # the frames of which the harmful port damages a part, and where
 # A message is a large frame once larger ones may be sent, and some small ones before. Connections are new ones all the
@@ -119,6 +120,11 @@ def taken(folder: Path, host: str) -> list[samples.Sample]:
     return [each for each in found if each.host == host and (each.life or each.gap)]
 
 
+def seconds(found: list[samples.Sample]) -> float:
+    """How much time they span."""
+    return found[-1].at - found[0].at if found else 0.0
+
+
 @pytest.fixture(scope="module")
 def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
     folder = tmp_path_factory.mktemp("watched")
@@ -136,7 +142,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
             "question": "Did larger frames do harm?",
             "agents": {"folder": "samples", "options": list(site.options), "interfaces": ["eth1"]},
             "change": {"at": AT, "hosts": ["a", "b"], "settle": "1 s"}, "control": ["c", "d", "e"],
-            "before": f"{16 * STEP} s", "after": f"{16 * STEP} s", "step": f"{STEP} s",
+            "before": f"{STEPS * STEP} s", "after": f"{STEPS * STEP} s", "step": f"{STEP} s",
             "coverage": "50 %",  # a busy machine misses samples
             "metrics": {
                 "damaged": {
@@ -147,7 +153,8 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
         }  # fmt: skip
         watch.write_text(yaml.safe_dump(said))
         with sampling(watch):
-            assert until(lambda: len(taken(folder / "samples", "e")) > 4)
+            # As much as the time before a switch, of each host: the first switch may come at once.
+            assert until(lambda: all(seconds(taken(folder / "samples", name)) > STEPS * STEP for name in NAMES))
             yield There(found, rollout, watch, folder / "samples")
 
 

@@ -29,7 +29,7 @@ def test_aggregates_above_64_kib_reach_the_receiver_at_both_mtus(
     rack_agent: Agent, tmp_path: Path, family: int
 ) -> None:
     runs = run(rack_agent, asked(family), tmp_path / "out")
-    assert len(runs) == 4
+    assert len(runs) >= 4
     for each in runs:
         assert [line for line in each.excluded if not line.startswith("fidelity: ")] == []
         size, readings = each.conditions["gso_size_bytes"], each.readings
