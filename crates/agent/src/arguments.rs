@@ -98,10 +98,11 @@ impl Role {
 
     /// What must happen while this is a process of one thread.
     pub fn prepare(&self) -> Result<()> {
-        if matches!(self, Self::Rack) {
-            // The agents of its hosts inherit it.
-            let most = std::env::var(PRECEDENCE).ok().and_then(|name| own::Precedence::named(&name));
-            own::take_precedence(most.unwrap_or(own::Precedence::RealTime));
+        let most = std::env::var(PRECEDENCE).ok().and_then(|name| own::Precedence::named(&name));
+        let most = most.unwrap_or(own::Precedence::RealTime);
+        // The agents of a rack's hosts inherit what it has.
+        if matches!(self, Self::Rack) || most == own::Precedence::Ordinary {
+            own::take_precedence(most);
         }
         if let Self::Host { network, cpus, gives_way, .. } = self {
             if *gives_way && own::precedence() == own::Precedence::RealTime {

@@ -8,6 +8,8 @@
 //! Programs get no real time: some take all the CPU that there is, and would keep the machine from everybody else.
 //! They inherit real time from the agent that starts them, so they must lay it down ([`give_way`]).
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 /// Of agents; below the receive paths.
 const REAL_TIME_PRIORITY: u32 = 1;
 /// Of programs: nine times the share of a program of nice 0 that wants the same CPU, which keeps a tenth.
@@ -43,6 +45,9 @@ impl Precedence {
         [Self::RealTime, Self::Nice, Self::Ordinary].into_iter().find(|precedence| precedence.name() == name)
     }
 }
+
+/// Whether [`take`] was asked for nothing.
+static GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
 /// `struct sched_attr` (sched_setattr(2)), as long as every kernel since 3.14 knows it.
 #[repr(C)]
@@ -81,6 +86,7 @@ impl Attributes {
 /// Has the calling thread, and all that it starts from now on, go before the rest of the machine: as far as `most`, and
 /// as far as the kernel allows.
 pub fn take(most: Precedence) -> Precedence {
+    GIVEN_UP.store(most == Precedence::Ordinary, Ordering::Relaxed);
     if most == Precedence::RealTime && Attributes::real_time().set().is_ok() {
         return Precedence::RealTime;
     }
@@ -88,6 +94,11 @@ pub fn take(most: Precedence) -> Precedence {
         return Precedence::Nice;
     }
     Precedence::Ordinary
+}
+
+/// Whether this process lets all others go first: then its fabric and receive paths do, too.
+pub fn is_given_up() -> bool {
+    GIVEN_UP.load(Ordering::Relaxed)
 }
 
 /// What the calling thread has.

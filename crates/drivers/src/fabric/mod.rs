@@ -31,7 +31,7 @@ pub use watching::Watching;
 use framegauge_fabric::{Fabric, FabricConfig, PortChange, PortIndex};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::poll::Waker;
-use framegauge_linux::{OsError, Result, sched};
+use framegauge_linux::{OsError, Result, precedence, sched};
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::JoinHandle;
@@ -66,7 +66,7 @@ impl RunningFabric {
         let thread = std::thread::Builder::new()
             .name("fabric".into())
             .spawn(move || {
-                let real_time = sched::real_time(0, REAL_TIME_PRIORITY).is_ok();
+                let real_time = !precedence::is_given_up() && sched::real_time(0, REAL_TIME_PRIORITY).is_ok();
                 if let Some(cpu) = cpu {
                     sched::bind(0, &[cpu])?;
                 }

@@ -4,7 +4,7 @@ use crate::host::receive_path::device_file;
 use framegauge_linux::clock::sleep;
 use framegauge_linux::error::Context;
 use framegauge_linux::lock::{Attempt, Lock, folder};
-use framegauge_linux::{Result, sched};
+use framegauge_linux::{Result, precedence, sched};
 use std::fs;
 
 /// A packet that arrives interrupts programs on a real host, so the thread that stands for that interrupt
@@ -29,7 +29,9 @@ pub(crate) fn thread_napi(interface: &str, cpus: &[usize]) -> Result<Vec<i32>> {
             other => other?,
         }
         // Where this is refused the receive path waits for a slice like any program; lateness then tells.
-        let _ = sched::real_time(thread, RECEIVE_PRIORITY);
+        if !precedence::is_given_up() {
+            let _ = sched::real_time(thread, RECEIVE_PRIORITY);
+        }
         ours.push(thread);
     }
     Ok(ours)
