@@ -7,6 +7,9 @@ import pytest
 from helpers.schemas import conforms
 from helpers.support import PIPE_SCHEMA as SCHEMA
 
+from framegauge.evidence import proof
+from framegauge.experiment import planning
+from framegauge.experiment.planning import block_order
 from framegauge.study import file as study_file
 from framegauge.testbeds.fake.testbed import FAULTS, FakeModel, FakeRack, Fault
 
@@ -133,6 +136,17 @@ def test_sabotage_discards_the_run_with_the_reason(fault, offloads, execute):
             assert any(reason.startswith(CAUGHT_BY[fault]) for reason in run.excluded), run.excluded
         else:
             assert run.excluded == []
+
+
+@pytest.mark.parametrize(("faults", "failures"), [([], 1), ([Fault("late")], 0)])
+def test_a_late_handshake_is_no_other_network_where_the_machine_held_the_run_up(faults, failures, execute, tmp_path):
+    study = make()
+    conditions = planning.conditions_of(study, block_order(study, 0)[0])
+    _, runs = execute(study, FakeModel(faults=faults))
+    for run in runs:
+        record = json.loads((tmp_path / "out" / "runs" / str(run.number) / "record.json").read_text())
+        record["workload"]["handshake_seconds"] = 0.1
+        assert len(list(proof._rtt(conditions, record))) == failures
 
 
 @pytest.mark.parametrize("asked", [100_000_000, 50_000_000])
