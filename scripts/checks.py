@@ -6,9 +6,8 @@ Standard library only. Every check is a command that people could type; a check 
 from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at
 a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then those on
 racks: a rack goes before all other programs, but not before another rack, so one at a time, and beside it one whose
-racks let all others go first. Tests that look for what is
-left on this machine have no other tests beside them; they wait more than they work, so they are run while all is
-compiled.
+racks let all others go first. Tests that look for what is left on this machine have no other tests beside them; they
+wait more than they work, so they are run while all is compiled.
 
 Ctrl-C, and SIGINT or SIGTERM to this process alone, end all that it has started; the second one at once.
 """
