@@ -20,7 +20,7 @@ from framegauge.statistics.exclusions import exclusions_differ
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sides import Judged, Sets, judge
 from framegauge.statistics.verdict import Verdict
-from framegauge.summary.document import interval
+from framegauge.summary.intervals import interval
 
 __all__ = ["SCHEMA", "compare"]
 

@@ -11,11 +11,11 @@ from scipy import special
 from framegauge.metrics import Metric
 from framegauge.statistics import robust
 from framegauge.statistics.assurance import ASSURANCE, more_blocks
-from framegauge.statistics.ratio import Ratio, estimate, log_ratios
+from framegauge.statistics.ratio import Ratio, blocks_to_use, estimate, is_usable, log_ratios
 from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
 from framegauge.statistics.worst_case import Bound
 
-__all__ = ["FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "warnings", "worst_case"]
+__all__ = ["FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "unusable", "warnings", "worst_case"]
 
 FEW_BLOCKS = 5
 SERIES_BLOCKS = 8  # fewer blocks cannot show an effect of their order
@@ -50,6 +50,7 @@ def warnings(
     if judged.blocks < FEW_BLOCKS:
         blocks = counted(judged.blocks, "block")
         lines.append(f"only {blocks}: the interval relies on the assumption of normal log ratios")
+    lines += unusable(judged)
     if judged.log_deviation == 0:
         lines.append("the blocks do not vary at all: the interval has no width")
     if verdict in EQUAL and judged.blocks < least:
@@ -68,6 +69,15 @@ def warnings(
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break
     return [*lines, *_outliers(logs, judged), *order(logs)]
+
+
+def unusable(judged: Ratio, unit: str = "block") -> Iterator[str]:
+    """Why no interval is shown, and how many more blocks would give one; nothing if one is shown, or for one block."""
+    if judged.log_deviation is None or is_usable(judged.low, judged.high):
+        return
+    enough = blocks_to_use(judged)
+    more = f"; about {counted(enough - judged.blocks, f'more {unit}')} would give one" if enough else ""
+    yield f"no usable interval from {counted(judged.blocks, unit)}, which differ too much{more}"
 
 
 def worst_case(found: Bound, verdict: Verdict, margin: float, metric: Metric, not_worse: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,10 +18,13 @@ from scipy import special
 
 from framegauge.statistics import skewness
 
-__all__ = ["Ratio", "blocks_to_settle", "estimate", "log_ratios"]
+__all__ = ["Ratio", "blocks_to_settle", "blocks_to_use", "estimate", "is_usable", "log_ratios"]
 
 ALPHA = 0.05
 MOST_BLOCKS = 10_000
+# An interval of ratios whose ends are further apart (a factor of 10 either way) says nothing that anybody can use: it
+# comes of few blocks that differ much, and its far end of the assumption that logarithms are normal.
+USABLE = 100.0
 STUDENT = "log ratios of the blocks are independent and roughly normal (paired t)"
 SKEWED = "log ratios of the blocks are independent and may be skewed (Hall's transformation, or paired t where wider)"
 
@@ -37,6 +40,11 @@ class Ratio:
     log_deviation: float | None  # sample standard deviation of the log ratios
     alpha: float = ALPHA
     assumption: str = STUDENT
+
+
+def is_usable(low: float | None, high: float | None) -> bool:
+    """Whether an interval of ratios is there and says something: only then it is shown."""
+    return low is not None and high is not None and 0 < low <= high <= USABLE * low
 
 
 def quantile(degrees: float, alpha: float = ALPHA) -> float:
@@ -74,6 +82,15 @@ def estimate(
     return Ratio(math.exp(centre), low, high, count, deviation, alpha, SKEWED if hull else STUDENT)
 
 
+def blocks_to_use(found: Ratio) -> int | None:
+    """The total number of blocks that would give a usable interval if the spread stayed as it is; None: it is not
+    known, or more than MOST_BLOCKS."""
+    deviation = found.log_deviation
+    if deviation is None:
+        return None
+    return _first(found.blocks + 1, lambda blocks: 2 * _half(blocks, deviation, found.alpha) <= math.log(USABLE))
+
+
 def blocks_to_settle(found: Ratio, margin: float) -> int | None:
     """The total number of blocks that would settle the verdict if estimate and spread stayed as they are.
 
@@ -85,10 +102,16 @@ def blocks_to_settle(found: Ratio, margin: float) -> int | None:
         return None
     distance = abs(abs(math.log(found.ratio)) - math.log1p(margin))
 
-    def settles(blocks: int) -> bool:
-        return quantile(blocks - 1, found.alpha) * deviation / math.sqrt(blocks) < distance
+    return _first(found.blocks + 1, lambda blocks: _half(blocks, deviation, found.alpha) < distance)
 
-    # The interval narrows with every block.
-    blocks = range(found.blocks + 1, MOST_BLOCKS + 1)
-    place = bisect.bisect_left(blocks, True, key=settles)
+
+def _half(blocks: int, deviation: float, alpha: float) -> float:
+    """Half the width of the interval of so many blocks, in logarithms."""
+    return quantile(blocks - 1, alpha) * deviation / math.sqrt(blocks)
+
+
+def _first(least: int, is_enough: Callable[[int], bool]) -> int | None:
+    """The smallest number of blocks that is enough; the interval narrows with every block."""
+    blocks = range(least, MOST_BLOCKS + 1)
+    place = bisect.bisect_left(blocks, True, key=is_enough)
     return blocks[place] if place < len(blocks) else None

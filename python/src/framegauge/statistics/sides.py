@@ -136,6 +136,8 @@ def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[st
         yield "the values of this metric are skewed even as logarithms: the interval is approximate"
     if fewest < doubts.SERIES_BLOCKS:
         yield f"{few}: too few to show whether successive {sets.unit}s depend on each other, which would make it wrong"
+    if judged is not None:
+        yield from doubts.unusable(judged, sets.unit)
     if judged is not None and judged.log_deviation == 0:
         yield f"the {sets.unit}s do not vary at all: the interval has no width"
     if judged is not None and verdict is Verdict.UNDECIDED:

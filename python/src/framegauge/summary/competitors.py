@@ -14,6 +14,7 @@ from framegauge.statistics.pairs import Row, sides_by_cell
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.summary import words
+from framegauge.summary.intervals import interval
 
 __all__ = ["CIRCUMSTANCES", "SETTINGS", "competitors", "fixed", "head", "is_setting", "rows"]
 
@@ -70,8 +71,7 @@ def _entry(found: statistics.Competitor) -> dict[str, Any]:
 
 
 def _ratio(found: Ratio) -> dict[str, Any]:
-    interval = None if found.low is None or found.high is None else [found.low, found.high]
-    return {"ratio": found.ratio, "ci95": interval}
+    return {"ratio": found.ratio, "ci95": interval(found)}
 
 
 def head(entries: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -13,15 +13,14 @@ from framegauge.metrics import METRICS
 from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics import positions
-from framegauge.statistics.differences import Difference
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
-from framegauge.statistics.ratio import ALPHA, Ratio
-from framegauge.statistics.worst_case import Bound
+from framegauge.statistics.ratio import ALPHA
 from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch
 from framegauge.summary.caveats import caveats
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
+from framegauge.summary.intervals import interval
 from framegauge.summary.judging import (
     compare,
     doubted,
@@ -34,7 +33,7 @@ from framegauge.summary.judging import (
 )  # fmt: skip
 from framegauge.summary.why import why
 
-__all__ = ["factor_key", "interval", "summarise", "text"]
+__all__ = ["factor_key", "summarise", "text"]
 
 SCHEMA = 1
 # The rules of judging (docs/why/statistics.md lists them). 2: treatments are compared with the baseline and
@@ -176,11 +175,6 @@ def _verdict(found: Comparison, plan: Mapping[str, Any], degraded: Sequence[str]
         "runs": found.runs,
         "warnings": [*found.warnings, *(f"degraded: {line}" for line in degraded)],
     }
-
-
-def interval(found: Ratio | Difference | Bound | None) -> list[float] | None:
-    """An interval as it is written: low and high, or None."""
-    return None if found is None or found.low is None or found.high is None else [found.low, found.high]
 
 
 def text(summary: Mapping[str, Any]) -> str:

@@ -10,9 +10,9 @@ from framegauge.metrics import SHARE_OF_FEW, usual_margin
 from framegauge.results.journal import Run
 from framegauge.statistics.few import Share, shares
 from framegauge.statistics.pairs import Row
-from framegauge.statistics.ratio import Ratio
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.summary import words
+from framegauge.summary.intervals import interval
 
 __all__ = ["HEAD", "MEANING", "entries", "judged", "lines", "rows", "share", "who"]
 
@@ -52,8 +52,8 @@ def entries(found: Sequence[Share], runs: Sequence[Run], key: str) -> list[dict[
             "few": {"senders": list(mine[0]["senders"]), "flows": mine[0]["flows"]},
             "many": {"flows": mine[0]["many"]},
             "share": each.share.ratio,
-            "ci95": _interval(each.share),
-            "judged": {"confidence": 1 - each.judged.alpha, "interval": _interval(each.judged)},
+            "ci95": interval(each.share),
+            "judged": {"confidence": 1 - each.judged.alpha, "interval": interval(each.judged)},
             "margin": each.margin,
             "verdict": str(each.standing),
             "runs": each.runs,
@@ -65,10 +65,6 @@ def entries(found: Sequence[Share], runs: Sequence[Run], key: str) -> list[dict[
 
 def _same(one: Any, other: Any) -> bool:
     return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
-
-
-def _interval(found: Ratio) -> list[float] | None:
-    return None if found.low is None or found.high is None else [found.low, found.high]
 
 
 def who(entry: Mapping[str, Any]) -> str:
@@ -90,7 +86,7 @@ def share(value: float) -> str:
 
 
 def _span(found: Sequence[float] | None) -> str:
-    return "no interval" if found is None else " to ".join(map(share, found))
+    return words.change_interval(None) if found is None else " to ".join(map(share, found))
 
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from framegauge.statistics.pairs import Row, log_ratios_by_cell
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.summary import words
+from framegauge.summary.intervals import interval
 
 __all__ = ["interactions", "sentences"]
 
@@ -71,8 +72,7 @@ def _entry(
 
 def _at(found: AtLevel) -> dict[str, Any]:
     ratio = found.ratio
-    interval = None if ratio.low is None or ratio.high is None else [ratio.low, ratio.high]
-    return {"levels": dict(found.levels), "ratio": ratio.ratio, "ci95": interval, "cells": found.cells}
+    return {"levels": dict(found.levels), "ratio": ratio.ratio, "ci95": interval(ratio), "cells": found.cells}
 
 
 def sentences(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:

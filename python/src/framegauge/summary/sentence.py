@@ -30,6 +30,7 @@ from typing import Any
 
 from framegauge.summary import advice, claims, phrases, words
 from framegauge.summary.claims import Claim, metrics_of
+from framegauge.summary.intervals import usable
 
 __all__ = ["Answer", "Kind", "Number", "answer", "numbers"]
 
@@ -185,7 +186,7 @@ def _number(label: str, verdict: Verdict, cells: words.Cells, several: bool) -> 
     levels = " → ".join(words.levels(verdict[side]) for side in ("baseline", "treatment"))
     told = [cells.of(verdict), levels if several and not words.is_control(verdict) else ""]
     where = "; ".join(filter(None, told))
-    interval = verdict.get("together") or verdict["ci95"]
+    interval = verdict.get("together", verdict["ci95"])  # older summaries lack it
     return Number(
         label,
         words.change(verdict["ratio"], interval),
@@ -342,15 +343,15 @@ def _hull(found: Sequence[Verdict]) -> str:
     """The interval that decides a verdict, or what all of several lie within."""
     known = [interval for each in found if (interval := _interval(each)) is not None]
     if not known:
-        return "no interval"
+        return words.change_interval(None)
     ends = words.change_interval([min(low for low, _ in known), max(high for _, high in known)])
     return ends if len(found) == 1 else f"all within {ends}"
 
 
 def _interval(verdict: Verdict) -> Sequence[float] | None:
     """The interval that decides a verdict; in older summaries its own."""
-    found: Sequence[float] | None = (verdict.get("judged") or {}).get("interval") or verdict["ci95"]
-    return found
+    found: Sequence[float] | None = (verdict.get("judged") or {"interval": verdict["ci95"]})["interval"]
+    return usable(found)
 
 
 def _direction(verdict: Verdict) -> int:

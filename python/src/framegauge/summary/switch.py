@@ -17,6 +17,7 @@ from framegauge.statistics import before_after
 from framegauge.statistics.before_after import Effect, Unit
 from framegauge.statistics.ratio import ALPHA
 from framegauge.summary import words
+from framegauge.summary.intervals import interval, usable
 
 __all__ = ["QUANTITIES", "entries", "lines"]
 
@@ -107,7 +108,7 @@ def _entry(
         "beside": _ratio(before_after.effect(beside)) if beside else None,
         "margin": margin,
         "margin_of": margin_of,
-        "judged": None if judged.low is None or judged.high is None else [judged.low, judged.high],
+        "judged": interval(judged),
         "verdict": str(verdict),
     }
 
@@ -116,7 +117,7 @@ def _ratio(found: Effect | None) -> dict[str, Any]:
     """`ratio` and `ci95`."""
     if found is None:
         return {"ratio": None, "ci95": None}
-    return {"ratio": found.ratio, "ci95": None if found.interval is None else list(found.interval)}
+    return {"ratio": found.ratio, "ci95": usable(found.interval)}
 
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:

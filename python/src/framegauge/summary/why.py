@@ -9,6 +9,7 @@ from typing import Any
 from framegauge.results.journal import Run
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.why import Arm, decompose, frame_share
+from framegauge.summary.intervals import interval
 
 __all__ = ["why"]
 
@@ -36,7 +37,7 @@ def why(runs: Sequence[Run], found: Sequence[Comparison], key: str) -> list[dict
                         {
                             "name": part.name,
                             "ratio": part.ratio,
-                            "ci95": None if part.low is None or part.high is None else [part.low, part.high],
+                            "ci95": interval(part),
                             "evidence": part.evidence,
                         }
                         for part in parts

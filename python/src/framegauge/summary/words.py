@@ -9,6 +9,7 @@ from typing import Any
 from framegauge import quantities
 from framegauge.networks import disciplines
 from framegauge.summary import amounts
+from framegauge.summary.intervals import usable
 from framegauge.summary.units import figure, quantity
 
 __all__ = [
@@ -215,14 +216,16 @@ def margin(value: float) -> str:
 def change(ratio: float, beside: Sequence[float] | None = None) -> str:
     """A ratio as a change: 1.053 is "+5.3 %"; with the decimals of the interval `beside` it, if there is one."""
     found = ratio - 1
-    digits = _digits([each - 1 for each in beside] if beside else [found])
+    ends = usable(beside)
+    digits = _digits([each - 1 for each in ends] if ends else [found])
     text = f"{abs(100 * found):.{digits}f} %"
     return ("+" if found >= 0 else "\u2212") + text
 
 
 def change_interval(interval: Sequence[float] | None) -> str:
     """An interval of ratios as changes: "+5.1 % to +5.5 %"."""
-    return "no interval" if interval is None else " to ".join(change(each, interval) for each in interval)
+    ends = usable(interval)
+    return "no usable interval" if ends is None else " to ".join(change(each, ends) for each in ends)
 
 
 def condition(name: str, value: Any) -> str:

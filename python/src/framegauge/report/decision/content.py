@@ -105,9 +105,9 @@ def _range(found: Sequence[Verdict]) -> tuple[str, str]:
     ratios = [float(each["ratio"]) for each in known]
     ends = sorted({min(ratios), max(ratios)})
     change = words.change(ends[0], known[0]["ci95"]) if len(ends) == 1 else words.change_interval(ends)
-    intervals = [(each.get("judged") or {}).get("interval") or each["ci95"] for each in known]
+    intervals = [(each.get("judged") or {"interval": each["ci95"]})["interval"] for each in known]
     if None in intervals:
-        return change, "no interval"
+        return change, words.change_interval(None)
     hull = [min(low for low, _ in intervals), max(high for _, high in intervals)]
     return change, words.change_interval(hull)
 
