@@ -15,10 +15,12 @@ class Ends(Protocol):
     """What has an interval, or may have one: a ratio, a bound, a part."""
 
     @property
-    def low(self) -> float | None: ...
+    def low(self) -> float | None:
+        """Its lower end; None if it has no interval."""
 
     @property
-    def high(self) -> float | None: ...
+    def high(self) -> float | None:
+        """Its upper end; None if it has no interval."""
 
 
 def interval(found: Ends | None) -> list[float] | None:
