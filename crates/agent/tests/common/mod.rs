@@ -6,7 +6,6 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Lines, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -20,8 +19,10 @@ fn reachable_binary() -> PathBuf {
     static COPIES: AtomicU32 = AtomicU32::new(0);
     let number = COPIES.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("framegauge-agent-{}-{number}", std::process::id()));
-    std::fs::copy(BINARY, &path).expect("a copy");
-    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("its mode");
+    // By another program: what this one has open for writing, a child that another test starts meanwhile has as well,
+    // and then the copy is "text file busy".
+    let copied = Command::new("install").args(["-m", "755", BINARY]).arg(&path).status();
+    assert!(copied.expect("a program").success());
     path
 }
 
