@@ -119,6 +119,15 @@ def test_report_and_compare_read_it(file: Path, tmp_path: Path, capsys: pytest.C
 
 
 @agent
+def test_one_seed_that_is_named_is_one_block(file: Path, tmp_path: Path) -> None:
+    assert simulate(file, "--seed", 7, "--seeds", 1, "--out", tmp_path / "a") == 0
+    assert {run.block for run in read(tmp_path / "a").runs} == {0}
+    assert "seed: 7" in (tmp_path / "a/study.yaml").read_text()
+    assert simulate("--resume", "--out", tmp_path / "a") == 0
+    assert simulate(file, "--seed", 8, "--seeds", 1, "--resume", "--out", tmp_path / "a") == 2
+
+
+@agent
 def test_study_runs_a_file_for_the_simulator(file: Path, tmp_path: Path) -> None:
     file.write_text(FILE.replace("kind: rack", "kind: simulator"))
     assert main(["study", str(file), "--out", str(tmp_path / "a")]) == 0
@@ -151,7 +160,8 @@ def test_interrupted_it_ends_its_processes_and_resumes(file: Path, tmp_path: Pat
     [
         ([], "found no FILE, expected a study file"),
         (["none.yaml"], "none.yaml: found no readable file"),
-        (["FILE", "--seeds", "1"], "--seeds: found 1, expected a whole number from 2"),
+        (["FILE", "--seeds", "0"], "--seeds: found 0, expected a whole number from 1"),
+        (["FILE", "--seed", "-1"], "--seed: found -1, expected a whole number from 0"),
         (["FILE", "--jobs", "0"], "--jobs: found 0, expected a whole number from 1"),
         (["FILE", "--out", "-"], "--out: found -, expected a folder"),
         (["FILE", "--json", "--html", "-"], "--json and --html: found several outputs"),

@@ -73,7 +73,7 @@ def test_seeds_are_all_run() -> None:
         ("testbed.hosts=2,,3", "expected KEY=VALUE"),
         ("testbed=1", "expected a key below testbed, factors"),
         ("testbed.kind=veth", "expected a key below testbed"),
-        ("seed=1,2", "expected --seeds for more seeds"),
+        ("seed=1,2", "expected --seed for the first, --seeds for their number"),
         ("blocks=4", "expected --seeds for their number"),
         ("margins.goodput=1 %", "expected a key below testbed"),
         ("factors.rtt=1ms,1ms", 'found "1ms" twice'),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import Any, NoReturn
 
@@ -17,6 +18,10 @@ class Verb(argparse.ArgumentParser):
 
     _words: Sequence[str] = ()
 
+    def __init__(self, *args: Any, **options: Any) -> None:
+        # A part of a name is no name: `--seed` would be `--seeds` where that is the only one.
+        super().__init__(*args, **{"allow_abbrev": False, **options})
+
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse, but nothing is left unknown."""
         self._words = [] if args is None else list(args)
@@ -27,9 +32,8 @@ class Verb(argparse.ArgumentParser):
         return options, unknown
 
     def error(self, message: str) -> NoReturn:
-        """One line, and how to get help; a misspelt option explains a required one that is missing."""
-        if "are required" in message:
-            self._tell_unknown(self._words)
+        """One line, and how to get help. A misspelt option comes first, as what else is wrong may follow from it."""
+        self._tell_unknown(itertools.takewhile(lambda word: word != "--", self._words))
         self._end(message)
 
     def _end(self, message: str) -> NoReturn:
@@ -40,7 +44,8 @@ class Verb(argparse.ArgumentParser):
         known = list(self._option_string_actions)
         for word in words:
             option = word.partition("=")[0]
-            if option.startswith("-") and option != "-" and not any(each.startswith(option) for each in known):
+            is_short = option[:2] in known and not option.startswith("--")  # such as -w5
+            if option.startswith("-") and option != "-" and option not in known and not is_short:
                 self._end(f"unknown option '{option}'{nearest(option, known)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
@@ -57,7 +62,9 @@ class Verb(argparse.ArgumentParser):
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """`: did you mean 'study'?`, or nothing where no word is near."""
-    found = difflib.get_close_matches(word, list(known), 1)
+    words = list(known)
+    begun = sorted((each for each in words if each.startswith(word)), key=len)
+    found = begun or difflib.get_close_matches(word, words, 1)
     return f": did you mean '{found[0]}'?" if found else ""
 
 

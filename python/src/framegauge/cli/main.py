@@ -64,7 +64,7 @@ examples:
   framegauge schema > study.schema.json     for your editor; schema summary, check and compare are of what is printed
   framegauge completion bash                completion for your shell (see framegauge completion --help)
 
-A file to write may be -, which is standard output.
+A file to write may be -, which is standard output. `framegauge help VERB` is `framegauge VERB --help`.
 
 exit codes: 0 done, 2 bad input, 3 not faithful or nothing judged, 130 interrupted, 1 anything else
 """
@@ -142,22 +142,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _guarded(words: list[str]) -> list[str] | int | None:
     """As `_run`; the exit code of an error, which has been printed."""
     try:
-        then = _run(words)
-        output.finish()
+        return _run(words)
     except FramegaugeError as error:
         output.say(str(error))
         return error.exit_code
     except KeyboardInterrupt:
         output.say("interrupted")
         return Interrupted.exit_code
-    except BrokenPipeError:
-        output.give_up()
-        return 1
-    return then
+    finally:
+        output.finish()
+
+
+def _spelt(words: list[str]) -> list[str]:
+    """`help`, `help VERB…` and `version`, which other programs have as verbs, as the options that they are here."""
+    if words[:1] == ["help"]:
+        return [*words[1:], "--help"]
+    return ["--version"] if words == ["version"] else words
 
 
 def _run(words: list[str]) -> list[str] | int | None:
     """Run one verb; the command that this process is to become afterwards, or an exit code, if any."""
+    words = _spelt(words)
     if words and words[0] in VERBS:
         return verb(words[0]).run(words[1:])
     # Options of framegauge itself, or a mistake: its first word is enough to tell.

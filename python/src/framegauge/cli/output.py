@@ -9,17 +9,17 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
+from framegauge.cli.enduring import Enduring, endure
 from framegauge.errors import InputError
 from framegauge.printable import printable
 
 __all__ = [
-    "STANDARD_OUTPUT", "check_file", "check_folder", "exact", "finish", "give_up", "one_to_standard_output", "place",
+    "STANDARD_OUTPUT", "check_file", "check_folder", "exact", "finish", "has_left", "one_to_standard_output", "place",
     "prepare", "replacing", "say", "say_plainly", "show", "show_json", "show_json_text", "stream", "touched", "write",
 ]  # fmt: skip
 
@@ -27,7 +27,8 @@ STANDARD_OUTPUT = Path("-")
 
 
 def prepare() -> None:
-    """Makes both streams take every character, whatever their encoding is."""
+    """Makes both streams take every character, whatever their encoding is, and standard output endure its end."""
+    endure()
     for each in (sys.stdout, sys.stderr):
         if isinstance(each, io.TextIOWrapper):
             each.reconfigure(errors="backslashreplace")
@@ -78,13 +79,22 @@ def stream() -> TextIO:
 
 
 def finish() -> None:
-    """Writes out what was printed."""
+    """Writes out what was printed, and says if it could not be written. A reader that has left knows."""
     sys.stdout.flush()
+    raw = _raw()
+    if raw is not None and raw.trouble:
+        say(f"standard output: {raw.trouble}: not all of it was written")
 
 
-def give_up() -> None:
-    """The reader of standard output has left; the interpreter must not complain about it at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def has_left() -> bool:
+    """Whether the reader of standard output has left; who prints for as long as it is read ends then."""
+    raw = _raw()
+    return raw is not None and raw.has_left
+
+
+def _raw() -> Enduring | None:
+    raw = getattr(getattr(sys.stdout, "buffer", None), "raw", None)
+    return raw if isinstance(raw, Enduring) else None
 
 
 def place(text: str) -> Path:

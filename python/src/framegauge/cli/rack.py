@@ -242,13 +242,13 @@ def _watch(options: argparse.Namespace) -> None:
     if options.json:
         for before, after in looks:
             output.show_json(port_rates.between(before, after))
-            if options.once:
+            if options.once or output.has_left():
                 return
     before, after = next(looks)  # what is wrong is said before the screen is cleared
     with Screen(output.stream()) as screen:
         while True:
             screen.show(port_rates.table(port_rates.between(before, after), *screen.size()))
-            if options.once:
+            if options.once or output.has_left():
                 return
             before, after = next(looks)
 

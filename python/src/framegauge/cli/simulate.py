@@ -57,6 +57,7 @@ def parser() -> Verb:
     whole = verb_parser("simulate", SUMMARY, _MORE, "What if? The network and the hosts of a study, in virtual time.")
     whole.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
     whole.add_argument("--seeds", type=int, metavar="N", help="run N blocks, each with a seed of its own, and no fewer")
+    whole.add_argument("--seed", type=int, metavar="N", help="the first seed, instead of the file's")
     whole.add_argument(
         "--sweep", action="append", default=[], metavar="KEY=VALUE,...",
         help="values of a key of the file to try in turn; may be repeated, for every combination",
@@ -89,7 +90,7 @@ def run(words: Sequence[str]) -> None:
         raise InputError("--out: found -, expected a folder (./- is one of that name)")
     output.check_file("--html", options.html)
     output.one_to_standard_output({"--json": options.json, "--html": options.html})
-    for name, least in (("seeds", 2), ("jobs", 1)):
+    for name, least in (("seeds", 1), ("seed", 0), ("jobs", 1)):
         value = getattr(options, name)
         if value is not None and value < least:
             raise InputError(f"--{name}: found {value}, expected a whole number from {least}")
@@ -117,8 +118,8 @@ def _asked(options: argparse.Namespace) -> Asked | None:
     if options.file is None:
         if not options.resume:
             return None
-        for name in ("seeds", "sweep", "pcap", "pcap_runs"):
-            if getattr(options, name):
+        for name in ("seeds", "seed", "sweep", "pcap", "pcap_runs"):
+            if getattr(options, name) not in (None, []):
                 raise InputError(
                     f"--{name.replace('_', '-')}: found no FILE, expected one: what is resumed has its own"
                 )
@@ -129,7 +130,7 @@ def _asked(options: argparse.Namespace) -> Asked | None:
     from framegauge.study.sweep import Source, axes
 
     text = yaml_file.read(options.file, "a study file")
-    source = Source(text, str(options.file), options.seeds)
+    source = Source(text, str(options.file), options.seeds, seed=options.seed)
     return Asked(source, axes(options.sweep), captures.asked(options.pcap, options.pcap_runs))
 
 

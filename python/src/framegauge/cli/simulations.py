@@ -49,6 +49,8 @@ class Asked:
         source = self.source
         sweep = {axis.key: list(axis.values) for axis in self.axes}
         found: dict[str, Any] = {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
+        if source.seed is not None:
+            found["seed"] = source.seed
         if self.captures.ports:
             found["captures"] = {"ports": list(self.captures.ports), "runs": list(self.captures.runs)}
         if source.beside.texts:
@@ -69,12 +71,13 @@ def resumed(folder: Path, given: Asked | None) -> Asked:
         # What was beside the file at first, whatever is there now.
         kept = {str(key): folder / _inside(str(name)) for key, name in found.get("recordings", {}).items()}
         beside = Beside(Path(name).parent, {str(key): str(text) for key, text in found.get("files", {}).items()}, kept)
-        asked = Asked(Source(str(found["file"]), name, found["seeds"], beside), sweep, captured)
+        source = Source(str(found["file"]), name, found["seeds"], beside, found.get("seed"))
+        asked = Asked(source, sweep, captured)
     except (KeyError, TypeError, AttributeError, ValueError):
         raise CorruptResults(f"{folder}/results.json: {KEY}: found no file with its sweep, expected them") from None
     if given is not None and (
-        given.source.text, given.source.seeds, list(given.axes), given.captures,
-    ) != (asked.source.text, asked.source.seeds, asked.axes, asked.captures):  # fmt: skip
+        given.source.text, given.source.seeds, given.source.seed, list(given.axes), given.captures,
+    ) != (asked.source.text, asked.source.seeds, asked.source.seed, asked.axes, asked.captures):  # fmt: skip
         raise InputError(
             f"{folder}: found another simulation, expected the one given: leave the file and its options away, or "
             "choose another --out"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ from framegauge.study.simulated import OF_CPUS
 __all__ = ["Axis", "Point", "Source", "axes", "points", "simulated"]
 
 ROOTS = ("testbed", "factors", "workloads", "sysctls", "tunings")
-OTHERWISE = {"seed": "--seeds for more seeds", "blocks": "--seeds for their number"}
+OTHERWISE = {"seed": "--seed for the first, --seeds for their number", "blocks": "--seeds for their number"}
+LEAST_BLOCKS = 2  # of a study file; a simulation may have one
 SIMULATED = ("rack", "fake", "simulator")  # kinds of testbeds whose studies can be simulated
 MOST_POINTS = 10_000
 EXAMPLE = "KEY=VALUE,VALUE..., such as testbed.link.buffer=64KiB,256KiB"
@@ -37,13 +38,14 @@ class Axis:
 
 @dataclass(frozen=True)
 class Source:
-    """The text of a study file, its name, how many seeds are asked for, if not as many as it has blocks, and the files
-    that it names."""
+    """The text of a study file, its name, how many seeds are asked for, if not as many as it has blocks, the files that
+    it names, and the first seed, if not the file's."""
 
     text: str
     name: str
     seeds: int | None = None
     beside: Beside = field(default=None, compare=False)  # type: ignore[assignment]
+    seed: int | None = None
 
     def __post_init__(self) -> None:
         if self.beside is None:
@@ -82,7 +84,12 @@ def axes(texts: Sequence[str]) -> list[Axis]:
 def simulated(source: Source) -> tuple[Study, list[str]]:
     """The study of a file, to be simulated, and what of the file was left out; StudyError if it cannot be."""
     notes: list[str] = []
-    return study_file.parse(source.text, source.name, lambda data: _alter(data, source, notes), source.beside), notes
+    return _parsed(source, lambda data: _alter(data, source, notes)), notes
+
+
+def _parsed(source: Source, alter: Callable[[dict[str, Any]], None]) -> Study:
+    study = study_file.parse(source.text, source.name, alter, source.beside)
+    return study if source.seeds is None else study.model_copy(update={"blocks": source.seeds})
 
 
 def points(source: Source, given: Sequence[Axis]) -> list[Point]:
@@ -116,7 +123,7 @@ def _at(source: Source, at: Mapping[str, str]) -> Point:
             _set(data, key, _read(key, value))
 
     try:
-        return Point(study_file.parse(source.text, source.name, alter, source.beside), at)
+        return Point(_parsed(source, alter), at)
     except StudyError as error:
         # Its line is that of the file, in which the value is not.
         said = error.problems[0].removeprefix(source.name)
@@ -176,7 +183,9 @@ def _alter(data: dict[str, Any], source: Source, notes: list[str]) -> None:
         expected = "rack or simulator: only networks that are described can be simulated"
         raise StudyError([f"{source.name}: testbed.kind: found {bed['kind']}, expected {expected}"])
     if source.seeds is not None:
-        data |= {"blocks": source.seeds, "stop": "blocks"}
+        data |= {"blocks": max(source.seeds, LEAST_BLOCKS), "stop": "blocks"}
+    if source.seed is not None:
+        data["seed"] = source.seed
 
 
 def _simulate(data: dict[str, Any], bed: dict[str, Any], notes: list[str]) -> None:

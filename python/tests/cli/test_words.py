@@ -1,0 +1,40 @@
+"""What people type first: verbs of other programs, parts of options, and options of another verb."""
+
+from __future__ import annotations
+
+import pytest
+
+from framegauge.cli import main as cli
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("help", "usage: framegauge [-h]"), ("help check", "usage: framegauge check"),
+        ("help rack up", "usage: framegauge rack up"), ("version", "framegauge 0."),
+    ],
+)  # fmt: skip
+def test_help_and_version_are_verbs_as_well(words: str, expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(words.split())
+    assert end.value.code == 0
+    assert capsys.readouterr().out.startswith(expected)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("simulate --see 42 x.yaml", "unknown option '--see': did you mean '--seed'?"),
+        ("check --tar 9000 local", "unknown option '--tar': did you mean '--target-mtu'?"),
+        # Its value is not taken for a file, whatever else is wrong then.
+        ("study --seeds 5 --preset quick", "unknown option '--seeds': did you mean '--seed'?"),
+        ("stud x.yaml", "unknown verb 'stud': did you mean 'study'?"),
+    ],
+)
+def test_a_part_of_a_name_is_no_name_and_what_is_meant_is_said(
+    words: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        cli.main(words.split())
+    assert end.value.code == 2
+    assert expected in capsys.readouterr().err
