@@ -159,9 +159,9 @@ def with_racks() -> list[Check]:
         racks("pytest, networks", *NETWORKS),
         racks("pytest, storage", *STORAGE),
         racks("pytest, captures", *CAPTURES),
+        racks("pytest, install", *INSTALL),
         proofs("pytest, proofs", *PROOFS),
         proofs("pytest, programs", *PROGRAMS),
-        proofs("pytest, install", *INSTALL),
     ]
 
 

@@ -44,8 +44,8 @@ IMPURE = {"linux", "drivers", "agent"}
 UNSAFE = {"linux", "nodelay"}
 # What writes to a stream of the process; argparse prints what arguments.py gives to it.
 PRINTERS = {
-    "cli/output.py", "cli/enduring.py", "cli/console.py", "testbeds/fake/agent.py", "apps/web/driver.py", "apps/iscsi/client.py",
-    "apps/nfs/client.py",
+    "cli/output.py", "cli/enduring.py", "cli/console.py", "testbeds/fake/agent.py", "apps/web/driver.py",
+    "apps/iscsi/client.py", "apps/nfs/client.py",
 }  # fmt: skip
 # Folders of tests that are no room. The tests of the room rack, which need no hosts, are in hand/.
 NO_ROOMS = {"browser", "documents", "hand", "helpers", "install", "recorded"}

@@ -116,9 +116,9 @@ def flight(bed: RackTestbed, family: int) -> tuple[int, int]:
     while not output(server, receiving):
         assert not server.request("process.wait", {"process": receiving, "timeout_seconds": 0.01})["ended"]
     spawn(client, "python3", "-c", SENDER, bed.hosts()[1].address, str(PORT))
-    while len(lines := output(server, receiving).splitlines()) < 2:
+    while (said := output(server, receiving)).count("\n") < 2:  # a line may come in parts
         assert not server.request("process.wait", {"process": receiving, "timeout_seconds": 0.02})["ended"]
-    window, sent = map(int, lines[1].split())
+    window, sent = map(int, said.splitlines()[1].split())
     return window, sent
 
 
