@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import io
 import itertools
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.support import PLAN
+from helpers.support import PLAN, ROOT
 from rich.console import Console
 
-from framegauge.cli.progress import Reporter, line
+from framegauge.cli.progress import Reporter, left, line
 from framegauge.experiment.busy import Process, Reading
-from framegauge.experiment.progress import Estimate, Event, Losses, exclusions
+from framegauge.experiment.progress import Estimate, Event, Losses, exclusions, said_of
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
@@ -38,6 +39,30 @@ def run(number: int, cell: int = 0, seconds: float = 1.0, excluded: Sequence[str
         number=number, block=block, cell=cell, arm="baseline", role="baseline", level=1500, attempt=0,
         workload="stream", conditions={}, metrics={}, excluded=list(excluded), degraded=[], seconds=seconds,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [(4.4, "4 s"), (119, "119 s"), (121, "2 min"), (7140, "119 min"), (7200, "2 h 0 min"), (26_720, "7 h 25 min")],
+)
+def test_time_is_said_as_people_say_it(seconds: float, said: str) -> None:
+    assert left(seconds) == said
+
+
+def test_a_run_is_said_with_units() -> None:
+    study = study_file.load(ROOT / "examples/rack.yaml")
+    said = {said_of(slot, study.treatment) for slot in block_order(study, 0)}
+    assert "stream, RTT 200 us, offloads off, moderation 50 us, cubic, MTU 9000" in said
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "examples").glob("*.yaml")), ids=lambda path: path.stem)
+def test_runs_of_every_example_are_said_in_words(path: Path) -> None:
+    text = path.read_text()
+    if "\nworkloads:" not in text:  # not a study
+        return
+    study = study_file.load(path)
+    for slot in block_order(study, 0):
+        assert not re.search(r"[a-z]_[a-z]+ |\bfalse\b|\btrue\b|None|[0-9]e-|\{", said_of(slot, study.treatment))
 
 
 def test_what_is_left_is_what_runs_of_the_same_cell_took() -> None:

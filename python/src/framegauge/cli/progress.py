@@ -19,8 +19,11 @@ LINE_SECONDS = 5.0
 
 
 def left(seconds: float) -> str:
-    """Time for people: 40 s, 3 min."""
-    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+    """Time for people: 40 s, 3 min, 7 h 25 min."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{minutes + 60 * hours} min" if hours < 2 else f"{hours} h {minutes} min"
 
 
 def line(event: Event) -> str:

@@ -10,12 +10,16 @@ from typing import Any, Protocol
 
 from framegauge.experiment import busy
 from framegauge.experiment.planning import expected_seconds
+from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.results.journal import Run
 from framegauge.results.runs import DOES_NOT_WORK
 from framegauge.study.blocks import Slot, block_order
 from framegauge.study.model import Study
+from framegauge.summary import words
 
-__all__ = ["FIDELITY", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "remedy", "tries"]
+__all__ = [
+    "FIDELITY", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "remedy", "said_of", "tries",
+]  # fmt: skip
 
 Key = tuple[int, int, str]  # of a slot
 FIDELITY = "fidelity: "  # begins the reasons why a run is excluded of which a busy machine is the cause
@@ -51,6 +55,13 @@ class Kept(Protocol):
     def add(self, run: Run, record: Mapping[str, Any], bulk: Mapping[str, bytes]) -> None:
         """Keeps a finished run."""
         ...
+
+
+def said_of(slot: Slot, treatment: str) -> str:
+    """What a slot's run is: "stream, RTT 200 us, offloads off, MTU 9000"."""
+    levels = {**slot.cell.factors, treatment: slot.arm.level}
+    known = {FACTOR_KEYS.get(name, name): level for name, level in levels.items() if level is not None}
+    return ", ".join([slot.cell.workload, *(words.condition(name, level) for name, level in known.items())])
 
 
 def tries(runs: Sequence[Run]) -> dict[Key, list[Run]]:

@@ -38,7 +38,7 @@ from framegauge.evidence.aggregates import is_asked
 from framegauge.evidence.unanswered import unanswered
 from framegauge.experiment import taps
 from framegauge.experiment.planning import conditions_of, runnable_of, stated_conditions
-from framegauge.experiment.progress import FIDELITY, Estimate, Event, Kept, exclusions, has_attempts, tries
+from framegauge.experiment.progress import FIDELITY, Estimate, Event, Kept, exclusions, has_attempts, said_of, tries
 from framegauge.experiment.standing import Standing
 from framegauge.experiment.taps import Diagnose
 from framegauge.files.tables import Unfit, table, written
@@ -47,7 +47,7 @@ from framegauge.quantities import print_bits_per_second
 from framegauge.results.journal import Run, check_readable
 from framegauge.results.runs import DOES_NOT_WORK
 from framegauge.study.blocks import Slot, block_order
-from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.study.model import Study, arms, cells
 from framegauge.testbeds.base import Conditions, Host, Json, Testbed, afterwards
 from framegauge.testbeds.marks import marked
 from framegauge.workloads.base import Runnable
@@ -181,9 +181,8 @@ class Runner:
 
     def _once(self, slot: Slot) -> None:
         """One attempt at a slot: run it, check it, save it."""
-        words = {**slot.cell.factors, self._study.treatment: slot.arm.level}
-        text = ", ".join(f"{name} {level_text(level)}" for name, level in words.items() if level is not None)
-        self._event(slot, f"{slot.cell.workload}, {text}")
+        text = said_of(slot, self._study.treatment)
+        self._event(slot, text)
         conditions, workload = conditions_of(self._study, slot), runnable_of(self._study, slot)
         begun = self._now()
         run = Run(

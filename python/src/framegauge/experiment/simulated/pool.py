@@ -21,13 +21,12 @@ from framegauge.agents.pipe import Requests
 from framegauge.agents.simulator import Progress, Simulated
 from framegauge.errors import AgentFailure
 from framegauge.experiment.planning import conditions_of, seed_of, workload_of
-from framegauge.experiment.progress import Event, exclusions
+from framegauge.experiment.progress import Event, exclusions, said_of
 from framegauge.experiment.runner import Outcome
 from framegauge.experiment.simulated.plan import Planned
 from framegauge.experiment.simulated.record import Judged, judged
 from framegauge.experiment.simulated.scenario import scenario
 from framegauge.results.journal import Journal, Run
-from framegauge.study.model import level_text
 from framegauge.testbeds.base import Conditions, Host, Json, Pending
 from framegauge.workloads.work import Known, Work
 
@@ -216,9 +215,7 @@ class Pool:
             self._add(finished[number])
 
     def _tell(self, waiting: Sequence[Planned], following: Planned, ahead: int) -> None:
-        factors = {**following.slot.cell.factors, following.study.treatment: following.slot.arm.level}
-        words = [f"{name} {level_text(level)}" for name, level in factors.items() if level is not None]
-        self._event(", ".join([following.slot.cell.workload, *words]), None, waiting, ahead)
+        self._event(said_of(following.slot, following.study.treatment), None, waiting, ahead)
 
     def _event(self, text: str, run: Run | None, waiting: Sequence[Planned] = (), ahead: int = 0) -> None:
         with self._lock:
