@@ -188,6 +188,8 @@ def run_study(
         except BaseException:
             journal.discard()
             raise
+        if outcome.interrupted:
+            say("interrupted: judging the runs so far, and writing the report")
         write_tables(journal)
         saved = read(folder)
         found = summary.summarise(saved)

@@ -44,6 +44,15 @@ _EXPECTED = {
 }
 
 
+# By the root of its messages, each kind of file: keys that no other kind has, its name, and what reads it.
+_KINDS: Mapping[str, tuple[Sequence[set[str]], str, str]] = {
+    "study": ([{"factors", "workloads"}], "a study file", "framegauge study"),
+    "watch": ([{"change"}], "a watch file", "framegauge watch"),
+    "rollout": ([{"mtu", "hosts"}, {"mtu", "inventory"}], "a roll-out's file", "framegauge rollout plan"),
+    "lab": ([{"network"}], "a lab file", "framegauge check --testbed"),
+}
+
+
 def read(path: str | Path, what: str) -> str:
     """The text of a file; StudyError if it cannot be read. `what` is the kind of file expected: "a study file"."""
     try:
@@ -85,6 +94,8 @@ def parse(
     except ValidationError as error:
         # Unknown keys first: a misspelt key is often also a missing one.
         items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
+        if (other := _other_kind(given, root)) is not None:
+            raise StudyError([f"{name}: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"]) from None
         schema = _schema(model, root)
         shown = [_problem(name, node, item, schema, root) for item in items[:MOST_PROBLEMS]]
         raise _error(name, shown, len(items) - len(shown)) from None
@@ -92,6 +103,14 @@ def parse(
     if broken:
         raise _error(name, broken)
     return found
+
+
+def _other_kind(given: Mapping[str, Any], root: str) -> tuple[str, str] | None:
+    """The name of the kind of file that this is, and what reads it, if it is one of another kind than `root`."""
+    if root not in _KINDS or any(keys <= given.keys() for keys in _KINDS[root][0]):
+        return None
+    kinds = (kind[1:] for kind in _KINDS.values() if any(keys <= given.keys() for keys in kind[0]))
+    return next(kinds, None)
 
 
 def _error(name: str, lines: Sequence[str], unsaid: int = 0) -> StudyError:

@@ -1,0 +1,55 @@
+"""A file of another verb is recognised, and the verb that reads it is named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from helpers.support import ROOT
+
+from framegauge.errors import StudyError
+from framegauge.labs import file as lab_file
+from framegauge.rollout import file as rollout_file
+from framegauge.study import file as study_file
+from framegauge.watch import model as watch_file
+
+WATCH = """\
+prometheus: {address: "http://127.0.0.1:9090"}
+change: {at: "2026-11-27T10:00:00Z", hosts: [a]}
+control: [b]
+before: 1 h
+after: 1 h
+step: 15 s
+"""
+# The file of each kind, its name and its verb.
+FILES = {
+    "study": ((ROOT / "examples/rack.yaml").read_text(), "a study file", "framegauge study"),
+    "watch": (WATCH, "a watch file", "framegauge watch"),
+    "rollout": ((ROOT / "examples/rollout/storage.yaml").read_text(), "a roll-out's file", "framegauge rollout plan"),
+    "lab": ((ROOT / "examples/faults/clean.yaml").read_text(), "a lab file", "framegauge check --testbed"),
+}
+LOADERS: dict[str, Callable[[Path], object]] = {
+    "study": study_file.load, "watch": watch_file.load, "rollout": rollout_file.load, "lab": lab_file.load,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("asked", LOADERS)
+@pytest.mark.parametrize("given", FILES)
+def test_a_file_of_another_verb_is_named_with_what_reads_it(given: str, asked: str, tmp_path: Path) -> None:
+    text, name, command = FILES[given]
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    if given == asked:
+        return  # whether it is good is tested elsewhere
+    with pytest.raises(StudyError) as refused:
+        LOADERS[asked](path)
+    assert str(refused.value) == f"{path}: found {name}, expected {FILES[asked][1]}: run {command} {path}"
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+def test_a_file_of_the_right_kind_with_a_mistake_has_the_mistake(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(FILES[kind][0] + "\nmistake: 1\n")
+    with pytest.raises(StudyError, match="mistake: found an unknown key"):
+        LOADERS[kind](path)
