@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import os
+from pathlib import Path
+
 import pytest
 
 from framegauge.cli import main as cli
@@ -38,3 +42,20 @@ def test_a_part_of_a_name_is_no_name_and_what_is_meant_is_said(
         cli.main(words.split())
     assert end.value.code == 2
     assert expected in capsys.readouterr().err
+
+
+@pytest.mark.agent
+@pytest.mark.parametrize("as_json", [False, True])
+def test_without_root_requirements_lists_what_is_missing(
+    as_json: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    sudo = tmp_path / "sudo"
+    sudo.write_text("#!/bin/sh\necho 'sudo: a password is required' >&2\nexit 1\n")
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert cli.main(["requirements", *(["--json"] if as_json else [])]) == 1
+    out, err = capfd.readouterr()
+    found = [each["name"] for each in json.loads(out)["missing"]] if as_json else [out.split(":")[0]]
+    assert found == (["privilege"] if as_json else ["missing privilege"])
+    assert "password is required" not in err

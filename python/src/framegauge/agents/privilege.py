@@ -35,7 +35,8 @@ def privileged(
         raise MissingRequirement([_no_privilege("no sudo", "run framegauge as root, or install sudo")])
     say("starting the rack agent through sudo (namespaces and TAP need root; Python stays unprivileged)")
     flags = [] if sys.stdin is not None and sys.stdin.isatty() else ["-n"]
-    if subprocess.run([sudo, *flags, "-v"], check=False).returncode != 0:
+    # Where it does not ask for a password, it has nothing to say that the error below does not.
+    if subprocess.run([sudo, *flags, "-v"], check=False, stderr=subprocess.DEVNULL if flags else None).returncode != 0:
         # Never a rule for the agent in a folder of the user: whoever can write to that file would be root.
         remedy = (
             "run it from a terminal; or copy the agent to a file that only root can write to (sudo install "

@@ -112,7 +112,10 @@ def requirements(kind: str, bits_per_second: int | None, say: Say) -> dict[str, 
     """What this machine lacks for a testbed: missing and degraded."""
     if agent := binary.lacking():
         return {"missing": [agent], "degraded": []}
-    bed = _open(kind, None, say)
+    try:
+        bed = _open(kind, None, say)
+    except MissingRequirement as error:  # nobody may look for the rest
+        return {"missing": error.missing, "degraded": []}
     try:
         return bed.requirements(bits_per_second)
     finally:
