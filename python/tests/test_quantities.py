@@ -12,6 +12,9 @@ from framegauge.errors import QuantityError
         (q.parse_bytes, "64 KiB", 65536), (q.parse_bytes, "64KiB", 65536), (q.parse_bytes, "1.5 kB", 1500),
         (q.parse_bits_per_second, "1 Gb/s", 10**9), (q.parse_bits_per_second, "2.5 Gbit/s", 2_500_000_000),
         (q.parse_seconds, "0.2 ms", 0.0002), (q.parse_seconds, "50 us", 50e-6), (q.parse_seconds, "3 min", 180.0),
+        *((q.parse_bits_per_second, text, 10**10) for text in ("10G", "10g", "10Gbit", "10 gbps", "10Gbps", "10 Gbits/s")),
+        (q.parse_bytes, "64Ki", 65536), (q.parse_seconds, "5s", 5.0), (q.parse_seconds, "2 hours", 7200.0),
+        (q.parse_seconds, "1 day", 86_400.0), (q.parse_seconds, "5 sec", 5.0),
         (q.parse_seconds, 0, 0.0), (q.parse_share, "1 %", 0.01), (q.parse_share, "0.3%", 0.003),
     ],
 )  # fmt: skip
@@ -35,6 +38,24 @@ def test_refuses_and_names_the_units(parse, wrong, unit):
     assert "found" in str(error.value)
     assert unit in error.value.expected
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("parse", "wrong", "forms"),
+    [
+        (q.parse_bytes, "512K", '"512 kB" or "512 KiB"'), (q.parse_bytes, "9k", '"9 kB" or "9 KiB"'),
+        (q.parse_bytes, "1.5G", '"1.5 GB" or "1.5 GiB"'), (q.parse_bytes, "1mb", '"1 MB"'),
+        (q.parse_seconds, "5", '"5 s"'), (q.parse_seconds, 60, '"60 s"'), (q.parse_seconds, "1m", '"1 min" or "1 ms"'),
+        (q.parse_bits_per_second, "10", '"10 Mb/s" or "10 Gb/s"'), (q.parse_bits_per_second, 10**9, '"1000000000 b/s"'),
+        (q.parse_bits_per_second, "1 GB/s", '"8 Gb/s"'), (q.parse_bits_per_second, "100MBps", '"800 Mb/s"'),
+    ],
+)  # fmt: skip
+def test_what_has_two_meanings_is_refused_with_its_forms_which_are_understood(parse, wrong, forms):
+    with pytest.raises(QuantityError) as error:
+        parse(wrong)
+    assert error.value.expected.endswith(f"; perhaps {forms}")
+    for form in forms.split(" or "):
+        assert parse(form.strip('"')) > 0
 
 
 @given(st.integers(0, 10**18))

@@ -2,7 +2,9 @@
 
 Inside the program only base units are used: bytes (int), seconds (float), bits per second (int), shares (float, 0.01 is
 1 %).
-Decimal prefixes are powers of 1000 and binary ones (Ki, Mi, Gi) powers of 1024, as in IEC 80000-13.
+Decimal prefixes are powers of 1000 and binary ones (Ki, Mi, Gi) powers of 1024, as in IEC 80000-13. What other tools
+take is understood where it has one meaning ("10G" of a rate, "64Ki", "2 hours"); where it has two ("512K", "1m", "GB/s"
+of a rate, "5" of a time) the error has the forms that it may stand for.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(.*?
 
 # KB is accepted for kB, because it has no other meaning.
 _BYTES = {"B": 1, "kB": 10**3, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
-_BYTES |= {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40}
+_BYTES |= {f"{prefix}i{end}": 2 ** (10 * power) for power, prefix in enumerate("KMGT", 1) for end in ("B", "")}
 _SECONDS: dict[str, Decimal] = {
     "ns": Decimal("1e-9"),
     "us": Decimal("1e-6"),
@@ -49,9 +51,19 @@ _SECONDS: dict[str, Decimal] = {
     "s": Decimal(1),
     "min": Decimal(60),
     "h": Decimal(3600),
+    **dict.fromkeys(("sec", "secs", "second", "seconds"), Decimal(1)),
+    **dict.fromkeys(("mins", "minute", "minutes"), Decimal(60)),
+    **dict.fromkeys(("hr", "hrs", "hour", "hours"), Decimal(3600)),
+    **dict.fromkeys(("d", "day", "days"), Decimal(86_400)),
 }
-_RATE = {"b/s": 1, "kb/s": 10**3, "Mb/s": 10**6, "Gb/s": 10**9, "Tb/s": 10**12}
-_RATE |= {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9, "Tbit/s": 10**12}
+_DECIMAL = ("", "k", "M", "G", "T")
+# In lower case: no rate has milli, and what has a B is bytes.
+_RATE = {
+    f"{prefix}{form}".lower(): 1000**power
+    for power, prefix in enumerate(_DECIMAL)
+    for form in ("b/s", "bit/s", "bits/s", "bit", "bps", "")
+    if prefix + form
+}
 
 
 def _split(value: object, expected: str) -> tuple[Decimal, str]:
@@ -71,6 +83,26 @@ def _split(value: object, expected: str) -> tuple[Decimal, str]:
     return number, match[2]
 
 
+def _either(number: Decimal, unit: str, expected: str) -> str:
+    """What is expected, with the forms that an ambiguous or a missing unit may stand for."""
+    if expected == BYTES_EXPECTED and len(unit) == 1 and unit in "kKMGT":
+        units = ["kB" if unit in "kK" else f"{unit}B", f"{unit.upper()}iB"]
+    elif expected == BYTES_EXPECTED and unit in ("kb", "mb", "gb", "tb"):
+        units = ["kB" if unit == "kb" else unit.upper()]
+    elif expected == SECONDS_EXPECTED and unit == "":
+        units = ["s"]
+    elif expected == SECONDS_EXPECTED and unit == "m":
+        units = ["min", "ms"]
+    elif expected == RATE_EXPECTED and unit == "":
+        units = ["b/s"] if number >= 1000 else ["Mb/s", "Gb/s"]
+    elif expected == RATE_EXPECTED and unit[:-3] in ("k", "K", "M", "G", "T") and unit[-3:] in ("B/s", "Bps"):
+        number, units = 8 * number, [f"{unit[0]}b/s"]
+    else:
+        return expected
+    forms = " or ".join(f'"{number:f} {each}"' for each in units)
+    return f"{expected}; perhaps {forms}"
+
+
 def _whole(value: object, expected: str, units: Mapping[str, int], bare: bool) -> int:
     number, unit = _split(value, expected)
     if unit == "" and (bare or number == 0):
@@ -78,7 +110,7 @@ def _whole(value: object, expected: str, units: Mapping[str, int], bare: bool) -
     elif unit in units:
         factor = units[unit]
     else:
-        raise QuantityError(value, expected)
+        raise QuantityError(value, _either(number, unit, expected))
     scaled = number * factor
     if scaled != scaled.to_integral_value():
         raise QuantityError(value, "a whole number of " + expected)
@@ -92,7 +124,12 @@ def parse_bytes(value: object) -> int:
 
 def parse_bits_per_second(value: object) -> int:
     """The bits per second in "1 Gb/s"; a bare number has no unit and is a QuantityError."""
-    return _whole(value, RATE_EXPECTED, _RATE, bare=False)
+    # "1 GB/s" is eight times as much.
+    lower = value.lower() if isinstance(value, str) and "B" not in value else value
+    try:
+        return _whole(lower, RATE_EXPECTED, _RATE, bare=False)
+    except QuantityError as error:
+        raise QuantityError(value, error.expected) from None
 
 
 def parse_seconds(value: object) -> float:
@@ -101,7 +138,7 @@ def parse_seconds(value: object) -> float:
     if unit == "" and number == 0:
         return 0.0
     if unit not in _SECONDS:
-        raise QuantityError(value, SECONDS_EXPECTED)
+        raise QuantityError(value, _either(number, unit, SECONDS_EXPECTED))
     return float(number * _SECONDS[unit])
 
 
@@ -129,12 +166,12 @@ def parse_ppm(value: object) -> int:
 
 def exact_bytes(value: int) -> str:
     """The shortest text that parses to exactly `value`."""
-    return _exact(value, {name: unit for name, unit in _BYTES.items() if name != "KB"}, "B")
+    return _exact(value, {name: unit for name, unit in _BYTES.items() if name.endswith("B") and name != "KB"}, "B")
 
 
 def exact_bits_per_second(value: int) -> str:
     """The shortest text that parses to exactly `value`."""
-    return _exact(value, {name: unit for name, unit in _RATE.items() if "bit" not in name}, "b/s")
+    return _exact(value, {f"{prefix}b/s": 1000**power for power, prefix in enumerate(_DECIMAL)}, "b/s")
 
 
 def _exact(value: int, units: Mapping[str, int], base: str) -> str:

@@ -33,8 +33,9 @@ def fake(fake_agent, monkeypatch):
     monkeypatch.setenv("FRAMEGAUGE_AGENT", str(fake_agent))
 
 
-def test_the_table(fake, capsys):
-    assert cli.main(["wire", "--mtu", "9000", "--encap", "vxlan,ipv6"]) == 0
+@pytest.mark.parametrize("layers", ["vxlan,ipv6", "VXLAN,IPv6"])
+def test_the_table(layers, fake, capsys):
+    assert cli.main(["wire", "--mtu", "9000", "--encap", layers]) == 0
     assert capsys.readouterr().out == TABLE
 
 

@@ -44,7 +44,7 @@ def test_a_file_of_another_verb_is_named_with_what_reads_it(given: str, asked: s
         return  # whether it is good is tested elsewhere
     with pytest.raises(StudyError) as refused:
         LOADERS[asked](path)
-    assert str(refused.value) == f"{path}: found {name}, expected {FILES[asked][1]}: run {command} {path}"
+    assert str(refused.value) == f"{path}:1: found {name}, expected {FILES[asked][1]}: run {command} {path}"
 
 
 @pytest.mark.parametrize("kind", LOADERS)

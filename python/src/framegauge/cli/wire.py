@@ -92,7 +92,7 @@ def run(words: Sequence[str]) -> None:
         raise InputError(f"--rate: {error}") from None
     if rate == 0:
         raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s')
-    layers = options.encap.split(",") if options.encap.strip() else []
+    layers = options.encap.lower().split(",") if options.encap.strip() else []
     if options.mtu is not None:
         found = wire.ask(mtus[0], layers, rate)
         lines = wire.table(found)

@@ -95,7 +95,9 @@ def parse(
         # Unknown keys first: a misspelt key is often also a missing one.
         items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
         if (other := _other_kind(given, root)) is not None:
-            raise StudyError([f"{name}: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"]) from None
+            raise StudyError(
+                [f"{name}:1: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"]
+            ) from None
         schema = _schema(model, root)
         shown = [_problem(name, node, item, schema, root) for item in items[:MOST_PROBLEMS]]
         raise _error(name, shown, len(items) - len(shown)) from None
