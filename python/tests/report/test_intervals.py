@@ -23,7 +23,8 @@ from framegauge.report.markdown import markdown
 from framegauge.report.page import html
 from framegauge.report.pictures import material
 from framegauge.results.journal import Saved, read
-from framegauge.statistics.ratio import USABLE
+from framegauge.statistics import doubts
+from framegauge.statistics.ratio import USABLE, Ratio
 from framegauge.study import file as study_file
 from framegauge.summary import document
 
@@ -103,3 +104,10 @@ def test_json_has_null_and_the_reason(study: Saved, tmp_path: Path) -> None:
     found = json.loads(document.text(document.summarise(differing(study, 2, 3.0, 3))))
     [verdict, *_] = [each for each in found["verdicts"] if each["judged"] and each["judged"]["interval"] is None]
     assert any(line.startswith("no usable interval from 2 blocks") for line in verdict["warnings"])
+
+
+def test_where_there_is_no_interval_at_all_the_blocks_are_not_to_blame() -> None:
+    """A latency below what a busy machine may have added to it has none, however alike its blocks are."""
+    assert list(doubts.unusable(Ratio(0.8, None, None, 6, 0.01))) == []
+    [line] = doubts.unusable(Ratio(0.8, 0.01, 64.0, 2, 0.5))
+    assert line.startswith("no usable interval from 2 blocks")

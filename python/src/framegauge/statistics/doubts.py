@@ -72,8 +72,9 @@ def warnings(
 
 
 def unusable(judged: Ratio, unit: str = "block") -> Iterator[str]:
-    """Why no interval is shown, and how many more blocks would give one; nothing if one is shown, or for one block."""
-    if judged.log_deviation is None or is_usable(judged.low, judged.high):
+    """Why an interval is not shown, and how many more blocks would give one; nothing if it is shown, or there is none,
+    for which there are other reasons."""
+    if judged.low is None or judged.high is None or is_usable(judged.low, judged.high):
         return
     enough = blocks_to_use(judged)
     more = f"; about {counted(enough - judged.blocks, f'more {unit}')} would give one" if enough else ""
