@@ -53,3 +53,10 @@ def test_a_file_of_the_right_kind_with_a_mistake_has_the_mistake(kind: str, tmp_
     path.write_text(FILES[kind][0] + "\nmistake: 1\n")
     with pytest.raises(StudyError, match="mistake: found an unknown key"):
         LOADERS[kind](path)
+
+
+def test_what_is_added_to_a_file_does_not_make_it_another_kind(tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(FILES["study"][0])
+    with pytest.raises(StudyError, match="found a study file, expected a watch file"):
+        watch_file.load(path, at="2026-11-27T10:00:00Z", switched=["a"])

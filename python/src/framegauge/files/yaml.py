@@ -88,13 +88,14 @@ def parse(
     problems = [f"{name}:{line}: {where}: found twice, expected once" for line, where in _repeated(node, ())]
     if problems:
         raise _error(name, problems)
+    other = _other_kind(given, root)  # by what the file has, not by what is added to it
     alter(given)
     try:
         found = model.model_validate(given, context=dict(context or {}))
     except ValidationError as error:
         # Unknown keys first: a misspelt key is often also a missing one.
         items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
-        if (other := _other_kind(given, root)) is not None:
+        if other is not None:
             raise StudyError(
                 [f"{name}:1: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"]
             ) from None
