@@ -55,25 +55,3 @@ def test_a_reader_that_has_left_and_a_closed_output_say_nothing(name: str, unbuf
         assert found == code
         assert code != 0 or said == ""
         assert "Traceback" not in said
-
-
-@pytest.mark.parametrize("before", ["exec 2>&-; ", "exec 2>/dev/full; ", "exec >&- 2>&-; "])
-@pytest.mark.parametrize("name", COMMANDS)
-def test_standard_error_may_end_as_well_and_nothing_of_it_goes_elsewhere(name: str, before: str) -> None:
-    words, code = COMMANDS[name]
-    shell = ["sh", "-c", f'{before}exec "$@"', "sh", sys.executable, "-m", "framegauge", *words]
-    done = subprocess.run(shell, stdout=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == code
-    assert "framegauge: " not in done.stdout
-
-
-def test_a_reader_of_both_streams_that_has_left_changes_no_code() -> None:
-    for words, code in COMMANDS.values():
-        reading, writing = os.pipe()
-        os.close(reading)
-        try:
-            command = [sys.executable, "-m", "framegauge", *words]
-            done = subprocess.run(command, stdout=writing, stderr=writing, check=False)
-        finally:
-            os.close(writing)
-        assert done.returncode == code

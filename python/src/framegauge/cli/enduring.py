@@ -1,11 +1,10 @@
-"""Output streams whose end is no error of ours: the reader has left, the disk is full, or nobody has opened them."""
+"""Standard output whose end is no error of ours: the reader has left, the disk is full, or nobody has opened it."""
 
 from __future__ import annotations
 
 import io
 import os
 import sys
-from typing import Any, TextIO
 
 __all__ = ["Enduring", "endure"]
 
@@ -30,7 +29,7 @@ class Enduring(io.RawIOBase):
         """Whether it is a terminal."""
         return os.isatty(self._descriptor)
 
-    def write(self, data: Any, /) -> int:
+    def write(self, data: bytes | memoryview, /) -> int:  # type: ignore[override]
         """Writes what can be written; the number of bytes taken, written or not."""
         if not self.has_left and not self.trouble:
             try:
@@ -43,18 +42,14 @@ class Enduring(io.RawIOBase):
 
 
 def endure() -> None:
-    """Has both streams endure their end. What a test has put in their place stays as it is."""
-    sys.stdout = _endured(sys.stdout, sys.__stdout__)
-    sys.stderr = _endured(sys.stderr, sys.__stderr__)
-
-
-def _endured(text: TextIO | None, original: TextIO | None) -> TextIO:
-    if text is None:  # it was closed when this started
-        return open(os.devnull, "w", encoding="utf-8")  # (for as long as this process)
-    buffer = getattr(text, "buffer", None)
-    raw = getattr(buffer, "raw", buffer)  # there is no buffer in between with PYTHONUNBUFFERED
-    if not isinstance(text, io.TextIOWrapper) or type(raw) is not io.FileIO or text is not original:
-        return text
-    text.flush()
-    by_line = text.line_buffering or raw is buffer
-    return io.TextIOWrapper(io.BufferedWriter(Enduring(raw.fileno())), text.encoding, line_buffering=by_line)
+    """Has standard output endure its end. What a test has put in its place stays as it is."""
+    if sys.stdout is None:  # it was closed when this started
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for as long as this process)
+    buffer = getattr(sys.stdout, "buffer", None)
+    raw, text = getattr(buffer, "raw", buffer), sys.stdout  # there is no buffer in between with PYTHONUNBUFFERED
+    if isinstance(text, io.TextIOWrapper) and type(raw) is io.FileIO and text is sys.__stdout__:
+        encoding, by_line, at_once = text.encoding, text.line_buffering, raw is buffer
+        text.flush()
+        sys.stdout = io.TextIOWrapper(
+            io.BufferedWriter(Enduring(raw.fileno())), encoding, line_buffering=by_line or at_once
+        )
