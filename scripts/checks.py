@@ -157,11 +157,11 @@ def with_racks() -> list[Check]:
         racks("pytest, racks", *RACKS),
         racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", one_of="", after=["pytest"]),
         racks("pytest, networks", *NETWORKS),
-        racks("pytest, storage", *STORAGE),
         racks("pytest, captures", *CAPTURES),
         racks("pytest, install", *INSTALL),
         proofs("pytest, proofs", *PROOFS),
         proofs("pytest, programs", *PROGRAMS),
+        proofs("pytest, storage", *STORAGE),
     ]
 
 

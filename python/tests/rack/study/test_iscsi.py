@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from helpers.real import proven, record, run, shown, study
+from helpers.wire import counted_exactly
 
 from framegauge.agents.pipe import Agent
 from framegauge.experiment.planning import searched
@@ -36,12 +37,6 @@ def disk(**iscsi: Any) -> Study:
 def records(agent: Agent, folder: Path, **iscsi: Any) -> list[tuple[Run, Json]]:
     """Runs with their records."""
     return [(each, record(folder, each)) for each in proven(agent, disk(**iscsi), folder)]
-
-
-def again(told: Json, host: str) -> int:
-    """The segments that a host sent again."""
-    after, before = (told[f"counters_{when}"][host]["nstat"]["TcpRetransSegs"] for when in ("after", "before"))
-    return int(after - before)
 
 
 def hosts(told: Json) -> dict[str, Json]:
@@ -89,8 +84,7 @@ def test_the_wire_carries_every_byte_that_clients_count(rack_agent: Agent, tmp_p
         counted = {name: sum(int(size) * count for size, count in one["sent"].items()) for name, one in clients.items()}
         counted["h3"] = sum(int(size) * count for one in clients.values() for size, count in one["received"].items())
         for name, one in hosts(told).items():
-            if not again(told, name):
-                assert one["data_frame_bytes"] - 70 * one["data_frames"] == counted[name]
+            assert counted_exactly(told, one, counted[name])
         assert work["bytes"] == sum(one["payload_bytes"] for one in work["iscsi"]["clients"].values()) > 0
         assert {row["mss_bytes"] for row in work["live"]} == {each.level - 52}
         assert each.metrics["goodput"] == pytest.approx(8 * 8192 * each.metrics["operations"])
