@@ -62,6 +62,7 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "trial",
         "smallest_levels",
         "verdicts",
+        "unasked",
         "big_tcp",
         "interactions",
         "competitors",

@@ -102,7 +102,7 @@ def test_a_resolved_study_is_the_same(workload: str) -> None:
 
 
 def test_what_is_judged_unless_a_study_says() -> None:
-    assert set(parse("incast: {unit: 64 kB, servers: 8}").margin()) == {"goodput"}
+    assert set(parse("incast: {unit: 64 kB, servers: 8}").margin()) == {"completion_time", "goodput"}
     assert set(parse("shuffle: {size: 1 MB}").margin()) == {"completion_time"}
     assert set(parse("users: {count: 5, response: 1 kB}").margin()) == {"latency_p50", "latency_p99"}
     assert set(parse("arrivals: {sizes: 1 kB, load: 0.5}").margin()) == {"slowdown_p50", "slowdown_p99"}

@@ -80,9 +80,9 @@ def found(saved: Saved) -> dict[str, Any]:
 
 
 BESIDE = (
-    "With taildrop, h13 by h13>s2 gets 27.4 Mb/s (11.6 to 43.2) beside 75.2 Mb/s (72.8 to 77.6) for each of 12 flows by "
-    "s1>s2; with red 117 Mb/s beside 57.5 Mb/s; with sfq 70 Mb/s beside 72 Mb/s (skew 0 ppm, shaping on, where taildrop "
-    "shares least evenly)."
+    "With taildrop, h13 by h13>s2 gets 27.4 Mb/s (11.6 to 43.2) beside 75.2 Mb/s (72.8 to 77.6) for each of 12 flows "
+    "by s1>s2; with red 117 Mb/s beside 57.5 Mb/s; with sfq 70 Mb/s beside 72 Mb/s (skew 0 ppm, shaping on, where "
+    "taildrop shares least evenly)."
 )
 
 
@@ -92,13 +92,13 @@ def test_the_headline_says_what_is_fairer_where_and_by_how_much(found: dict[str,
         part for part in re.split("; but |; no practical difference in |; not decided ", text) if part
     )  # fmt: skip
     assert better == (
-        "It depends, as far as decided: red moves the slowest flow 92 % faster with shaping off here, compared with "
-        "taildrop; sfq moves the slowest flow 134 % to 277 % faster except with skew 5000 ppm and shaping on; it shares the "
-        "link 2.8 % more evenly with shaping off"
+        "It depends, as far as decided: red raises the goodput of the slowest flow by 92 % with shaping off here, "
+        "compared with taildrop; sfq raises the goodput of the slowest flow by 134 % to 277 % except with skew 5000 "
+        "ppm and shaping on; it raises the fairness of the flows by 2.8 % with shaping off"
     )
     assert worse == (
-        "red shares the link 3.5 % to 6.1 % less evenly except with skew 0 ppm and shaping on; it moves bulk transfers "
-        "13.1 % to 13.6 % more slowly"
+        "red lowers the fairness of the flows by 3.5 % to 6.1 % except with skew 0 ppm and shaping on; it lowers the "
+        "goodput of bulk transfers by 13.1 % to 13.6 %"
     )
     assert inside.startswith("smallest goodput and fairness with sfq, skew 5000 ppm and shaping on")
     assert "fairness with sfq, skew 0 ppm and shaping on (+0.73 % to +6.93 %)" in unsettled

@@ -58,6 +58,15 @@ def test_its_rounds_become_transfers() -> None:
     assert metrics["goodput"] == pytest.approx(8 * 2000 / 0.031)
 
 
+def test_several_senders_to_one_are_done_when_the_slowest_is() -> None:
+    stream = Stream(size_bytes=1000, pattern="many-to-one", repeat_seconds=0.0)
+    rows = [(0, 0, 0, 0.0, 0.001, 0.010, 1048, 1), (0, 0, 1, 0.010, 0.010, 0.011, 8, 1),
+            (1, 0, 0, 0.0, 0.001, 0.210, 1048, 1), (1, 0, 1, 0.210, 0.210, 0.211, 8, 1)]  # fmt: skip
+    record, tables = stream.simulated(HOSTS, outcome(rows, 2, 0.3))
+    metrics = stream.metrics({**record, **stream.evidence(dict(record), tables)}, tables)
+    assert metrics["completion_time"] == pytest.approx(0.211)
+
+
 def test_a_transfer_without_end_is_no_result() -> None:
     rows = [(0, 0, 0, 0.0, 0.001, 0.04, 500, 0)]
     with pytest.raises(ProgramFailure, match="h1 to h2: found a transfer without end, expected 1000 bytes"):

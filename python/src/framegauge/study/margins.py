@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Annotated
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, PlainSerializer, PlainValidator, ValidationInfo, WithJsonSchema, model_validator
 
 from framegauge import quantities
 from framegauge.files.types import Model, Problem
+from framegauge.loads import LOADS, waits_for_all
 from framegauge.metrics import usual_margin
 from framegauge.study.parameters import Parameters
 
@@ -84,16 +85,20 @@ class Margins(Model):
 def usual(given: Sequence[Parameters], own: Collection[str], cpu: bool) -> Margins:
     """The margins for a study that declares none, by its workloads and the metrics that these declare; `cpu`: whether
     CPU cost is metered."""
-    workloads = {each.key for each in given}
-    metrics = {
-        "goodput": not {"stream", "iperf3", "ftp", "mixed", "incast", "iscsi", "ceph", "nfs"}.isdisjoint(workloads),
-        "completion_time": not {"shuffle", "replay"}.isdisjoint(workloads),
-        "share_of_few": any(each.compares_few for each in given),
-        "latency_p50": not {"rr", "mixed", "users", "iscsi", "ceph", "nfs"}.isdisjoint(workloads),
-        "latency_p99": not {"rr", "mixed", "users", "iscsi", "ceph", "nfs"}.isdisjoint(workloads),
-        "slowdown_p50": "arrivals" in workloads,
-        "slowdown_p99": "arrivals" in workloads,
-        **dict.fromkeys(own, True),
-        "receiver_cpu_cost": cpu and not workloads <= {"command", "mapreduce", "web"},
-    }
-    return Margins.model_validate({name: _DEFAULT for name, there in metrics.items() if there})
+    metrics = {metric for parameters in given for metric in LOADS[parameters.key].judged}
+    metrics |= {"share_of_few"} if any(parameters.compares_few for parameters in given) else set()
+    metrics |= {_of_the_last(conditions) for parameters in given for conditions in _waiting(parameters)}
+    metrics -= set() if cpu else {"receiver_cpu_cost"}
+    return Margins.model_validate(dict.fromkeys([*sorted(metrics), *own], _DEFAULT))
+
+
+def _waiting(parameters: Parameters) -> list[Mapping[str, Any]]:
+    """The conditions in which the last of several transfers decides, if the workload's own metrics do not say so."""
+    if LOADS[parameters.key].waits_for_all:
+        return []
+    return [given for given in parameters.conditions() if waits_for_all(parameters.key, given)]
+
+
+def _of_the_last(conditions: Mapping[str, Any]) -> str:
+    """The metric of the last transfer: when it ends, or how fast it is if all end at a stated time."""
+    return "completion_time" if "size_bytes" in conditions else "smallest_goodput"

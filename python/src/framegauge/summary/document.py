@@ -16,7 +16,7 @@ from framegauge.statistics import positions
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA
-from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch
+from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch, unasked
 from framegauge.summary.caveats import caveats
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
@@ -52,6 +52,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
     treatments = sum(each.judged is not None and each.role != "control" for each in found)
     degraded = sorted({line for run in saved.runs for line in run.degraded})
     any_differs = any(each.control_differs for each in found)
+    judged = doubted(found)
     return {
         "schema": SCHEMA,
         "question": saved.plan["question"],
@@ -75,7 +76,11 @@ def summarise(saved: Saved) -> dict[str, Any]:
         },
         "trial": saved.plan.get("trial"),
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
-        "verdicts": [_verdict(each, saved.plan, degraded) for each in doubted(found)],
+        "verdicts": [_verdict(each, saved.plan, degraded) for each in unasked.leading_first(judged)],
+        "unasked": [
+            _verdict(one, saved.plan, degraded)
+            for one in unasked.worse(rows, saved.plan["margins"], rule_of(saved.plan), judged)
+        ],
         "big_tcp": big_tcp.entries(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "competitors": competitors(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
@@ -90,8 +95,15 @@ def summarise(saved: Saved) -> dict[str, Any]:
         ],
         "cpu": _cpu(saved.runs),
         "caveats": caveats(saved.plan["margins"], saved.plan["scope"], saved.runs),
-        "excluded": [
-            {
+        "excluded": list(_excluded(saved.runs, key)),
+    }
+
+
+def _excluded(runs: Sequence[Run], key: str) -> Iterator[dict[str, Any]]:
+    """The runs that do not count, with the reasons."""
+    for run in runs:
+        if run.excluded:
+            yield {
                 "run": run.number,
                 "block": run.block,
                 "arm": run.arm,
@@ -100,10 +112,6 @@ def summarise(saved: Saved) -> dict[str, Any]:
                 key: run.level,
                 "reasons": list(run.excluded),
             }
-            for run in saved.runs
-            if run.excluded
-        ],
-    }
 
 
 def _positions(saved: Saved) -> Iterator[dict[str, Any]]:

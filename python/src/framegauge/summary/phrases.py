@@ -4,82 +4,74 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from framegauge.loads import LOADS
 from framegauge.metrics import METRICS
 from framegauge.summary import words
 
 __all__ = ["does", "names_workload", "sizes"]
 
-_WHAT = {
-    "stream": "bulk transfers", "iperf3": "iperf3 transfers", "ftp": "FTP transfers", "rr": "requests",
-    "mixed": "requests alongside bulk transfers", "mapreduce": "MapReduce jobs",
-    "incast": "reads from many servers at once", "ceph": "blocks of Ceph", "shuffle": "shuffles",
-    "users": "requests of users", "arrivals": "arriving flows", "replay": "recorded flows",
-}  # fmt: skip
-# By metric: a regular verb, what follows it if the verdict is better, and if it is worse.
-_PHRASES = {
-    "goodput": ("move", "{what} {x} faster", "{what} {x} more slowly"),
-    "completion_time": ("let", "{what} finish in {x} less time", "{what} take {x} more time"),
-    "fairness": ("share", "the link {x} more evenly", "the link {x} less evenly"),
-    "smallest_goodput": ("move", "the slowest flow {x} faster", "the slowest flow {x} more slowly"),
-    "share_of_few": ("give", "the few {x} more beside the many", "the few {x} less beside the many"),
-    "transactions": ("give", "{x} more transactions per second", "{x} fewer transactions per second"),
-    "slowdown_p50": ("give", "{what} {x} less slowdown in the median", "{what} {x} more slowdown in the median"),
-    "slowdown_p99": ("give", "{what} {x} less slowdown at 99 %", "{what} {x} more slowdown at 99 %"),
-    "latency_p50": ("give", "{what} {x} less latency in the median", "{what} {x} more latency in the median"),
-    "latency_p99": ("give", "{what} {x} less latency at 99 %", "{what} {x} more latency at 99 %"),
-    "latency_p999": ("give", "{what} {x} less latency at 99.9 %", "{what} {x} more latency at 99.9 %"),
+_NAMES = {
+    "goodput": "the goodput of {what}",
+    "completion_time": "the completion time of {what}",
+    "fairness": "the fairness of the flows",
+    "smallest_goodput": "the goodput of the slowest flow",
+    "share_of_few": "what the few get beside the many",
+    "transactions": "the transactions per second",
+    "slowdown_p50": "the median slowdown of {what}",
+    "slowdown_p99": "the p99 slowdown of {what}",
+    "latency_p50": "the median latency of {what}",
+    "latency_p95": "the p95 latency of {what}",
+    "latency_p99": "the p99 latency of {what}",
+    "latency_p999": "the p99.9 latency of {what}",
     **{
-        f"{side}_{name}": (
-            "cost", f"the {side} {{x}} {less} {noun} per gigabyte", f"the {side} {{x}} more {noun} per gigabyte",
-        )
+        f"{side}_{name}": f"the {side}'s {noun} per gigabyte"
         for side in ("receiver", "sender")
-        for name, less, noun in (
-            ("cpu_cost", "less", "CPU time"), ("instructions", "fewer", "instructions"), ("cycles", "fewer", "cycles"),
-        )
+        for name, noun in (("cpu_cost", "CPU time"), ("instructions", "instructions"), ("cycles", "cycles"))
     },
     # These come from files of other tools.
-    **{
-        f"{side}_cpu_cost": (
-            "cost", f"{end} {{x}} less CPU time per gigabyte", f"{end} {{x}} more CPU time per gigabyte",
-        )
-        for side, end in (("local", "the local end"), ("remote", "the far end"))
-    },
-    "retransmits": ("cause", "{x} fewer retransmits per gigabyte", "{x} more retransmits per gigabyte"),
+    "local_cpu_cost": "the local end's CPU time per gigabyte",
+    "remote_cpu_cost": "the far end's CPU time per gigabyte",
+    "retransmits": "the retransmits per gigabyte",
 }  # fmt: skip
-# Of a better verdict whose changes are all that large, in place of a percentage of hundreds.
-_MANY_TIMES = {
-    "goodput": ("move", "{what} {x} times as fast"),
-    "smallest_goodput": ("move", "the slowest flow {x} times as fast"),
-    "share_of_few": ("give", "the few {x} times as much beside the many"),
-    "transactions": ("give", "{x} times as many transactions per second"),
-}
-_MANY = 3.0
+_OF_THE_LAST = {"completion_time": "the time until all {what} have ended"}
+_MANY = 3.0  # from here on a factor is said in place of a percentage of hundreds
+_PER_SECOND = "per_second"
 
 
-def does(metric: str, workloads: Sequence[str], ratios: Sequence[float], better: bool, plural: bool) -> str:
-    """What the treatment does to a metric, after its name: "moves bulk transfers 5.3 % faster"."""
-    what = words.joined([_WHAT.get(each, each) for each in workloads])
-    if metric in _MANY_TIMES and better and min(ratios) >= _MANY:
-        verb, text = _MANY_TIMES[metric]
-        text = text.format(what=what, x=words.span([f"{each:.2g}" for each in (min(ratios), max(ratios))]))
+def does(
+    metric: str,
+    workloads: Sequence[str],
+    ratios: Sequence[float],
+    better: bool,
+    plural: bool,
+    of_the_last: bool = False,
+) -> str:
+    """What the treatment does to a metric, after its name: "raises the goodput of NFS by 5.3 %". `of_the_last`: several
+    transfers begin at once, and the last decides."""
+    what = words.joined([LOADS[each].what if each in LOADS else each for each in workloads])
+    name = (_OF_THE_LAST if of_the_last else {}).get(metric, _name(metric)).format(what=what)
+    if min(ratios) >= _MANY:
+        verb, by = ("multiply", "multiplies"), words.span([f"{each:.2g}" for each in (min(ratios), max(ratios))])
     else:
-        verb, *texts = _PHRASES[metric] if metric in _PHRASES else _own(metric)
-        text = texts[0 if better else 1].format(what=what, x=sizes(ratios))
-    return f"{verb if plural else f'{verb}s'} {text}"
+        rises = better is (metric not in METRICS or METRICS[metric].higher_is_better)
+        verb, by = ("raise", "raises") if rises else ("lower", "lowers"), sizes(ratios)
+    return f"{verb[0 if plural else 1]} {name} by {by}"
 
 
 def names_workload(metric: str) -> bool:
     """Whether the words for this metric say for which workload."""
-    return metric not in _PHRASES or "{what}" in _PHRASES[metric][1]
+    return "{what}" in _name(metric)
 
 
-def _own(metric: str) -> tuple[str, str, str]:
-    """The words for a metric that a study has declared: programs print what they like, so it is more or less of it."""
-    name, higher = words.metric(metric), METRICS[metric].higher_is_better
-    more, less = f"{{what}} {{x}} more {name}", f"{{what}} {{x}} less {name}"
-    return ("give", more, less) if higher else ("give", less, more)
+def _name(metric: str) -> str:
+    """The metric as an object; one that a study has declared is of its program."""
+    if metric in _NAMES:
+        return _NAMES[metric]
+    name = words.metric(metric)
+    per = " per second" if metric in METRICS and METRICS[metric].unit == _PER_SECOND and " per " not in name else ""
+    return f"the {name}{per} of {{what}}"
 
 
 def sizes(ratios: Sequence[float]) -> str:
     """The range of ratios on the same side of 1: "5.3 %", or "5.3 % to 19 %"."""
-    return words.span(words.shares([min(found := [abs(ratio - 1) for ratio in ratios]), max(found)]))
+    return words.span(words.shares([min(distances := [abs(ratio - 1) for ratio in ratios]), max(distances)]))

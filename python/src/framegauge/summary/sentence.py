@@ -28,7 +28,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.summary import advice, claims, phrases, words
+from framegauge import loads
+from framegauge.summary import advice, claims, phrases, unasked, words
 from framegauge.summary.claims import Claim, metrics_of
 from framegauge.summary.intervals import usable
 
@@ -100,6 +101,9 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     rest = f"; no verdict in {lost} of {len(treated)} comparisons, {why}" if lost else ""
     text = _Told(summary, treated).text() + rest
     kind, on = _kind(settled, undecided, _asks_no_more(summary))
+    if line := unasked.lines(summary.get("unasked", ())):
+        text += f"; but {line}"
+        kind, on = (Kind.DEPENDS, " on the metric") if kind is Kind.YES else (kind, on)
     if broken:
         text += f"; but {_broken(summary, broken)}"
         works = any(each["verdict"] == BETTER for each in settled)
@@ -294,7 +298,10 @@ class _Told:
     def _done(self, claim: Claim, better: bool) -> str:
         workloads = list(dict.fromkeys(str(each["workload"]) for each in claim.found))
         ratios = [float(each["ratio"]) for each in claim.found]
-        return phrases.does(claim.metric, workloads, ratios, better, self._is_plural)
+        last = all(
+            each["workload"] == "stream" and loads.waits_for_all("stream", each["conditions"]) for each in claim.found
+        )
+        return phrases.does(claim.metric, workloads, ratios, better, self._is_plural, last)
 
     def _stays_inside(self, found: Sequence[Claim]) -> str:
         """The clause if nothing is better or worse."""

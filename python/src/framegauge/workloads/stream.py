@@ -11,13 +11,14 @@ from typing import Any, ClassVar, NotRequired
 
 import pyarrow as pa
 
+from framegauge.loads import waits_for_all
 from framegauge.networks import pacing
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads import sockets, streams_simulated as simulations
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, pairs, side_by_side
 from framegauge.workloads.streams_simulated import Part
-from framegauge.workloads.transfers import column, flow_rates, of_groups, share_of_few, tables_of
+from framegauge.workloads.transfers import column, flow_rates, flow_times, of_groups, share_of_few, tables_of
 from framegauge.workloads.work import Outcome, Work
 
 __all__ = ["Stream", "busy_seconds", "request", "serve"]
@@ -120,6 +121,10 @@ class Stream(Phases):
     sample_seconds: float = 0.01
     name: str = "stream"
     needs: ClassVar[Sequence[Program]] = ()
+
+    @property
+    def _is_fan_in(self) -> bool:
+        return waits_for_all(self.name, {"pattern": self.pattern, "senders": self.senders})
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
         """The time on the wire of one client, or the requested duration."""
@@ -335,7 +340,8 @@ class Stream(Phases):
         """The metrics of a run.
 
         goodput: `received_bytes` over `active_seconds`. completion_time (sizes only): the median over transfers,
-        including connection set-up. fairness: Jain's index over the flows. smallest_goodput: that of the slowest flow,
+        including connection set-up; where several hosts send to one, that of the slowest flow, for which the receiver
+        waits. fairness: Jain's index over the flows. smallest_goodput: that of the slowest flow,
         0 if it received nothing. share_of_few: the mean goodput per flow of the few over that of the many.
         """
         found: dict[str, float] = {}
@@ -345,9 +351,10 @@ class Stream(Phases):
         flows, times = [], []
         for _, table in tables_of(record, tables):
             flows += flow_rates(table)
-            times += [end - start for start, end in zip(column(table, "start"), column(table, "end"), strict=True)]
+            times += flow_times(table)
         if self.size_bytes is not None and times:
-            found["completion_time"] = statistics.median(times)
+            every = statistics.median(itertools.chain(*times))
+            found["completion_time"] = max(map(statistics.median, times)) if self._is_fan_in else every
         if len(flows) > 1 and any(flows):
             found["fairness"] = jain(flows)
             found["smallest_goodput"] = 8.0 * min(flows)

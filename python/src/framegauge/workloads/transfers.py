@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from framegauge.testbeds.base import Json
 
-__all__ = ["column", "flow_rates", "of_groups", "share_of_few", "tables_of"]
+__all__ = ["column", "flow_rates", "flow_times", "of_groups", "share_of_few", "tables_of"]
 
 
 def tables_of(record: Json, tables: Mapping[str, pa.Table]) -> Iterator[tuple[Json, pa.Table]]:
@@ -29,6 +29,16 @@ def column(table: pa.Table, name: str) -> list[float]:
 def flow_rates(table: pa.Table) -> list[float]:
     """The bytes per second of each flow of one client, over all its rounds."""
     return [size / seconds for size, seconds in _flows(table) if seconds > 0]
+
+
+def flow_times(table: pa.Table) -> list[list[float]]:
+    """How long the transfers of each flow of one client took, in seconds, including connection set-up."""
+    times: dict[int, list[float]] = {}
+    for flow, start, end in zip(
+        table.column("flow").to_pylist(), column(table, "start"), column(table, "end"), strict=True
+    ):
+        times.setdefault(flow, []).append(end - start)
+    return list(times.values())
 
 
 def _flows(table: pa.Table) -> list[tuple[float, float]]:

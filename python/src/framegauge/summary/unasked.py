@@ -1,0 +1,61 @@
+"""What became worse where the study claims a gain, in a metric of that workload for which the study has no margin."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from framegauge.loads import waits_for_all
+from framegauge.metrics import usual_margin
+from framegauge.statistics.judge import Comparison, judge
+from framegauge.statistics.pairs import Row
+from framegauge.statistics.sequential import StoppingRule
+from framegauge.statistics.verdict import Verdict
+from framegauge.summary import words
+
+__all__ = ["LEADING", "leading_first", "lines", "worse"]
+
+LEADING = ("completion_time", "smallest_goodput")  # where the last of several transfers decides
+_PRIMARY = ("goodput", "transactions", "latency_p50")  # what else a workload is there for
+MOST_SAID = 2
+
+
+def leading_first(found: Sequence[Comparison]) -> list[Comparison]:
+    """The comparisons by cell; in each the metrics of the last transfer come first if that decides."""
+    cells = list(dict.fromkeys(one.cell for one in found))
+
+    def place(one: Comparison) -> tuple[int, int]:
+        leads = one.metric in LEADING and waits_for_all(one.workload, one.conditions)
+        return cells.index(one.cell), LEADING.index(one.metric) if leads else len(LEADING)
+
+    return sorted(found, key=place)
+
+
+def worse(
+    rows: Sequence[Row], margins: Mapping[str, float], rule: StoppingRule, claimed: Sequence[Comparison]
+) -> list[Comparison]:
+    """The primary metrics without a margin that are worse by more than their usual one, in the cells in which one with
+    a margin is `claimed` to be better."""
+    there = {name for row in rows if not row.excluded for name in row.metrics}
+    others = {name: usual_margin(name) for name in (*LEADING, *_PRIMARY) if name in there and name not in margins}
+    gains = {(one.cell, repr(one.treatment_level)) for one in claimed if one.verdict is Verdict.BETTER}
+    if not others or not gains:
+        return []
+    found = judge(rows, others, rule, explain=False)
+    return [
+        one for one in found if one.verdict is Verdict.WORSE and (one.cell, repr(one.treatment_level)) in gains
+    ]  # fmt: skip
+
+
+def lines(found: Sequence[Mapping[str, Any]]) -> str:
+    """The entries of a summary's `unasked` in words: "goodput (926 Mb/s → 78.2 Mb/s) is worse, …"; "" for none."""
+    if not found:
+        return ""
+    cells = words.Cells(found)
+    said = []
+    for one in found[:MOST_SAID]:
+        values = " → ".join(words.quantity(one[side]["estimate"], one["unit"]) for side in ("baseline", "treatment"))
+        where = cells.of(one)
+        said.append(f"{words.metric(one['metric'])} is worse ({values}{f'; {where}' if where else ''})")
+    more = f" and {len(found) - MOST_SAID} more" if len(found) > MOST_SAID else ""
+    return f"{words.joined(said)}{more}, for which this study states no margin"
