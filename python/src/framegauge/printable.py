@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 
-__all__ = ["escaped", "one_line", "printable"]
+__all__ = ["escaped", "one_line", "printable", "sentence"]
 
 
 def printable(text: str) -> str:
@@ -19,6 +19,12 @@ def one_line(text: object, most: int = 1000) -> str:
     ours, or hides one."""
     line = printable(" ".join(str(text)[: 4 * most].split()))
     return line if len(line) <= most else line[:most] + "…"
+
+
+def sentence(text: str) -> str:
+    """With a capital letter, unless it begins with a name: hosts and interfaces keep their spelling."""
+    first = text.partition(" ")[0]
+    return text[:1].upper() + text[1:] if first.rstrip(",").isalpha() else text
 
 
 def escaped(value: object) -> str:

@@ -44,7 +44,7 @@ def test_it_runs_more_blocks_and_says_what_they_cost(extended, tmp_path):
     assert "Planned for 6 blocks, and extended to 10 after its verdicts were seen" in page
     assert f"At most {100 * error:.2g} % of such studies" in page
     assert "as fixed beforehand" not in page
-    assert f"{100 * found['stopping']['confidence']:.3g} % over all looks" in page
+    assert f"{100 * found['stopping']['confidence']:.3g} %, corrected" in page
 
 
 def test_an_extension_goes_on_where_it_was_interrupted_and_can_be_repeated(extended, tmp_path, capsys):

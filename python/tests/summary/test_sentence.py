@@ -204,7 +204,7 @@ def test_an_interval_has_one_label_which_follows_from_how_the_study_stopped() ->
     found = summary(one(UNDECIDED))
     assert "(intervals: 95 %)" in answer(found).text
     found["stopping"]["stop"] = "settled"
-    assert "(intervals: 95 % over all looks)" in answer(found).text
+    assert "(intervals: 95 %, corrected)" in answer(found).text
     assert words.interval_label({}) == "95 %"
 
 
@@ -214,8 +214,7 @@ def test_controls_that_show_no_difference_read_as_if_nothing_was_wrong() -> None
     )
     found = summary(*[alike] * 33, *[CONTROL] * 3, one(BETTER))
     assert (
-        "No A/A control (the baseline against itself) came out different: 3 are alike within the margin, 33 show no "
-        "difference, in too few blocks to prove them alike"
+        "A/A (the baseline against itself): none differs; 3 of 36 proved equal, 33 in too few blocks to prove it"
     ) in evidence.how_sure(found)
     assert "undecided" not in " ".join([answer(found).text, *evidence.how_sure(found)])
     assert (words.verdict(alike), words.notes(alike)) == ("no difference seen", ["drifts"])
@@ -411,7 +410,7 @@ def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
     assert evidence.how_sure(found) == [
         "At most 5 % of such studies have a wrong one among their 2 verdicts (Holm)",
         "8 of 8 planned blocks were run, as fixed beforehand",
-        "No A/A control (the baseline against itself) came out different: 1 is alike within the margin",
+        "A/A (the baseline against itself): none differs; 1 of 1 proved equal",
         "No run was excluded",
     ]
     found["stopping"] = {"stop": "blocks", "planned_blocks": 8, "blocks": 10}

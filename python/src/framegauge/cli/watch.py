@@ -30,7 +30,7 @@ FILE is YAML: the address of a Prometheus server, when which hosts were switched
   control: [web4, web5, web6]
 
 Without more, metrics of node_exporter are judged, an hour before and after; any PromQL can be (docs/how-to/watch.md).
-What all hosts do together cancels. What was not seen is not judged, and never passes. Nothing is sent to the hosts.
+What all hosts do together cancels. A metric without data never counts as a pass. Nothing is sent to the hosts.
 
 Where there is no Prometheus, framegauge's own agents sample the hosts. With `agents: FOLDER` instead of `prometheus`,
 --sample reads their counters once per step into that folder, which is then judged; nothing is changed on the hosts.

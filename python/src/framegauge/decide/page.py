@@ -121,7 +121,7 @@ def _risks(asked: Situation, found: Found) -> Part:
             said = risks.of_check(document)
             lines += [f"{said.headline}, the hosts {how}", *said.found, *said.limits]
     lines += [*_stands(found.preflight), *_exposed(found.estimate, asked.target_mtu)]
-    lines += [f"{line[0].upper()}{line[1:]}" for line in judge.limits(found.facts, asked.target_mtu)]
+    lines += judge.limits(found.facts, asked.target_mtu)
     return Part("risks", content.RISKS, list(dict.fromkeys(lines)) or ["No path was checked"])
 
 

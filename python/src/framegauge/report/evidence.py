@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from framegauge.printable import sentence
 from framegauge.summary import advice, units, words
 
 __all__ = [
@@ -76,7 +77,7 @@ def limits(summary: Mapping[str, Any]) -> list[str]:
     lines += dict.fromkeys(
         line for each in summary["verdicts"] for line in each["warnings"] if line.startswith("degraded: ")
     )
-    return [line[0].upper() + line[1:] for line in lines]
+    return list(map(sentence, lines))
 
 
 def _family(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -162,20 +163,16 @@ def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
         which = _furthest(unequal, cells)
         yield f"{_share(unequal, controls)} {have} an interval without equality{which}: {_why_heard(unequal)}"
     if not strayed and not unequal:
-        yield f"No A/A control (the baseline against itself) came out different{_alike(controls)}"
+        yield f"A/A (the baseline against itself): none differs{_alike(controls)}"
 
 
 def _alike(controls: Sequence[Mapping[str, Any]]) -> str:
     """What controls show of which none differs. That some are undecided is a matter of few blocks, and no fault."""
     counts = Counter(words.verdict(each) for each in controls)
-    within, seen = counts.pop("no practical difference", 0), counts.pop("no difference seen", 0)
+    equal, seen = counts.pop("no practical difference", 0), counts.pop("no difference seen", 0)
     said = [f"{count} {verdict}" for verdict, count in counts.most_common()]
-    if seen:
-        show, them = ("shows", "it") if seen == 1 else ("show", "them")
-        said.insert(0, f"{seen} {show} no difference, in too few blocks to prove {them} alike")
-    if within:
-        said.insert(0, f"{within} {'is' if within == 1 else 'are'} alike within the margin")
-    return f": {', '.join(said)}" if said else ""
+    rest = f", {seen} in too few blocks to prove it" if seen else ""
+    return "; " + ", ".join([f"{equal} of {len(controls)} proved equal{rest}", *said])
 
 
 def _share(some: Sequence[Mapping[str, Any]], controls: Sequence[Mapping[str, Any]]) -> str:

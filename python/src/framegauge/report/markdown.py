@@ -32,7 +32,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         _text(trial.beside(material.summary)),
         _text(contention.beside(material.summary)),
         _table(
-            ("", "change", f"{words.interval_label(material.summary)}, all together", "values"),
+            ("", "change", words.interval_head(material.summary, all_together=True), "values"),
             ([each.label, each.change, each.interval, each.values] for each in material.numbers),
         ),
         "## How sure is that?",

@@ -30,12 +30,12 @@ def common(material: Material) -> str:
 
 def verdict_head(material: Material) -> list[str]:
     """The head of the table of verdicts; cells and levels are named only if there are several."""
-    label = words.interval_label(material.summary)
+    label = words.interval_head(material.summary)
     verdicts = material.summary["verdicts"]
     return [
         *(["comparison"] if any(map(material.cells.of, verdicts)) else []), "metric", "baseline", "treatment",
         *([""] if any(words.arms(verdicts)) else []), "change", label,
-        "difference", f"interval that decides, {label}", "margin", "runs", "verdict",
+        "difference", f"{label} that decides", "margin", "runs", "verdict",
     ]  # fmt: skip
 
 

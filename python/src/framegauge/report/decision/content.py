@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.metrics import METRICS
+from framegauge.printable import sentence
 from framegauge.report import evidence
 from framegauge.report.decision.model import Decision, Line, Part, Risks
 from framegauge.results.conditions import FACTOR_KEYS
@@ -92,7 +93,7 @@ def _verdicts(summary: Summary) -> Part:
         for (_, _, level), mine in groups.items()
     ]
     rows.sort(key=lambda row: WORSE not in row[-1].split())  # where a table is cut, these stay
-    head = ["metric", "treatment", "change", f"{words.interval_label(summary)}, all together", "margin", "verdict"]
+    head = ["metric", "treatment", "change", words.interval_head(summary, all_together=True), "margin", "verdict"]
     lines = [words.of_all(summary["verdicts"]), *evidence.brief(summary)]
     return Part("verdicts", "Verdicts", lines, head, rows)
 
@@ -128,7 +129,7 @@ def _smallest(summary: Summary) -> Part:
     title = f"The smallest sufficient {words.factor(name) if ordered else 'MTU'}"
     if not judging.is_evidence(summary):
         return Part("smallest", title, [NO_EVIDENCE])
-    said = [line[0].upper() + line[1:] for line in levels.lines(summary)]
+    said = list(map(sentence, levels.lines(summary)))
     return Part("smallest", title, said or [_not_asked(treated, ordered)])
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from framegauge.printable import sentence
 from framegauge.report.decision.model import Decision, Line, Part, split
 from framegauge.summary.sentence import Answer
 
@@ -68,7 +69,7 @@ def _short(part: Part, limits: Limits, whole: str) -> Part:
     lines = [_short_line(line, limits) for line in part.lines[: limits.lines[part.name]]]
     left = [(len(part.rows) - len(rows), "row"), (len(part.lines) - len(lines), "line")]
     if said := " and ".join(f"{count} more {what}{'' if count == 1 else 's'}" for count, what in left if count):
-        named = "The check" if part.name == "risks" else _sentence(whole)
+        named = "The check" if part.name == "risks" else sentence(whole)
         lines.append(f"{named} has {said}")
     return replace(part, rows=rows, lines=lines)
 
@@ -82,10 +83,6 @@ def _short_line(line: Line, limits: Limits) -> Line:
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
-
-
-def _sentence(text: str) -> str:
-    return text[0].upper() + text[1:]
 
 
 def _clauses(text: str, most: int, whole: str) -> str:
