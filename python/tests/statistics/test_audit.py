@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 from helpers.support import by_length
 
-from framegauge.statistics import sides
+from framegauge.metrics import METRICS
+from framegauge.statistics import doubts, sides
 from framegauge.statistics.judge import LEAST_FOR_EQUALITY, is_settled, judge, unseen_share
 from framegauge.statistics.pairs import Row
 from framegauge.statistics.sequential import StoppingRule, looks
 from framegauge.statistics.verdict import Verdict
+from framegauge.statistics.worst_case import Bound
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.summary import interactions
@@ -290,3 +292,8 @@ def test_one_run_on_a_side_is_not_called_too_noisy():
         assert "undecided: a single run shows no spread; more of them on each side would" in found.warnings
     [alone] = judge(rows([(0.0, 0.0, 0.05)]), {"goodput": 0.02})[1:]
     assert "undecided: a single block shows no spread; more of them would" in alone.warnings
+
+
+def test_a_worst_case_that_says_nothing_has_no_figures() -> None:
+    (line,) = doubts.worst_case(Bound(1e-30, 6e18, (3, 0)), Verdict.BETTER, 0.02, METRICS["goodput"], False)
+    assert "the ratio could be anything: the verdict supposes" in line

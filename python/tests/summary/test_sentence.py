@@ -12,7 +12,7 @@ from helpers.verdicts import BETTER, BROKEN, FAR, INSIDE, NEAR, NOT_WORSE, UNDEC
 from framegauge.metrics import METRICS
 from framegauge.report import evidence
 from framegauge.statistics.verdict import Verdict
-from framegauge.summary import words
+from framegauge.summary import intervals, words
 from framegauge.summary.sentence import Kind, answer, numbers
 
 CONTROL = one(INSIDE, level=1500)
@@ -205,7 +205,7 @@ def test_an_interval_has_one_label_which_follows_from_how_the_study_stopped() ->
     assert "(intervals: 95 %)" in answer(found).text
     found["stopping"]["stop"] = "settled"
     assert "(intervals: 95 %, corrected)" in answer(found).text
-    assert words.interval_label({}) == "95 %"
+    assert intervals.label({}) == "95 %"
 
 
 def test_controls_that_show_no_difference_read_as_if_nothing_was_wrong() -> None:

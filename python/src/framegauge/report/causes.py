@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framegauge.summary import words
+from framegauge.summary import intervals, words
 
 __all__ = ["PARTS", "head", "lines", "rows"]
 
@@ -46,7 +46,7 @@ def _said(part: Mapping[str, Any]) -> str:
 
 def head(summary: Mapping[str, Any]) -> list[str]:
     """The head of the table of `rows`."""
-    rest = f"unexplained, {words.interval_label(summary)}"
+    rest = f"unexplained, {intervals.label(summary)}"
     return ["comparison", "goodput", *PARTS, rest, "frames per GB", "CPU cost due to frames"]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from framegauge.report import evidence
 from framegauge.report.pictures.material import Material
 from framegauge.results.journal import Run
-from framegauge.summary import trial, units, words
+from framegauge.summary import intervals, trial, units, words
 
 __all__ = [
     "PROOF_HEAD", "common", "design", "environment", "excluded", "proof", "repeat", "verdict_head", "verdicts",
@@ -30,7 +30,7 @@ def common(material: Material) -> str:
 
 def verdict_head(material: Material) -> list[str]:
     """The head of the table of verdicts; cells and levels are named only if there are several."""
-    label = words.interval_head(material.summary)
+    label = intervals.head(material.summary)
     verdicts = material.summary["verdicts"]
     return [
         *(["comparison"] if any(map(material.cells.of, verdicts)) else []), "metric", "baseline", "treatment",

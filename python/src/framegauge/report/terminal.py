@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, trial, words
+from framegauge.summary import big_tcp, contention, few, intervals, levels, lost_time, switch, trial, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
 
@@ -35,7 +35,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     cells, verdicts = words.Cells(summary["verdicts"]), summary["verdicts"]
     arms = words.arms(verdicts)
     level = ["treatment", ""] if any(arms) else ["treatment"]
-    columns = ["metric", "baseline", *level, "ratio", words.interval_head(summary), "runs", "verdict"]
+    columns = ["metric", "baseline", *level, "ratio", intervals.head(summary), "runs", "verdict"]
     if said := words.of_all(verdicts):
         console.print(said, markup=False, highlight=False)
     rows = [_cells(verdict, arm, notes) for verdict, arm in zip(verdicts, arms, strict=True)]

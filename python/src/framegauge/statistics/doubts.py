@@ -89,9 +89,10 @@ def worst_case(found: Bound, verdict: Verdict, margin: float, metric: Metric, no
     }
     if verdict in SETTLED and at_worst != {verdict}:
         lost = counted(sum(found.lost), "excluded run")
+        could = f"{found.low:.4f} to {found.high:.4f}" if is_usable(found.low, found.high) else "anything"
         yield (
-            f"had the {lost} been as low or as high as any of their arm, the ratio could be {found.low:.4f} to "
-            f"{found.high:.4f}: the verdict supposes that they were lost at random"
+            f"had the {lost} been as low or as high as any of their arm, the ratio could be {could}: the verdict "
+            "supposes that they were lost at random"
         )
 
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge import loads
-from framegauge.summary import advice, claims, phrases, unasked, words
+from framegauge.summary import advice, claims, intervals, phrases, unasked, words
 from framegauge.summary.claims import Claim, metrics_of
 from framegauge.summary.intervals import usable
 
@@ -229,7 +229,7 @@ class _Told:
 
     def __init__(self, summary: Mapping[str, Any], treated: Sequence[Verdict]) -> None:
         self._treated, self._not_worse = treated, _asks_no_more(summary)
-        self._label = words.interval_label(summary)
+        self._label = intervals.label(summary)
         here = "on this invented network" if summary["scope"] == "invented" else "here"
         self._against = f" {here}, compared with {words.subject(treated[0]['baseline'])}"
         self._levels = tuple(dict.fromkeys(map(claims.level_of, treated)))

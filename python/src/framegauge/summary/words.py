@@ -22,8 +22,6 @@ __all__ = [
     "conditions",
     "factor",
     "figure",
-    "interval_head",
-    "interval_label",
     "is_control",
     "joined",
     "level",
@@ -166,20 +164,6 @@ def of_all(verdicts: Sequence[Mapping[str, Any]]) -> str:
     if not any(arms(verdicts)):
         said.append(f"treatment {levels(verdicts[0]['treatment'])}")
     return f"All rows: {'; '.join(filter(None, said))}"
-
-
-def interval_head(summary: Mapping[str, Any], all_together: bool = False) -> str:
-    """The head of a column of intervals: corrected for several looks, or to hold for all of its rows at once."""
-    label, _, corrected = interval_label(summary).partition(", ")
-    return f"{label} interval" + (" (corrected)" if corrected or all_together else "")
-
-
-def interval_label(summary: Mapping[str, Any]) -> str:
-    """The confidence of the intervals of a study: one label, since one that may stop early looks at them repeatedly.
-    Older summaries do not say how it stopped, and comparisons of two sides do not stop."""
-    stopping = summary.get("stopping") or {}
-    several = stopping.get("stop") == "settled" or stopping.get("extended_from")
-    return f"{100 * stopping.get('confidence', 0.95):.3g} %{', corrected' if several else ''}"
 
 
 def joined(names: Sequence[str], last: str = "and") -> str:

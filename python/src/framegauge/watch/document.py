@@ -9,10 +9,11 @@ from importlib.resources import files
 from typing import Any
 
 from framegauge.statistics import events, switched
+from framegauge.statistics.ratio import USABLE
 from framegauge.statistics.verdict import EQUAL, Verdict
 from framegauge.watch.run import Seen, Watched
 
-__all__ = ["GATES", "SCHEMA", "document", "json_schema"]
+__all__ = ["GATES", "SCHEMA", "document", "ends", "json_schema"]
 
 SCHEMA = 1
 GATES = ("go_on", "stop", "cannot_say")
@@ -86,7 +87,7 @@ def _metric(seen: Seen, found: Watched) -> dict[str, Any]:
         "why": judged.why,
         "doubts": list(judged.doubts),
         "effect": None if judged.own is None else _effect(judged.own),
-        "judged_interval": None if judged.judged is None else _ends(judged.judged),
+        "judged_interval": None if judged.judged is None else ends(judged.judged),
         "judged_level": None if judged.judged is None else 1 - judged.judged.alpha,
         "switched": None if judged.own is None else _levels(judged.own, True),
         "control": None if judged.own is None else _levels(judged.own, False),
@@ -105,8 +106,17 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def _ends(found: switched.Estimate | events.Events) -> list[float | None]:
-    return [_finite(found.low), _finite(found.high)]
+def ends(found: switched.Estimate | events.Events) -> list[float | None]:
+    """An interval as it is written. An end of a ratio that is as far from the estimate as no usable interval is wide
+    says nothing, so there is none: 0, and null."""
+    low, high = _finite(found.low), _finite(found.high)
+    value = found.ratio if isinstance(found, events.Events) else found.value if found.is_ratio else None
+    if value is None or not math.isfinite(value) or value <= 0:
+        return [low, high]
+    return [
+        0.0 if low is not None and low * USABLE < value else low,
+        None if high is not None and high > USABLE * value else high,
+    ]
 
 
 def _effect(found: switched.Estimate | events.Events) -> dict[str, Any]:
@@ -115,7 +125,7 @@ def _effect(found: switched.Estimate | events.Events) -> dict[str, Any]:
     else:
         value, is_ratio, dispersion = found.value, found.is_ratio, None
     return {
-        "scale": "ratio" if is_ratio else "difference", "estimate": _finite(value), "interval": _ends(found),
+        "scale": "ratio" if is_ratio else "difference", "estimate": _finite(value), "interval": ends(found),
         "dispersion": dispersion, "assumption": found.assumption,
     }  # fmt: skip
 

@@ -18,7 +18,7 @@ from framegauge.printable import sentence
 from framegauge.report import evidence
 from framegauge.report.decision.model import Decision, Line, Part, Risks
 from framegauge.results.conditions import FACTOR_KEYS
-from framegauge.summary import claims, competitors, judging, levels, trial, words
+from framegauge.summary import claims, competitors, intervals, judging, levels, trial, words
 from framegauge.summary.sentence import Kind, answer
 
 __all__ = ["RISKS", "decide"]
@@ -93,7 +93,7 @@ def _verdicts(summary: Summary) -> Part:
         for (_, _, level), mine in groups.items()
     ]
     rows.sort(key=lambda row: WORSE not in row[-1].split())  # where a table is cut, these stay
-    head = ["metric", "treatment", "change", words.interval_head(summary, all_together=True), "margin", "verdict"]
+    head = ["metric", "treatment", "change", intervals.head(summary, all_together=True), "margin", "verdict"]
     lines = [words.of_all(summary["verdicts"]), *evidence.brief(summary)]
     return Part("verdicts", "Verdicts", lines, head, rows)
 
@@ -153,7 +153,7 @@ def _competitors(summary: Summary) -> Part:
     if found:
         less = [words.metric(name) for name in claims.metrics_of(found) if not METRICS[name].higher_is_better]
         said = (
-            f"Changes against neither, over all else, with intervals of their own ({words.interval_label(summary)}): "
+            f"Changes against neither, over all else, with intervals of their own ({intervals.label(summary)}): "
             "they describe, and are no verdicts"
         )
         lines = [said, *([f"Less is better: {', '.join(less)}"] if less else [])]

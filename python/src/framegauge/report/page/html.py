@@ -17,7 +17,7 @@ from framegauge.report import evidence
 from framegauge.report.page.markup import answered, items, text
 from framegauge.report.page.sections import SECTIONS, courses_json
 from framegauge.report.pictures.material import Material
-from framegauge.summary import contention, trial, words
+from framegauge.summary import contention, intervals, trial
 from framegauge.summary.sentence import Number
 
 __all__ = ["page"]
@@ -74,7 +74,7 @@ def _contents(sections: str) -> str:
 
 
 def _answer(material: Material) -> str:
-    label = words.interval_label(material.summary)
+    label = intervals.label(material.summary)
     numbers = "".join(_number(each, label) for each in material.numbers)
     said = filter(None, (trial.beside(material.summary), contention.beside(material.summary)))
     beside = "".join(f'<p class="beside-answer">{text(line)}</p>\n' for line in said)

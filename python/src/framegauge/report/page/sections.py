@@ -21,7 +21,7 @@ from framegauge.report.pictures import records
 from framegauge.report.pictures.material import Material
 from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
-from framegauge.summary import big_tcp, levels, lost_time, units, words
+from framegauge.summary import big_tcp, intervals, levels, lost_time, units, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.units import unit_scale
 
@@ -37,7 +37,7 @@ def _grid(material: Material, kind: str) -> str:
 
 
 def _effects(material: Material) -> str:
-    label = words.interval_label(material.summary)
+    label = intervals.label(material.summary)
     key = (
         f'<p class="soft">Each row is one comparison with the baseline. Thick line: its own interval ({label}). Thin '
         f"line: the interval that decides the verdict ({label}), wider because all comparisons are judged together. "
@@ -62,7 +62,7 @@ def _levels(material: Material) -> str:
         '<p class="soft">A level is enough if it is not worse than the largest by more than the margin (grey band). '
         "Levels are tested from the largest down, and the first that is not enough ends the test; at most "
         f"{units.error(material.summary['family']['error'])} of such studies call a level enough that is not. "
-        f"Bars: intervals ({words.interval_label(material.summary)}) against the baseline. Dashed: what the headers "
+        f"Bars: intervals ({intervals.label(material.summary)}) against the baseline. Dashed: what the headers "
         "alone would give, from the goodput ceilings.</p>\n"
     )
     inside = items(said) + _grid(material, "levels") + key
@@ -105,7 +105,7 @@ def _interactions(material: Material) -> str:
         for what, found in (("effect", entry["at"]), ("differs from the first by", entry["contrasts"]))
         for at in found
     ]
-    head = ("metric", "of", "with", "", "change", f"interval ({words.interval_label(material.summary)})")
+    head = ("metric", "of", "with", "", "change", f"interval ({intervals.label(material.summary)})")
     return section(
         "interactions", "What the effect depends on",
         intro + items(said) + _grid(material, "interactions") + table("Effects by level, and interactions", head, rows),
