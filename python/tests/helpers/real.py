@@ -11,7 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +177,27 @@ def shown(
     that runs that were held up show it as well. Otherwise as `judged` says."""
     once = asked.model_copy(update={"retries": 0})
     return list(judged(lambda: run(agent, once, folder, bed), folder, claim))
+
+
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended, and why it is no evidence."""
+
+    process: subprocess.CompletedProcess[str]
+    excluded: Sequence[str]
+
+
+def carried(command: Callable[[], subprocess.CompletedProcess[str]], folder: Path) -> subprocess.CompletedProcess[str]:
+    """A study by command, with its results in `folder`, for which this machine was not too busy. Otherwise as `judged`
+    says."""
+
+    def made() -> list[Done]:
+        done = command()
+        refused = [line for line in done.stderr.splitlines()[-1:] if done.returncode == 3 and "too busy: " in line]
+        return [Done(done, list(map(because_held_up, refused)))]
+
+    (done,) = judged(made, folder, lambda ended: not ended[0].excluded)
+    return done.process
 
 
 def evidence(runs: list[Run], metric: str = "goodput") -> dict[Any, list[float]]:

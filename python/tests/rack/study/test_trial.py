@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from helpers.real import UP
+from helpers.real import UP, carried
 from helpers.support import holding
 
 from framegauge.agents.pipe import Agent
@@ -39,7 +39,7 @@ def study(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_what_is_carried_is_said_kept_and_no_run(tmp_path: Path) -> None:
-    done = study(tmp_path, "--json")
+    done = carried(lambda: study(tmp_path, "--json"), tmp_path / "out")
     assert "trial: " in done.stderr.splitlines()[0], done.stderr
     found = json.loads(done.stdout)
     tried = found["trial"]
