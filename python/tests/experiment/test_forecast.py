@@ -73,6 +73,40 @@ def test_a_spread_is_the_one_told_else_the_pilots_else_assumed():
     assert {each["spread_is"] for each in assumed} == {"assumed"}
 
 
+@pytest.mark.parametrize(
+    ("testbed", "metric", "source"),
+    [
+        ("{kind: rack}", "goodput", "assumed"), ("{kind: rack}", "fairness", "guessed"),
+        ("{kind: simulator}", "goodput", "guessed"), ("{kind: veth}", "goodput", "guessed"),
+        ("{kind: ssh, machines: [a, b]}", "goodput", "guessed"),
+    ],
+)  # fmt: skip
+def test_a_spread_that_no_study_has_measured_is_a_guess_and_said_so(testbed, metric, source):
+    text = STUDY.replace("{kind: fake}", testbed).replace("goodput: 1 %, completion_time: 2 %", f"{metric}: 5 %")
+    found = forecast.forecast(study_file.parse(text, "study.yaml"), {}, {})
+    assert [each["spread_is"] for each in found["reach"]] == [source]
+    last = list(forecast.lines(found))[-1]
+    assert last.startswith("guessed: no study has measured this spread here") is (source == "guessed")
+    given = forecast.forecast(study_file.parse(text, "study.yaml"), {}, {metric: 0.01})
+    assert [each["spread_is"] for each in given["reach"]] == ["given"]
+
+
+def test_primary_metrics_take_nothing_from_one_another():
+    """As they are judged: each family has its 5 %."""
+    both = study_file.parse(STUDY, "study.yaml")
+    first = study_file.parse(STUDY + "primary: [goodput]\n", "study.yaml")
+    alone = study_file.parse(STUDY.replace(", completion_time: 2 %", ""), "study.yaml")
+    reach_of = {
+        name: forecast.forecast(study, {}, {}) for name, study in (("both", both), ("first", first), ("alone", alone))
+    }
+    assert [each["primary"] for each in reach_of["first"]["reach"]] == [True, False]
+    assert all(each["primary"] for each in reach_of["both"]["reach"])
+    assert reach_of["first"]["reach"][0] == reach_of["alone"]["reach"][0]
+    for one, other in zip(reach_of["first"]["reach"], reach_of["both"]["reach"], strict=True):
+        assert one["half_width"] < other["half_width"]
+    assert "goodput come first" in "\n".join(forecast.lines(reach_of["first"]))
+
+
 def test_the_order_is_the_one_that_is_run(study, execute):
     planned = forecast.forecast(study, {}, {})["order"]
     _, runs = execute(study)
@@ -118,7 +152,7 @@ def test_the_assumed_spread_is_that_of_real_studies():
     series = json.loads((ROOT / "bench/truth/noise.json").read_text())["series"]
     for metric, studies in series.items():
         spread = statistics.stdev(block[1] - block[0] for block in studies[0])
-        assert spread == pytest.approx(forecast.ASSUMED[metric], rel=0.1), metric
+        assert spread == pytest.approx(forecast.MEASURED[metric], rel=0.1), metric
 
 
 @pytest.mark.parametrize(("samples", "blocks"), [(1, 3), (1, 5), (8, 3)])

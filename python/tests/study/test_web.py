@@ -82,7 +82,7 @@ def test_the_forecast_counts_every_step() -> None:
     found = forecast(study({"users": "saturate"}, control=False, blocks=2, budget="2 h"), {}, {})
     assert 4 * 255 < found["seconds"] < 4 * 259
     assert {each["metric"]: each["spread_is"] for each in found["reach"]} == dict.fromkeys(
-        workload.SATURATION, "assumed"
+        workload.SATURATION, "guessed"
     )
 
 

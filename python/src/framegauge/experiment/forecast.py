@@ -15,17 +15,20 @@ from framegauge.study.blocks import Slot, order
 from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.summary import words
 
-__all__ = ["ASSUMED", "forecast", "lines"]
+__all__ = ["MEASURED", "forecast", "lines"]
 
 # Standard deviations of the log ratios of blocks, from studies on the emulated 1 Gb/s pair: the first series of each
-# metric in bench/truth/noise.json. Metrics that are missing there have a guess.
-ASSUMED: Mapping[str, float] = {
-    "goodput": 0.007, "completion_time": 0.007, "fairness": 0.02, "smallest_goodput": 0.1, "latency_p50": 0.022,
-    "latency_p99": 0.75, "latency_p999": 1.0, "transactions": 0.01, "receiver_cpu_cost": 0.05, "sender_cpu_cost": 0.05,
+# metric in bench/truth/noise.json.
+MEASURED: Mapping[str, float] = {
+    "goodput": 0.007, "completion_time": 0.007, "latency_p50": 0.022, "latency_p99": 0.75, "receiver_cpu_cost": 0.05,
+}  # fmt: skip
+# Of the others no such series was made.
+GUESSED: Mapping[str, float] = {
+    "fairness": 0.02, "smallest_goodput": 0.1, "latency_p999": 1.0, "transactions": 0.01, "sender_cpu_cost": 0.05,
     "share_of_few": 0.1, "slowdown_p50": 0.05, "slowdown_p99": 0.75,
     "receiver_instructions": 0.01, "sender_instructions": 0.01, "receiver_cycles": 0.05, "sender_cycles": 0.05,
 }  # fmt: skip
-GUESSED = 0.05  # for metrics that a study declares itself, of which nothing is known
+UNKNOWN = 0.05  # for metrics of which nothing is known, such as those that a study declares itself
 MOST_BLOCKS = 500
 
 
@@ -35,11 +38,14 @@ def forecast(
     """The forecast as `framegauge plan --json` prints it. `pilot`: measured spreads by metric; `given`: stated ones.
     `may_adapt`: the study runs at the highest rate that this machine carries.
 
-    Spreads are those of a run's log ratio to another. A pilot's is its upper limit (80 %).
+    Spreads are those of a run's log ratio to another. A pilot's is its upper limit (80 %). Primary metrics and the
+    others are families of their own, as `statistics.judge` has them.
     """
     slots = order(study)
     margins = study.margin()
-    comparisons = len(cells(study)) * sum(arm.role == "treatment" for arm in arms(study)) * len(margins)
+    each_metric = len(cells(study)) * sum(arm.role == "treatment" for arm in arms(study))
+    first = [name for name in margins if _is_primary(study, name)]
+    shared = {name: each_metric * (len(first) if name in first else len(margins) - len(first)) for name in margins}
     rule = StoppingRule(study.blocks if study.stop == "settled" else None)
     return {
         "schema": 1,
@@ -54,13 +60,19 @@ def forecast(
         "runs": len(slots),
         "seconds": round(sum(expected_seconds(study, slot) for slot in slots), 1),
         "budget_seconds": study.budget,
-        "comparisons": comparisons,
+        "comparisons": each_metric * len(margins),
         "trial": {"bits_per_second": list(dict.fromkeys(trial.rates_of(study))), "adapts": may_adapt}
         if trial.applies(study)
         else None,
         "order": [_slot(study, number, slot) for number, slot in enumerate(slots, 1)],
-        "reach": [_reach(metric, margin, comparisons, study, rule, pilot, given) for metric, margin in margins.items()],
+        "reach": [
+            _reach(metric, margin, shared[metric], study, rule, pilot, given) for metric, margin in margins.items()
+        ],
     }
+
+
+def _is_primary(study: Study, metric: str) -> bool:
+    return not study.primary or metric in study.primary
 
 
 def _slot(study: Study, number: int, slot: Slot) -> dict[str, Any]:
@@ -84,14 +96,13 @@ def _reach(
     pilot: Mapping[str, Sequence[Spread]],
     given: Mapping[str, float],
 ) -> dict[str, Any]:
-    """The effects that the study's blocks find in a metric, by the spread that is declared, measured, or assumed."""
-    seen = pilot.get(metric)
-    source = "given" if metric in given else "pilot" if seen else "assumed"
-    spread = given[metric] if metric in given else upper_limit(seen) if seen else ASSUMED.get(metric, GUESSED)
+    """The effects that the study's blocks find in a metric, among so many comparisons of its family."""
+    spread, source = _spread(metric, study, pilot, given)
     own = spread * (REFERENCE_OF_TWO if study.control else 1.0)
     found = reach(own, study.blocks, margin, comparisons, rule)
     return {
         "metric": metric,
+        "primary": _is_primary(study, metric),
         "margin": margin,
         "spread": spread,
         "spread_is": source,
@@ -101,6 +112,25 @@ def _reach(
         "finds_equality_with_probability": found.equal_power if study.blocks >= LEAST_FOR_EQUALITY else 0.0,
         "blocks_for_equality": _blocks_for(own, margin, comparisons, rule.planned is not None),
     }
+
+
+def _spread(
+    metric: str, study: Study, pilot: Mapping[str, Sequence[Spread]], given: Mapping[str, float]
+) -> tuple[float, str]:
+    """The spread of a metric, and whether it is given, a pilot's, assumed to be as measured, or guessed."""
+    if metric in given:
+        return given[metric], "given"
+    if seen := pilot.get(metric):
+        return upper_limit(seen), "pilot"
+    if metric in MEASURED:
+        return MEASURED[metric], "assumed" if _as_measured(study) else "guessed"
+    return GUESSED.get(metric, UNKNOWN), "guessed"
+
+
+def _as_measured(study: Study) -> bool:
+    """Whether its hosts are those of a rack, with the noise of real kernels."""
+    able = study.testbed.capabilities
+    return able.has_fabric and not able.is_virtual
 
 
 def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) -> int | None:
@@ -143,6 +173,14 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
             f"({each['spread_is']}), so intervals of about ±{each['half_width']:.2%}; better from "
             f"{each['finds_better_from']:+.2%} on is found with 80 %, equality with "
             f"{each['finds_equality_with_probability']:.0%}" + _advice(each, found["blocks"])
+        )
+    if not all(each["primary"] for each in found["reach"]):
+        first = ", ".join(words.metric(each["metric"]) for each in found["reach"] if each["primary"])
+        yield f"{first} come first: the others have a verdict only once these have theirs"
+    if any(each["spread_is"] == "guessed" for each in found["reach"]):
+        yield (
+            "guessed: no study has measured this spread here; --pilot DIR takes that of a study of yours, "
+            "--noise METRIC=SHARE what you say"
         )
 
 
