@@ -48,7 +48,7 @@ APPLICATIONS = {
     "command, nginx": Application("command-nginx", "pages"),
     "command, PostgreSQL": Application("command-postgresql", "transactions_done"),
     "web": Application("web", "operations", {"web": {"users": 10, "think": "1 s", "ramp_up": "2 s", "steady": "10 s"}}),
-    "mapreduce": Application("terasort-short", "job_time"),
+    "mapreduce": Application("terasort", "job_time"),
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any
 __all__ = ["STUDIES", "figures", "remarks"]
 
 # Hours, with 13 hosts; on two CPUs no run of it is faithful (docs/reference/workloads.md).
-STUDIES = {"published-terasort": "examples/terasort.yaml"}
+STUDIES = {"published-terasort": "bench/published/terasort.yaml"}
 
 # By job and metric: as published, and the range of ratios of MTU 9000 to 1500 that its rounding leaves. The study
 # counted cycles of servers; ours are the CPU time of tasks, by Hadoop, and that of hosts, or cycles where they are

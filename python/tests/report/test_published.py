@@ -135,7 +135,7 @@ def test_the_nearest_arm_comes_first_and_one_not_measured_is_left_out() -> None:
 
 def test_every_figure_and_arm_names_a_study_that_is_there_and_has_what_it_asks_for() -> None:
     folder = Path(__file__).parents[3] / "bench/published"
-    assert {path.stem for path in folder.glob("*.yaml")} == set(published_rows.STUDIES)
+    assert {path.stem for path in folder.glob("*.yaml")} == {*published_rows.STUDIES, "terasort"}
     for asked in published_rows.PUBLISHED:
         assert has(folder, asked.study, asked.metric, asked.conditions), asked
         for arm in asked.arms:

@@ -18,9 +18,9 @@ from framegauge.study.blocks import Slot, block_order
 from framegauge.study.model import Study
 
 # Those over ssh are run in test_ssh_study.py and test_own_cluster.py, those of Hadoop in test_hadoop.py, the live switch of
-# Ceph in test_live_switch.py. Users until saturation are in test_web.py. What is simulated needs no rack: the commands of
+# Ceph in test_live_switch.py. Users until saturation are in test_web.py, and web-long is web but for its load. What is simulated needs no rack: the commands of
 # the documentation run it.
-ELSEWHERE = ("ssh-", "own-", "terasort", "ceph-live", "web-saturate", "simulate")
+ELSEWHERE = ("ssh-", "own-", "terasort", "ceph-live", "web-", "simulate")
 EXAMPLES = sorted(each for each in (ROOT / "examples").glob("*.yaml") if not each.name.startswith(ELSEWHERE))
 
 

@@ -31,7 +31,7 @@ WORKERS, ROWS = by_length((2, 200_000), (4, 1_000_000))
 # Of teragen's first rows, on any machine: the sum of CRC-32 over rows of gensort's generator.
 CHECKSUM = {200_000: "186474c982b29", 1_000_000: "7a27e2d0d55de"}[ROWS]
 ROW_BYTES = 104  # of the shuffle, with what Hadoop adds to each
-EXAMPLE = ROOT / "examples/terasort-short.yaml"
+EXAMPLE = ROOT / "examples/terasort.yaml"
 
 
 class Captured(RackTestbed):
