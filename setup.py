@@ -1,4 +1,5 @@
-"""What pyproject.toml cannot say: a wheel may carry the agent, the library beside it and the manual pages.
+"""What pyproject.toml cannot say: a wheel carries the documentation and the examples, and may carry the agent, the
+library beside it and the manual pages.
 
 FRAMEGAUGE_WHEEL_AGENT names the agent (`make wheel` does); without it the wheel is pure Python, as an editable
 installation is, and the agent has to be found elsewhere.
@@ -23,6 +24,8 @@ from setuptools.errors import SetupError
 
 NAMED = os.environ.get("FRAMEGAUGE_WHEEL_AGENT")
 PLACE = Path("framegauge/agents/bin/framegauge-agent")  # where agents/binary.py looks
+SHIPPED = Path("framegauge/shipped")  # where shipped/places.py looks
+FOLDERS = ("docs", "examples")
 NODELAY = "libframegauge_nodelay.so"  # beside the agent, here and there
 MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of an ELF header
 INTERPRETER = 3  # p_type of the segment that names a dynamic loader
@@ -45,12 +48,16 @@ def machine(agent: Path) -> str:
     return MACHINES[kind]
 
 
-class BuildWithAgent(build_py):
-    """Adds the agent and its library to the package."""
+class BuildWhole(build_py):
+    """Adds the documentation and the examples to the package, and the agent and its library."""
 
     def run(self) -> None:
-        """As without it, and then the agent."""
+        """As without them, and then those. An editable installation reads them where they are."""
         super().run()
+        for name in () if self.editable_mode else FOLDERS:
+            target = Path(self.build_lib, SHIPPED, name)
+            shutil.rmtree(target, ignore_errors=True)  # of an earlier build, with pages that are gone
+            shutil.copytree(name, target)
         if NAMED and not self.editable_mode:
             machine(Path(NAMED))  # what is missing is told in its words
             target = Path(self.build_lib, PLACE)
@@ -81,6 +88,6 @@ class TaggedWheel(bdist_wheel):
 
 setup(
     distclass=WithAgent,
-    cmdclass={"build_py": BuildWithAgent, "bdist_wheel": TaggedWheel},
+    cmdclass={"build_py": BuildWhole, "bdist_wheel": TaggedWheel},
     data_files=[("share/man/man1", sorted(map(str, Path("build/man").glob("*.1"))))],
 )

@@ -158,7 +158,7 @@ def test_interrupted_it_ends_its_processes_and_resumes(file: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "found no FILE, expected a study file"),
+        ([], "found neither FILE nor --preset, expected one"),
         (["none.yaml"], "none.yaml: found no readable file"),
         (["FILE", "--seeds", "0"], "--seeds: found 0, expected a whole number from 1"),
         (["FILE", "--seed", "-1"], "--seed: found -1, expected a whole number from 0"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.shipped import examples, pages
 
 __all__ = ["SUMMARY", "parser", "run", "script"]
 
@@ -42,23 +43,38 @@ def script(shell: str) -> str:
     import shtab
 
     from framegauge.cli import main
-    from framegauge.study import file as study_file
 
     whole = main.parser(whole=True)
-    for action in _actions(whole):
+    for prog, action in _actions(whole):
         if action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar in FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
-        elif "--preset" in action.option_strings:
-            action.choices = list(study_file.presets())
+        elif offered := _NAMES.get((prog, action.dest)):
+            action.choices = offered()
     return str(shtab.complete(whole, shell))
 
 
-def _actions(whole: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Every argument of a parser, and of the verbs below it."""
+def _presets() -> list[str]:
+    from framegauge.study import file as study_file
+
+    return study_file.presets()
+
+
+# By verb and argument, the names that there are.
+_NAMES: Mapping[tuple[str, str], Callable[[], list[str]]] = {
+    ("framegauge study", "preset"): _presets,
+    ("framegauge plan", "preset"): _presets,
+    ("framegauge simulate", "preset"): examples.simulations,
+    ("framegauge examples", "names"): examples.names,
+    ("framegauge docs", "topic"): lambda: [each.name for each in pages.topics()],
+}
+
+
+def _actions(whole: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
+    """Every argument of a parser, and of the verbs below it, each with its verb."""
     for action in whole._actions:
-        yield action
+        yield whole.prog, action
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
                 yield from _actions(inner)

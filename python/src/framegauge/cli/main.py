@@ -35,6 +35,8 @@ VERBS = {
     "wire": "framegauge.cli.wire",
     "requirements": "framegauge.cli.requirements",
     "apps": "framegauge.cli.apps",
+    "examples": "framegauge.cli.examples",
+    "docs": "framegauge.cli.docs",
     "schema": "framegauge.cli.schema",
     "completion": "framegauge.cli.completion",
 }

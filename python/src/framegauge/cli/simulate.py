@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from framegauge.cli import output
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, Interrupted
+from framegauge.shipped import examples
 
 if TYPE_CHECKING:
     from framegauge.cli.simulations import Asked
@@ -55,7 +56,11 @@ exit codes: 0 done, 2 bad input, 3 nothing judged, 130 interrupted, 1 anything e
 def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("simulate", SUMMARY, _MORE, "What if? The network and the hosts of a study, in virtual time.")
-    whole.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    what = whole.add_mutually_exclusive_group()
+    what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    what.add_argument(
+        "--preset", metavar="NAME", help=f"an example that comes with it: {', '.join(examples.simulations())}"
+    )
     whole.add_argument("--seeds", type=int, metavar="N", help="run N blocks, each with a seed of its own, and no fewer")
     whole.add_argument("--seed", type=int, metavar="N", help="the first seed, instead of the file's")
     whole.add_argument(
@@ -102,7 +107,10 @@ def run(words: Sequence[str]) -> None:
 
         asked = simulations.resumed(options.out, asked)
     if asked is None:
-        raise InputError("simulate: found no FILE, expected a study file, such as examples/simulate.yaml")
+        raise InputError(
+            "simulate: found neither FILE nor --preset, expected one; for example: "
+            "framegauge simulate --preset simulate"
+        )
     from framegauge.agents import binary
     from framegauge.errors import MissingRequirement
     from framegauge.experiment.simulated import engines
@@ -115,7 +123,8 @@ def run(words: Sequence[str]) -> None:
 
 def _asked(options: argparse.Namespace) -> Asked | None:
     """What the arguments ask for; None without a file."""
-    if options.file is None:
+    path = options.file if options.preset is None else _preset(options.preset)
+    if path is None:
         if not options.resume:
             return None
         for name in ("seeds", "seed", "sweep", "pcap", "pcap_runs"):
@@ -129,9 +138,17 @@ def _asked(options: argparse.Namespace) -> Asked | None:
     from framegauge.files import yaml as yaml_file
     from framegauge.study.sweep import Source, axes
 
-    text = yaml_file.read(options.file, "a study file")
-    source = Source(text, str(options.file), options.seeds, seed=options.seed)
+    text = yaml_file.read(path, "a study file")
+    source = Source(text, str(path), options.seeds, seed=options.seed)
     return Asked(source, axes(options.sweep), captures.asked(options.pcap, options.pcap_runs))
+
+
+def _preset(name: str) -> Path:
+    """The file of an example; InputError lists them if there is none of that name."""
+    example = examples.named(name)
+    if example is None or example.name not in examples.simulations():
+        raise InputError(f'--preset: found "{name}", expected one of {", ".join(examples.simulations())}')
+    return example.path
 
 
 def run_simulation(

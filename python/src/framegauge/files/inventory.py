@@ -22,6 +22,7 @@ from framegauge.errors import InputError, StudyError
 from framegauge.files import yaml as yaml_file
 from framegauge.files.bounded import Excess
 from framegauge.files.machines import Inventory, Machine
+from framegauge.shipped import examples
 
 __all__ = ["load"]
 
@@ -40,7 +41,7 @@ def load(path: str | Path, group: str = "all", running: Callable[[str], None] | 
     """
     place = Path(path)
     if not place.exists():
-        raise InputError(f"{path}: found no such file, expected an inventory")
+        raise InputError(f"{path}: found no such file, expected an inventory{examples.hint(path)}")
     if place.is_file() and not _is_program(place) and "hosts" in _keys(place):
         text = yaml_file.read(place, "an inventory")
         return yaml_file.parse(text, str(path), Inventory, "inventory").machines()

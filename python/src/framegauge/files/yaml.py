@@ -15,8 +15,9 @@ from framegauge.errors import StudyError
 from framegauge.files import bounded
 from framegauge.files.types import Problem, nearest
 from framegauge.printable import printable
+from framegauge.shipped import examples
 
-__all__ = ["data", "json_schema", "keys", "parse", "read"]
+__all__ = ["data", "json_schema", "keys", "parse", "read", "reader"]
 
 MOST_SHOWN = 200  # characters of a value in an error
 MOST_LINE = 2000
@@ -62,7 +63,8 @@ def read(path: str | Path, what: str) -> str:
             raise bounded.Excess([f"{path}: found more than {bounded.MOST_BYTES} bytes, expected {what} of fewer"])
         return found.decode("utf-8")
     except OSError as error:
-        raise StudyError([f"{path}: found no readable file ({error.strerror}), expected {what}"]) from None
+        hint = examples.hint(path) if isinstance(error, FileNotFoundError) else ""
+        raise StudyError([f"{path}: found no readable file ({error.strerror}), expected {what}{hint}"]) from None
     except UnicodeDecodeError as error:
         raise StudyError([f"{path}: found invalid UTF-8 at byte {error.start}, expected YAML"]) from None
 
@@ -132,6 +134,11 @@ def keys(text: str, name: str) -> set[str]:
 def data(text: str, name: str) -> object:
     """What is in `text`, whatever it is; StudyError if it is not YAML."""
     return bounded.compose(text, name)[1]
+
+
+def reader(given: set[str]) -> str | None:
+    """The command that reads a file with these keys; None if it is of no kind that has keys of its own."""
+    return next((kind[2] for kind in _KINDS.values() if any(keys <= given for keys in kind[0])), None)
 
 
 def json_schema(model: type[BaseModel], root: str) -> dict[str, Any]:

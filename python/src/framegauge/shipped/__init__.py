@@ -1,0 +1,1 @@
+"""The documentation and the examples that come with framegauge: in the wheel, or in the clone."""

@@ -1,0 +1,84 @@
+"""The pages of the documentation: the topics of its index, and what a link of one page leads to."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from posixpath import normpath
+
+from framegauge.shipped import places
+
+__all__ = ["Topic", "linked", "named", "topics"]
+
+INDEX = "README.md"
+# A short name means the first of these folders that has a page of that name.
+ORDER = ("", "how-to", "reference", "why", "measured")
+_SECTION = re.compile(
+    r"^## (?P<section>.+)$|^- \[(?P<title>[^\]]+)\]\((?P<path>[^)]+)\)(?:: (?P<about>.+(?:\n  .+)*))?", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Topic:
+    """A page. `page` is its path in docs/ without the suffix; `name` the shortest that means it."""
+
+    name: str
+    page: str
+    section: str
+    title: str
+    about: str
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return places.docs() / f"{self.page}.md"
+
+    @property
+    def text(self) -> str:
+        """The page, in Markdown."""
+        return self.path.read_text("utf-8")
+
+
+def topics() -> list[Topic]:
+    """All pages, in the order of the index."""
+    index = (places.docs() / INDEX).read_text("utf-8")
+    found, section = [], ""
+    for match in _SECTION.finditer(index):
+        if match["section"]:
+            section = match["section"]
+        else:
+            page = match["path"].removesuffix(".md")
+            about = " ".join((match["about"] or "").split())
+            found.append(Topic(page, page, section, match["title"], about))
+    first: dict[str, str] = {}
+    for page in sorted((each.page for each in found), key=lambda page: ORDER.index(_folder(page))):
+        first.setdefault(page.rpartition("/")[2], page)
+    short = {page: name for name, page in first.items()}
+    return [Topic(short.get(each.page, each.page), each.page, each.section, each.title, each.about) for each in found]
+
+
+def _folder(page: str) -> str:
+    return page.rpartition("/")[0]
+
+
+def named(text: str) -> Topic | None:
+    """The topic that a name or a path such as docs/how-to/check.md means; None if there is none."""
+    page = text.removesuffix(".md").removeprefix("docs/")
+    known = topics()
+    return next((each for each in known if page == each.name), None) or next(
+        (each for each in known if page == each.page), None
+    )
+
+
+def linked(page: str, target: str) -> tuple[str, str] | None:
+    """The page and the heading that a link of a page leads to, empty for none; None if it leads out of docs/."""
+    path, _, heading = target.partition("#")
+    if "://" in path:
+        return None
+    if not path:
+        return page, heading
+    inside = normpath(f"{_folder(page) or '.'}/{path}")
+    if not inside.endswith(".md") or inside.startswith("../"):
+        return None
+    return inside.removesuffix(".md"), heading
