@@ -68,6 +68,34 @@ def test_every_verb_is_there(environment: dict[str, str], tmp_path: Path) -> Non
     assert run(environment, tmp_path, "wire", "--mtu", "9000", "--encap", "vxlan").stdout.startswith("link MTU")
 
 
+def test_the_documentation_and_the_examples_are_those_of_the_clone(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        for folder in ("docs", "examples"):
+            kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*") if path.is_file()}
+            names = {name for name in archive.namelist() if name.startswith(f"framegauge/shipped/{folder}/")}
+            assert {name.removeprefix("framegauge/shipped/") for name in names} == kept
+            for name in names:
+                assert archive.read(name) == (ROOT / name.removeprefix("framegauge/shipped/")).read_bytes()
+
+
+def test_documentation_and_examples_are_shown_and_copied(environment: dict[str, str], tmp_path: Path) -> None:
+    (package,) = Path(environment["PATH"].split(":")[0]).parent.glob("lib/python*/site-packages/framegauge")
+    listed = json.loads(run(environment, tmp_path, "examples", "--json").stdout)["examples"]
+    assert len(listed) == len(list((package / "shipped/examples").rglob("*.yaml")))
+    assert "Check the path MTU" in run(environment, tmp_path, "docs", "check").stdout
+    run(environment, tmp_path, "docs", "--html", "docs.html")
+    assert (tmp_path / "docs.html").read_text().endswith("</html>\n")
+    error = run(environment, tmp_path, "study", "examples/pair.yaml", "--dry-run", code=2).stderr
+    assert error.endswith("framegauge examples pair --copy .\n")
+    run(environment, tmp_path, "examples", "--copy", "examples")
+    for name in ("pair", "ssh-rack", "command"):
+        assert " runs, about " in run(environment, tmp_path, "study", f"examples/{name}.yaml", "--dry-run").stdout
+    answer = run(
+        environment, tmp_path, "simulate", "--preset", "simulate-replay", "--seeds", "1", "--out", "out"
+    ).stdout
+    assert "scope: simulated" in answer
+
+
 def test_a_program_that_needs_a_loader_is_no_agent_for_a_wheel(tmp_path: Path) -> None:
     words = ["scripts/wheel", os.uname().machine, sys.executable, sys.executable, str(tmp_path)]
     found = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)

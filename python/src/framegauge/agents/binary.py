@@ -96,7 +96,7 @@ def _remedy() -> str:
     """How to get an agent: a clone builds its own, anything else was installed without one."""
     if (CLONE / "Cargo.toml").exists():
         return "build it with `make agent`"
-    return f"install the wheel that carries it for this machine, {platform.machine()} (docs/how-to/install.md)"
+    return f"install the wheel that carries it for this machine, {platform.machine()} (framegauge docs install)"
 
 
 def version() -> str:

@@ -32,7 +32,7 @@ sudo for packet sockets (sudo -n).
 --until-trouble ends the capture soon after the kernel of a host counts something that costs time, and keeps the seconds
 around it; --for is then the longest wait. The signs: timeouts, loss_probes, retransmits, syn_retransmits, zero_window,
 path_mtu, listen_overflows, memory, aborts, checksums, receiver_limited, buffer_limited; and, only if asked for,
-spurious, reordering. docs/reference/capture.md says what each counts.
+spurious, reordering. `framegauge docs capture` says what each counts.
 
 examples:
   framegauge capture db1 db2 --for 30s --out slow

@@ -41,8 +41,9 @@ examples:
   framegauge check local db1 db2
   framegauge check --hosts inventory.ini --group storage
   framegauge check netns:a netns:b%vxlan0 --target-mtu 8950
-  framegauge check --testbed examples/faults/ecmp-one-of-four.yaml --rate unlimited
-  framegauge check --testbed examples/rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
+  framegauge examples ecmp-one-of-four --copy .             a lab of faults to try it on, of those that it lists
+  framegauge check --testbed faults/ecmp-one-of-four.yaml --rate unlimited
+  framegauge check --testbed rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
   framegauge check local netns:blue --html check.html
   framegauge check --one-ended 192.0.2.7 --one-ended nas.example.net --tcp-port 2049
   framegauge check local netns:blue --watch 60 --metrics 127.0.0.1:9795
@@ -79,7 +80,7 @@ def parser() -> Verb:
     whole.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
     whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
     whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
-    whole.add_argument("--json", action="store_true", help="print the result document (docs/how-to/check.md)")
+    whole.add_argument("--json", action="store_true", help="print the result document (framegauge docs check)")
     whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
     whole.add_argument("--watch", metavar="SECONDS", help="repeat until Ctrl-C, and serve Prometheus metrics")
     whole.add_argument(

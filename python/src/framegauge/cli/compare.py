@@ -23,7 +23,7 @@ BASE and NEW are each one of:
 Runs are compared that were made alike: same workload, conditions, level and metric. What only one side has is
 listed, and so are excluded runs, which are no samples. The sides were measured apart, so whatever else changed between
 them is in the ratio; levels of one study are better compared by framegauge study, block by block
-(docs/how-to/compare.md).
+(framegauge docs compare).
 
 The margin of a metric (the smallest difference worth acting on) is that of --margin, else the one declared for BASE,
 else 2 % for goodput, completion_time, transactions and fairness, and 5 % for all others.

@@ -29,7 +29,7 @@ can gain at most) and study (do the frames help?). Each leaves its result in DIR
 time, and --resume goes on.
 
 Hosts that are there are only read and probed, unless --allow-changes is given: then the check and the study raise their
-MTU by leases, which are put back at the end or when the connection is lost (docs/how-to/hosts.md). --dry-run lists
+MTU by leases, which are put back at the end or when the connection is lost (framegauge docs hosts). --dry-run lists
 every change. A rack is built for the purpose, so all steps are done there.
 
 FILE of --workload is a study file, or the part of one with `workloads` (and `margins`, `blocks`, `budget`): the
@@ -44,7 +44,8 @@ examples:
   framegauge decide --resume --out results/storage --allow-changes
   framegauge decide --resume --out results/storage --again check         after a switch port was mended
   framegauge decide db1 db2 --workload my-database.yaml --allow-changes
-  framegauge decide --testbed examples/faults/switch-port-1500.yaml
+  framegauge examples switch-port-1500 --copy .       a lab of faults to try it on, of those that it lists
+  framegauge decide --testbed faults/switch-port-1500.yaml
 
 exit codes: 0 do it (perhaps for a subnet only), 1 don't, 2 can't tell (or bad input), 130 interrupted
 """

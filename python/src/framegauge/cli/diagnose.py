@@ -21,7 +21,7 @@ standard input, and a folder, such as that of framegauge capture, stands for all
 enough: tcpdump -s 128. Nothing is sent, and no root is needed.
 
 The time of each connection's life is divided among causes, so that what was lost adds up. Packet numbers are those
-that Wireshark shows. What each finding means, and from which limits it follows: docs/reference/diagnose.md.
+that Wireshark shows. What each finding means, and from which limits it follows: framegauge docs diagnose
 
 --html writes one offline page with the time-sequence pictures of the connections that lost most time: segments,
 resends, ACKs, SACKs, the window, and the findings as bands; bytes in flight and RTT below. --pcapng writes the packets
@@ -61,7 +61,7 @@ def parser() -> Verb:
     whole.add_argument("--only", metavar="KIND,...", default="", help="findings of these kinds only")
     whole.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=VALUE",
-        help="another limit than that of the table in docs/reference/diagnose.md; may be repeated",
+        help="another limit than that of the table in framegauge docs diagnose; may be repeated",
     )  # fmt: skip
     whole.add_argument(
         "--engine", default="local", metavar="ENGINE",

@@ -13,8 +13,8 @@ UNLIMITED = 10_000  # columns where lines are not for a terminal
 MOST_CELL = 80  # characters: no host makes the rows of the others wide
 SUMMARY = "what the hosts of an inventory are, and what a firewall must allow"
 _MORE = """\
-FILE is an inventory: YAML of ours with the key `hosts` (examples/inventory/hosts.yaml), or Ansible's as YAML or INI,
-which ansible-inventory then reads. Hosts are asked over your own ssh, with its configuration, keys and jump hosts;
+FILE is an inventory: YAML of ours with the key `hosts` (framegauge examples inventory/hosts), or Ansible's as YAML or
+INI, which ansible-inventory then reads. Hosts are asked over your own ssh, with its configuration, keys and jump hosts;
 nothing is changed on them but a cache folder, in which the agent is kept (~/.cache/framegauge).
 
 Use only inventories that you trust. One that is a program (executable, beginning with #!), or names a plugin of
@@ -22,7 +22,8 @@ Ansible, is run; `options` may have ssh run a program (ProxyCommand); `agent` is
 and run there.
 
 examples:
-  framegauge hosts examples/inventory/hosts.yaml
+  framegauge examples inventory/hosts --copy .      one to change
+  framegauge hosts inventory/hosts.yaml
   framegauge hosts inventory.ini --group storage --json
   framegauge hosts inventory.ini --explain          what a firewall between them must allow
 

@@ -19,8 +19,9 @@ __all__ = ["SUMMARY", "asked", "parser", "run"]
 SUMMARY = "build a rack and keep it, for use by hand"
 _MORE = """\
 examples:
-  framegauge rack up examples/pair.yaml            build the rack of a study, and keep it
-  framegauge rack up examples/faults/clean.yaml    or the network of a lab, with its faults
+  framegauge examples pair clean --copy .          a study and a lab to try it on, of those that it lists
+  framegauge rack up pair.yaml                     build the rack of a study, and keep it
+  framegauge rack up faults/clean.yaml             or the network of a lab, with its faults
   framegauge rack exec h1 -- ping -c 3 h2          run a command in a host
   framegauge rack exec h2 -- bash                  or work there
   framegauge rack show --json                      what is up
@@ -34,14 +35,15 @@ exit codes: 0 done, 2 bad input, 130 interrupted, 1 anything else; `exec` has th
 """
 _UP = """\
 The rack is that of the study's testbed with every factor at its baseline, or its first level where none is named.
-FILE may also be a lab (docs/how-to/fault-lab.md): its hosts, routers and switches are built as it says, faults
+FILE may also be a lab (framegauge docs fault-lab): its hosts, routers and switches are built as it says, faults
 included.
 Building it takes root: as another user, only its agent is started through sudo. It stays until `framegauge rack down`,
 until the machine stops, or until its keeper is ended; nothing of it is left then.
 
 examples:
-  framegauge rack up examples/pair.yaml
-  framegauge rack up examples/faults/hop-1500-icmp-blocked.yaml
+  framegauge examples pair hop-1500-icmp-blocked --copy .
+  framegauge rack up pair.yaml
+  framegauge rack up faults/hop-1500-icmp-blocked.yaml
   framegauge rack up --preset demo
   framegauge rack up --preset demo --json | jq -r '.hosts[].address'
 """
@@ -82,7 +84,7 @@ One line per port, the busiest first: the rate since the last look, the load (10
 now, the longest queue since anybody's last look, and drops and ECN marks, per second and in total. The last line counts
 the idle ports. Ctrl-C ends it.
 
-With --json: one object per look, each on a line, with every counter of `rack.ports` (docs/how-to/rack.md).
+With --json: one object per look, each on a line, with every counter of `rack.ports` (framegauge docs rack).
 
 examples:
   framegauge rack watch
@@ -148,7 +150,7 @@ def parser() -> Verb:
     verb = functools.partial(add_verb, verbs)
     build = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
     what = build.add_mutually_exclusive_group()
-    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see docs/how-to/fault-lab.md)")
+    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see framegauge docs fault-lab)")
     what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
     build.add_argument("--json", action="store_true", help="print the rack as JSON")
     inside = verb("exec", "run a command in a host or router of the rack, or a node of the lab", _EXEC)

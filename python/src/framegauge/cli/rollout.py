@@ -24,8 +24,8 @@ VERBS = {
 }
 SUMMARY = "change the MTU of running hosts, proved by packets and undone by itself"
 _MORE = """\
-FILE names the hosts, their interface, the new MTU and the waves (docs/how-to/rollout.md,
-examples/rollout/storage.yaml). No host is rebooted. Every route is held at the old MTU, all interfaces are raised,
+FILE names the hosts, their interface, the new MTU and the waves (framegauge docs rollout; framegauge examples
+rollout/storage). No host is rebooted. Every route is held at the old MTU, all interfaces are raised,
 full-size packets between all hosts are proved both ways, and then the routes are released, wave by wave. Lowering is
 the same in the opposite order.
 

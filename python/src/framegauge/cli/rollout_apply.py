@@ -12,7 +12,7 @@ __all__ = ["SUMMARY", "arguments", "run"]
 
 SUMMARY = "change the MTUs, or put everything back"
 _MORE = """\
-Needs root on the hosts, or a rule for sudo (docs/how-to/rollout.md). The journal is a folder beside FILE, by default
+Needs root on the hosts, or a rule for sudo (framegauge docs rollout). The journal is a folder beside FILE, by default
 NAME.rollout: keep it, `undo` needs it. Ctrl-C puts everything back.
 
 examples:

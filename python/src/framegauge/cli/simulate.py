@@ -23,9 +23,9 @@ SUMMARY = "the same study in virtual time: more hosts, other buffers, other rout
 _MORE = """\
 FILE is a study file. Its network and its workloads are simulated, every packet of them, with the switches of the
 emulated rack and hosts whose TCP follows Linux 6.18. It needs no root, no network and no quiet machine. A file for
-testbed rack is simulated as it is; what a simulation does not have is one clear line (docs/how-to/simulate.md).
+testbed rack is simulated as it is; what a simulation does not have is one clear line (framegauge docs simulate).
 The traffic of applications is simulated for networks of any size: shuffle, users, arrivals, replay, and
-incast, which hosts run, too (docs/reference/workloads.md).
+incast, which hosts run, too (framegauge docs workloads).
 
 Each seed is a block of the study: all arms of a block have the same seed, so what is compared differs in nothing else.
 --sweep tries every combination of the values; KEY is a key of the file as a path with dots, where 0 is the first entry
@@ -38,14 +38,15 @@ bytes of each frame, at most 256 MiB for each run. PORT is FROM>TO, which a shel
 it takes those of the first block unless --pcap-runs names others.
 
 examples:
-  framegauge simulate examples/simulate.yaml
+  framegauge simulate --preset simulate
+  framegauge examples simulate-incast outcast --copy .    files to change, of those that it lists
   framegauge simulate rack.yaml --seeds 20 --out results/simulated
-  framegauge simulate examples/simulate-incast.yaml --sweep testbed.link.buffer=64KiB,256KiB
+  framegauge simulate simulate-incast.yaml --sweep testbed.link.buffer=64KiB,256KiB
   framegauge simulate rack.yaml --sweep testbed.link.buffer=64KiB,256KiB,1MiB --sweep factors.queue=taildrop,sfq
   framegauge simulate rack.yaml --sweep workloads.0.stream.size=100kB,1MB --html sizes.html
-  framegauge simulate examples/simulate.yaml --pcap switch:h9 --out results/incast
+  framegauge simulate --preset simulate --pcap switch:h9 --out results/incast
   framegauge diagnose results/incast/runs/1/switch-h9.pcapng
-  framegauge simulate examples/outcast.yaml --pcap h16 --out results/outcast
+  framegauge simulate outcast.yaml --pcap h16 --out results/outcast
   framegauge simulate --resume --out results/simulated      go on after Ctrl-C
   framegauge compare results/rack results/simulated         is the model right?
 

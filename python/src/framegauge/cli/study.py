@@ -23,14 +23,14 @@ _MORE = """\
 FILE says what is asked, of which networks and applications: `framegauge schema` has all it may say.
 
 A study of your own hosts (`testbed: {kind: ssh}`) changes their MTUs, offloads, queues and sysctls while it runs, and
-puts everything back at the end, or when the connection is lost (docs/how-to/hosts.md); --dry-run lists the changes.
+puts everything back at the end, or when the connection is lost (framegauge docs hosts); --dry-run lists the changes.
 
 Before its first run, a study on an emulated rack tries whether this machine carries its links beside its other work. If
 not, a preset runs at the highest of 500, 200 and 100 Mb/s that is carried, and a file keeps its rate and warns. If
-nothing is carried, it ends with exit code 3 and names what is busy (docs/reference/testbeds.md).
+nothing is carried, it ends with exit code 3 and names what is busy (framegauge docs testbeds).
 
-The workload `command` runs your own programs (docs/your-application.md): as root in a rack, on your own hosts as the
-user who logs in; --dry-run lists them.
+The workload `command` runs your own programs (framegauge docs your-application): as root in a rack, on your own hosts
+as the user who logs in; --dry-run lists them.
 
 Run only files that you trust: they may run such programs, an inventory that they name may be a program, `options` of a
 host may have ssh run one (ProxyCommand), and `agent` of a host is a program that is copied there and run. --dry-run
@@ -39,7 +39,8 @@ runs none of them; with --run-inventory it runs the inventory.
 examples:
   framegauge study --list                                   what there is to begin with
   framegauge study --preset demo
-  framegauge study examples/command.yaml                    your own programs: here Redis
+  framegauge examples command --copy .                      a file to change, of those that it lists
+  framegauge study command.yaml                             your own programs: here Redis
   framegauge study rack.yaml --dry-run                      what it would run, and for how long
   framegauge study rack.yaml --out results/rack --seed 7
   framegauge study --resume --out results/rack              go on after Ctrl-C
@@ -60,7 +61,7 @@ def parser() -> Verb:
     what.add_argument(
         "--list",
         action="store_true",
-        help="presets, and the studies in ./examples, with their durations",
+        help="presets, and the studies in a folder ./examples, with their durations (see framegauge examples)",
     )
     what.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
     whole.add_argument(

@@ -29,7 +29,7 @@ FILE is YAML: the address of a Prometheus server, when which hosts were switched
   change: {at: 2026-11-27T10:00:00Z, hosts: [web1, web2, web3]}
   control: [web4, web5, web6]
 
-Without more, metrics of node_exporter are judged, an hour before and after; any PromQL can be (docs/how-to/watch.md).
+Without more, metrics of node_exporter are judged, an hour before and after; any PromQL can be (framegauge docs watch).
 What all hosts do together cancels. A metric without data never counts as a pass. Nothing is sent to the hosts.
 
 Where there is no Prometheus, framegauge's own agents sample the hosts. With `agents: FOLDER` instead of `prometheus`,

@@ -189,7 +189,7 @@ Values = OneOrMore[Value]
 
 class Command(Parameters):
     """Any programs: `servers` that are ready before anything is measured, `clients` that do the work, and the `metrics`
-    that these print. See docs/your-application.md.
+    that these print. See `framegauge docs your-application`.
 
     In all words `{address}` is the host's own address, `{NAME}` that of any host or role, `{mtu}` the host's MTU,
     `{run}` an empty folder of this run, and the name of a factor or of one of the `parameters` its level. What is made

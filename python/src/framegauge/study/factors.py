@@ -103,7 +103,7 @@ class Factors(Model):
 
 
 class Meters(Model):
-    """The meters that run alongside the workload; each has a cost (docs/why/cpu-cost.md).
+    """The meters that run alongside the workload; each has a cost (`framegauge docs cpu-cost`).
 
     `idle` is how long the idle hosts are measured before each run. `watch` names ports of the network, such as
     switch>h1, whose events within 5 ms of their longest run of drops are all kept. `diagnose` captures the headers on

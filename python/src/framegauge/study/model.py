@@ -62,9 +62,9 @@ class Study(Model):
     """One question, and the experiment that answers it.
 
     `fraction: 2` runs half of the cells, chosen so that main effects stay separate (`cells`). `stop: settled` ends
-    before `blocks` once every comparison has its verdict (docs/why/statistics.md states the cost); up to half as many
-    more blocks are run if they are needed to tell whether the excluded runs were lost at random. `order: random` draws
-    the order of arms in each block by itself, as studies did before `balanced`. `primary` names the metrics that
+    before `blocks` once every comparison has its verdict (`framegauge docs statistics` states the cost); up to half as
+    many more blocks are run if they are needed to tell whether the excluded runs were lost at random. `order: random`
+    draws the order of arms in each block by itself, as studies did before `balanced`. `primary` names the metrics that
     decide: the others have a verdict only once every comparison of these has one. `ask: not worse` asks no more than
     whether the treatment is not worse by more than the margin. `changes` are made during every run, the same in all
     arms. `tunings` are the sets of host settings that `factors.tuning` names.

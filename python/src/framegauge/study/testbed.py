@@ -60,7 +60,7 @@ class Testbed(Model):
     """Where the study runs: `rack` is the emulated fabric, `veth` the kernel's own link, `fake` an invented network,
     `simulator` the same switches and modelled hosts in virtual time, `ssh` the user's own hosts.
 
-    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; docs/reference/networks.md lists the
+    `topology: rack` has `hosts` hosts on one switch, h1 to hN; `pair` has two; `framegauge docs networks` lists the
     others. `links` override `link` for single links; later entries take precedence.
 
     With `simulator` a host takes up to `jitter` to handle a packet, drawn evenly for each. Without any, flows keep the

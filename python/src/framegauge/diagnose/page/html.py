@@ -60,7 +60,7 @@ def page(document: Json, pictures: Mapping[int, Json], notes: Sequence[str] = ()
         section("captures", "Captures", _captures(document)),
         f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, result schema {document["schema"]}. Times '
         "are seconds since the first TCP packet of the capture; packet numbers are those that Wireshark shows. What "
-        "each finding means: docs/reference/diagnose.md.</p></footer>\n",
+        "each finding means: framegauge docs diagnose.</p></footer>\n",
         data if scripts else "",
         *(f"<script>{script}</script>\n" for script in scripts),
         "</body>\n</html>\n",

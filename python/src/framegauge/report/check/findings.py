@@ -64,7 +64,7 @@ def _finding(found: Mapping[str, Any], number: int) -> str:
         f"{number}. {text(title(found['kind']))}{pairs}</h3>\n"
         f"{where}<p>{text(found.get('summary') or found['evidence'])}</p>\n"
         f"{_path(found.get('path'), number)}{_table(found)}{_commands(found, number)}{ask}"
-        f'<p class="soft">More: docs/reference/mtu-faults.md, {text(found["kind"])}</p></article>\n'
+        f'<p class="soft">More: framegauge docs mtu-faults, {text(found["kind"])}</p></article>\n'
     )
 
 

@@ -152,7 +152,7 @@ def _finding(console: Console, found: Mapping[str, Any], number: int) -> None:
     if found["ask"]:
         console.print()
         _print(console, f"Ask the network team: {found['ask']}", "", INDENT)
-    _print(console, f"More: docs/reference/mtu-faults.md, {found['kind']}", "dim", INDENT)
+    _print(console, f"More: framegauge docs mtu-faults, {found['kind']}", "dim", INDENT)
     console.print()
 
 

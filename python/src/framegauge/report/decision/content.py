@@ -266,4 +266,4 @@ def _wider(summary: Summary) -> Iterator[Line]:
     if evidence.is_simulated(summary):
         yield "Run it with real kernels: the same file with testbed: {kind: rack}, and fewer hosts if it has many"
     if summary["scope"] != "measured":
-        yield "Measure on hosts of your own network", "framegauge study examples/ssh-pair.yaml --dry-run"
+        yield "Measure on hosts of your own network", "framegauge examples ssh-pair --copy ."

@@ -126,9 +126,9 @@ def _lost_time(material: Material) -> str:
     said = list(lost_time.lines(material.summary)) if material.summary["faithful"] else []
     intro = (
         '<p class="soft">The packets of every run were captured and diagnosed: each gap of a connection has one cause '
-        "(docs/reference/diagnose.md has their meanings). Shares are of the connections’ time. A change is that of the "
-        "time for each byte, as a share of the baseline’s, and the causes’ changes add up to the whole. These figures "
-        "describe; verdicts do not rest on them.</p>\n"
+        "(<code>framegauge docs diagnose</code> has their meanings). Shares are of the connections’ time. A change is "
+        "that of the time for each byte, as a share of the baseline’s, and the causes’ changes add up to the whole. "
+        "These figures describe; verdicts do not rest on them.</p>\n"
     )
     found = table("Time of connections, by cause", lost_time.HEAD, lost_time.rows(material.summary))
     return section("lost", "Where the time of connections went", found and items(said) + intro + found)
