@@ -33,7 +33,7 @@ def test_the_list_has_only_the_network() -> None:
         ("kernel.core_pattern", "|/tmp/x %p", "expected a sysctl of a network namespace, one of net.core.busy_poll, "),
         ("kernel.printk_ratelimit", "9", "expected a sysctl of a network namespace"),
         ("net.ipv4.tcp_rme", "9", "expected a sysctl of a network namespace, such as net.ipv4.tcp_rmem"),
-        ("net.ipv4.tcp_rmem", "9 x", "expected whole numbers"),
+        ("net.ipv4.tcp_rmem", "9 x", "expected three whole numbers: least, default, most"),
         ("net.ipv4.tcp_congestion_control", "../x", "expected the name of a congestion control"),
     ],
 )

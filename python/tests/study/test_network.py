@@ -590,3 +590,19 @@ def test_what_the_page_shows_is_a_study(fragment):
     if study.testbed.kind == "fake":
         FakeTestbed().up(conditions(study))
     conforms(base, study_file.json_schema())
+
+
+def test_a_host_has_no_link_that_is_faster_than_any_machine():
+    def problem(links: str, kind: str = "rack") -> str | None:
+        whole = f"testbed: {{kind: {kind}, topology: fat-tree, {links}}}\nfactors: {{mtu: [1500, 9000]}}\n"
+        try:
+            study_file.parse(f"{whole}workloads: [{{stream: {{duration: 1 s}}}}]\n", "study.yaml")
+        except StudyError as error:
+            return error.problems[0]
+        return None
+
+    assert problem("link: {rate: 400 Gb/s}") is None
+    assert 'link.rate: found "800 Gb/s", expected at most 400 Gb/s with kind: rack' in problem("link: {rate: 800 Gb/s}")
+    assert "links.0.rate" in problem('links: [{from: h1, to: "*", rate: 401 Gb/s}]')
+    assert problem('links: [{from: "e*", to: "a*", rate: 800 Gb/s}]') is None
+    assert problem("link: {rate: 800 Gb/s}", "simulator") is None

@@ -106,7 +106,7 @@ REFUSED = {
     (ONE, "{few: {sysctls: {net.ipv4.tcp_rmen: '1'}}}"): "study.yaml:8: tunings.few.sysctls.net.ipv4.tcp_rmen: found "
     '"net.ipv4.tcp_rmen", expected a sysctl of a network namespace, such as net.ipv4.tcp_rmem',
     (ONE, "{few: {sysctls: {net.ipv4.tcp_rmem: large}}}"): "study.yaml:8: tunings.few.sysctls.net.ipv4.tcp_rmem: found "
-    '"large", expected whole numbers',
+    '"large", expected three whole numbers: least',
     (ONE, "{few: {initial_window: 0}}"): f"study.yaml:8: tunings.few.initial_window: found 0, {WINDOW}",
     (ONE, "{few: {initial_window: 1001}}"): f"study.yaml:8: tunings.few.initial_window: found 1001, {WINDOW}",
     (ONE, "{few: {initial_receive_window: few}}"): 'study.yaml:8: tunings.few.initial_receive_window: found "few", '

@@ -21,12 +21,11 @@ from framegauge.agents.ssh import places
 from framegauge.cli import documents
 from framegauge.diagnose.runs import of_run
 from framegauge.errors import InputError, MissingRequirement, StudyError
-from framegauge.experiment import busy, extension, trial
-from framegauge.experiment.planning import expected_seconds, missing_programs, stated_conditions
+from framegauge.experiment import busy, extension, refusals, trial
+from framegauge.experiment.planning import expected_seconds, stated_conditions
 from framegauge.experiment.programs import lacking, program_lines
 from framegauge.experiment.progress import Event, Losses, has_attempts, tries
 from framegauge.experiment.runner import Outcome, Runner
-from framegauge.experiment.storage import lacking_memory
 from framegauge.files.machines import full
 from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
@@ -165,10 +164,9 @@ def run_study(
     extended by so many more blocks. One that `may_adapt` runs at the highest rate that this machine carries;
     `waited` says how long the user has waited for its trial.
     """
-    able = study.testbed.capabilities
-    builds = able.builds_hosts and not able.is_invented
-    missing = [*missing_programs(study), *lacking_memory(study)] if builds else []
-    if missing:
+    if not resume:
+        refusals.check(study)
+    if missing := refusals.missing(study):
         raise MissingRequirement(missing)
     before: list[int] = []
     if resume:
@@ -321,8 +319,10 @@ def extended_study(study: Study, folder: Path, more_blocks: int) -> Study:
     return extension.extend(study, read(folder), more_blocks)[0]
 
 
-def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
-    """What a study would do, for --dry-run."""
+def plan_lines(study: Study, may_adapt: bool = False, resumes: bool = False) -> list[str]:
+    """What a study would do, for --dry-run; StudyError for what a study that begins is refused for."""
+    if not resumes:
+        refusals.check(study)
     slots = order(study)
     seconds = sum(expected_seconds(study, slot) for slot in slots)
     lines = [
@@ -332,7 +332,7 @@ def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
         f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
         f"{len(slots)} runs, about {seconds:.0f} s",
     ]
-    lines += trial.lines(study, may_adapt)
+    lines += [*trial.lines(study, may_adapt), *refusals.lines(study)]
     own_hosts = not study.testbed.capabilities.builds_hosts
     lines += changes_of(study, lambda own: places(own or find_agent())) if own_hosts else []
     if programs := program_lines(study):

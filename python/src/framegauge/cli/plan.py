@@ -18,7 +18,8 @@ __all__ = ["SUMMARY", "parser", "run"]
 SUMMARY = "what a study would run, and which effects it could find"
 _MORE = """\
 Nothing that FILE names is run, unless --run-inventory asks for it: the hosts of a study may come from an inventory that
-is a program.
+is a program. What would fail at the first run is refused, as by the study itself; what this machine still lacks is
+listed, and so is what only your own hosts can tell.
 
 examples:
   framegauge plan study.yaml
@@ -52,7 +53,7 @@ def parser() -> Verb:
 
 def run(words: Sequence[str]) -> None:
     """Print the plan; InputError for what cannot be planned."""
-    from framegauge.experiment import forecast
+    from framegauge.experiment import forecast, refusals
     from framegauge.study import file as study_file
     from framegauge.summary import judging
 
@@ -63,6 +64,7 @@ def run(words: Sequence[str]) -> None:
         if options.seed < 0:
             raise InputError(f"--seed: found {options.seed}, expected a whole number from 0")
         study = study.model_copy(update={"seed": options.seed})
+    refusals.check(study)
     pilot: Mapping[str, Sequence[Spread]] = {}
     if options.pilot is not None:
         from framegauge.results.journal import read
@@ -70,9 +72,9 @@ def run(words: Sequence[str]) -> None:
         pilot = judging.spreads(read(options.pilot))
     found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()), options.preset is not None)
     if options.json:
-        output.show_json(found, indent=2)
+        output.show_json({**found, "missing": refusals.missing(study), "unknown": refusals.unknown(study)}, indent=2)
     else:
-        output.show(*forecast.lines(found))
+        output.show(*forecast.lines(found), *refusals.lines(study))
 
 
 def _noise(given: Sequence[str], margins: Mapping[str, float]) -> dict[str, float]:

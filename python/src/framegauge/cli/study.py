@@ -107,7 +107,8 @@ def run(words: Sequence[str]) -> None:
     if options.dry_run:
         if options.blocks:
             study = commands.extended_study(study, options.out, options.blocks)
-        output.show(*commands.plan_lines(study, options.preset is not None and not options.resume))
+        begins = not options.resume
+        output.show(*commands.plan_lines(study, options.preset is not None and begins, resumes=not begins))
         return
     _run(study, options.out or commands.choose_folder(name), options)
 

@@ -18,6 +18,9 @@ CONGESTION_CONTROL = "net.ipv4.tcp_congestion_control"
 _NAME = re.compile(r"[a-z0-9_]{1,15}")
 _NUMBERS = re.compile(r"-?[0-9]{1,18}([ \t]+-?[0-9]{1,18})*")
 LONGEST = 64
+# How many numbers a sysctl has, where it is not one: the kernel takes fewer, and keeps the rest as they were.
+_COUNTS = {"net.ipv4.tcp_rmem": 3, "net.ipv4.tcp_wmem": 3}
+_WORDS = {1: "one whole number", 3: "three whole numbers: least, default, most"}
 
 
 @cache
@@ -29,12 +32,15 @@ def listed(kind: str) -> tuple[str, ...]:
 
 
 def sysctl(name: str, value: str) -> tuple[str, str] | None:
-    """What was found and what is expected; None if the sysctl is on the list and its value is numbers, or a name."""
+    """What was found and what is expected; None if the sysctl is on the list and its value is as many numbers as it
+    has, or a name."""
     if name not in listed("sysctl"):
         return name, f"a sysctl of a network namespace, {_nearest(name)}"
     if name == CONGESTION_CONTROL:
         return None if _NAME.fullmatch(value) else (value, "the name of a congestion control, such as cubic")
-    return None if len(value) <= LONGEST and _NUMBERS.fullmatch(value.strip()) else (value, "whole numbers")
+    count = _COUNTS.get(name, 1)
+    fits = len(value) <= LONGEST and _NUMBERS.fullmatch(value.strip()) is not None and len(value.split()) == count
+    return None if fits else (value, _WORDS[count])
 
 
 def qdisc(kind: str) -> str:

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 __all__ = ["BUILT", "CAPABILITIES", "Capabilities"]
 
+# Our fabric is one thread, which copies every byte from one host's interface and to another's. No core copies 100 GB/s,
+# so no machine carries more; what this one carries, the agent measures before the first run.
+FABRIC_BITS_PER_SECOND = 400 * 10**9
+
 
 @dataclass(frozen=True)
 class Capabilities:
@@ -21,10 +25,17 @@ class Capabilities:
     builds_overlays: bool = False  # VXLAN between the hosts
     names_hosts: bool = False  # each host has a name and folders of its own
     passes_aggregates: bool = False  # links carry whole aggregates of TSO from one stack to the other
+    most_bits_per_second: int | None = None  # of a link of a host, on the fastest of machines
 
 
 CAPABILITIES: Mapping[str, Capabilities] = {
-    "rack": Capabilities(has_fabric=True, delays=True, builds_overlays=True, names_hosts=True),
+    "rack": Capabilities(
+        has_fabric=True,
+        delays=True,
+        builds_overlays=True,
+        names_hosts=True,
+        most_bits_per_second=FABRIC_BITS_PER_SECOND,
+    ),
     "veth": Capabilities(builds_overlays=True, passes_aggregates=True),
     "fake": Capabilities(has_fabric=True, delays=True, is_invented=True),
     "simulator": Capabilities(has_fabric=True, delays=True, is_virtual=True),

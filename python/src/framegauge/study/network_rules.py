@@ -8,7 +8,7 @@ from typing import Any
 
 from framegauge.files.types import HOST, Problem, nearest, one_of
 from framegauge.networks import disciplines, topologies
-from framegauge.quantities import exact_bytes
+from framegauge.quantities import exact_bits_per_second, exact_bytes
 from framegauge.study.testbed import Testbed
 from framegauge.study.topology import LEVELLED
 
@@ -46,6 +46,7 @@ def network_problems(
     yield from _routing(bed, levels.get("routing", ()), topologies.has_choice(drawn))
     yield from _overlay(bed, levels.get("overlay", ()), drawn, routers)
     yield from _routers(bed)
+    yield from _rates(bed, ports)
     yield from _links(bed, ports, mtus, routers)
     yield from _buffers(bed, levels.get("buffer", ()), largest)
     yield from _lossless(bed, levels)
@@ -117,6 +118,22 @@ def _routers(bed: Testbed) -> Iterator[Problem]:
             yield Problem(where, each.mtu, expected)
         if bed.family == 6 and each.mtu is not None and each.mtu < SMALLEST_IPV6_MTU:
             yield Problem(where, each.mtu, f"at least {SMALLEST_IPV6_MTU} with family: 6 (RFC 8200)")
+
+
+def _rates(bed: Testbed, ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+    """Problems with links on which hosts send faster than any machine; nothing else fills such a link."""
+    most = bed.capabilities.most_bits_per_second
+    if most is None:
+        return
+    given: list[tuple[Where, int | None]] = [(("testbed", "link", "rate"), bed.link.rate)]
+    sending = [way for way in ports if HOST.fullmatch(topologies.node_of(way[0]))]
+    for index, each in enumerate(bed.links):
+        if any(topologies.fits(each.from_, one) and topologies.fits(each.to, other) for one, other in sending):
+            given.append((("testbed", "links", index, "rate"), each.rate))
+    for where, rate in given:
+        if rate is not None and rate > most:
+            expected = f"at most {exact_bits_per_second(most)} with kind: {bed.kind}: no machine hands over more"
+            yield Problem(where, exact_bits_per_second(rate), f"{expected} (kind: simulator has any rate)")
 
 
 def _links(
