@@ -249,8 +249,8 @@ def test_a_folder_must_be_empty_or_new(tmp_path):
     [
         ([], "found neither --for nor --until-trouble, expected one"),
         (["--for", "30"], '--for: found "30", expected'),
-        (["--for", "0 s"], '--for: found "0 s", expected from 0.1 s'),
-        (["--for", "1s", "--snaplen", "20"], '--snaplen: found "20", expected a number from 64 to 262144'),
+        (["--for", "0 s"], '--for: found "0 s", expected 0.1 s to 2400 h'),
+        (["--for", "1s", "--snaplen", "20"], '--snaplen: found "20", expected 64 B to 256 KiB'),
         (["--for", "1s", "--most", "2TB"], "--most: found"),
         (["--for", "1s", "--port", "http"], '--port: found "http", expected a number from 1 to 65535'),
         (["--for", "1s", *["--port", "1"] * 65], "--port: found 65 ports, expected at most 64"),

@@ -59,11 +59,11 @@ def test_one_interface_may_be_meant():
             "netns:no-such: found no such network namespace, expected one that `ip netns` lists",
         ),
         ("local netns:a%", "check: found local netns:a%, expected HOST or HOST%INTERFACE"),
-        ("local netns:a --target-mtu 500", '--target-mtu: found "500", expected a number from 576 to 65535'),
+        ("local netns:a --mtu 500", '--mtu: found "500", expected 576 to 65535 bytes'),
         ("local netns:a --flows 0", '--flows: found "0", expected a number from 1 to 1024'),
         ("local netns:a --rate fast", '--rate: found "fast", expected'),
         ("local netns:a --html /no/such/x.html", "--html: found no folder /no/such, expected one"),
-        ("local netns:a --watch soon", '--watch: found "soon", expected a number from 1 to 86400'),
+        ("local netns:a --every soon", '--every: found "soon", expected a time such as'),
         ("--testbed no.yaml", "no.yaml: found no readable file"),
         (
             "--testbed {examples}/ssh-pair.yaml",

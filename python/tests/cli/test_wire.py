@@ -48,8 +48,8 @@ def test_json_is_the_agents_answer(fake, capsys):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--mtu", "9k"], '--mtu: found "9k", expected a number of bytes such as 9000'),
-        (["--mtu", "-1"], '--mtu: found "-1", expected a number of bytes such as 9000'),
+        (["--mtu", "9k"], '--mtu: found "9k", expected bytes such as 9000'),
+        (["--mtu", "-1"], '--mtu: found "-1", expected bytes such as 9000'),
         (["--mtu", "9000", "--rate", "10"], '--rate: found "10", expected a rate such as 1 Gb/s (units: '),
         (["--mtu", "9000", "--rate", "0 b/s"], '--rate: found "0 b/s", expected more than 0 b/s'),
         (["--mtu", "9000", "--encap", "vxlam"], 'wire: encapsulations: found "vxlam", expected vxlan'),
@@ -112,7 +112,11 @@ def test_levels_are_the_closed_formula(monkeypatch, capsys):
     ("levels", "message"),
     [
         ("1500", '--levels: found "1500", expected at least two MTUs such as 1500,9000'),
-        ("1500,9k", '--levels: found "9k", expected a number of bytes such as 9000'),
+        (
+            "1500,9k",
+            '--levels: found "9k", expected bytes such as 9000, 64 KiB or 100 MB (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB); '
+            'perhaps "9 kB" or "9 KiB"',
+        ),
     ],
 )
 def test_bad_levels_are_one_line_and_exit_2(levels, message, capsys):
@@ -170,7 +174,11 @@ def test_what_is_no_datagram_is_one_line(arguments, message, monkeypatch, capsys
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--datagram", "8k"], '--datagram: found "8k", expected a number of bytes such as 9000'),
+        (
+            ["--datagram", "8k"],
+            '--datagram: found "8k", expected bytes such as 9000, 64 KiB or 100 MB (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB); '
+            'perhaps "8 kB" or "8 KiB"',
+        ),
         (
             ["--datagram", "8", "--nfs-read", "8"],
             "--nfs-read: found --datagram beside it, expected only --mtu and --json",

@@ -29,7 +29,7 @@ def test_help_and_version_are_verbs_as_well(words: str, expected: str, capsys: p
     ("words", "expected"),
     [
         ("simulate --see 42 x.yaml", "unknown option '--see': did you mean '--seed'?"),
-        ("check --tar 9000 local", "unknown option '--tar': did you mean '--target-mtu'?"),
+        ("check --tar 9000 local", "unknown option '--tar': did you mean '--mtu'?"),
         # Its value is not taken for a file, whatever else is wrong then.
         ("study --seeds 5 --preset quick", "unknown option '--seeds': did you mean '--seed'?"),
         ("stud x.yaml", "unknown verb 'stud': did you mean 'study'?"),

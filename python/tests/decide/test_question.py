@@ -129,7 +129,7 @@ def test_hosts_that_cannot_be_changed_say_why() -> None:
         ([], "decide: found no hosts, expected two or more, --hosts FILE, or --rack"),
         (["alpha"], "decide: found alpha alone, expected two or more"),
         (["alpha", "--rack"], "decide: found alpha with --rack, expected hosts that are there, or a rack to build"),
-        (["a", "b", "--target-mtu", "1500"], '--target-mtu: found "1500", expected a number from 1501 to 65535'),
+        (["a", "b", "--mtu", "1500"], '--mtu: found "1500", expected 1501 to 65535 bytes'),
         (["a", "b", "--resume"], "--resume: found no --out"),
         (["a", "b", "--again", "check"], "--again: found no --resume"),
         (["a", "b", "--resume", "--out", "x"], "--resume: found HOST, too, expected none"),

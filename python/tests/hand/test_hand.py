@@ -143,8 +143,8 @@ def test_a_simulated_network_has_none_either(study_path: Path, capsys: pytest.Ca
         (["exec", "h1", "--", "ls"], "found no rack, expected one that is up: framegauge rack up FILE"),
         (["down", "--", "x"], "found x after --, expected nothing"),
         (["watch"], "rack watch: found no rack, expected one that is up"),
-        (["watch", "--interval", "soon"], '--interval: found "soon", expected a time'),
-        (["watch", "--interval", "0"], "--interval: found 0, expected 0.05 s to 3600 s"),
+        (["watch", "--every", "soon"], '--every: found "soon", expected a time'),
+        (["watch", "--every", "0"], 'rack watch: --every: found "0", expected 0.05 s to 1 h'),
         (["set", "switch>h1", "--up"], "rack set: found no rack, expected one that is up"),
         (["set", "switch>h1"], "rack set: found nothing to set"),
         (["set", "switch>h1", "--rate", "fast"], 'rack set: --rate: found "fast", expected a rate'),
@@ -358,7 +358,7 @@ def test_each_look_is_with_the_one_before(live: Kept) -> None:
 
 def test_watching_prints_rates(live: Kept, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(cli_rack.hand.time, "sleep", lambda _: None)
-    assert cli.main(["rack", "watch", "--once", "--interval", "50 ms"]) == 0
+    assert cli.main(["rack", "watch", "--once", "--every", "50 ms"]) == 0
     # 24,000 bytes in a quarter of a second are 768 kb/s; an eighth of a quarter is a half.
     assert capsys.readouterr().out.splitlines() == [
         "up 0.2 s, rates over 0.25 s",

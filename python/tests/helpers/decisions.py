@@ -6,7 +6,7 @@ from framegauge.report.decision.model import Decision, Part
 from framegauge.report.decision.sheet import LIMITS
 from framegauge.summary.sentence import Answer, Kind
 
-COMMAND = "framegauge check --hosts inventory.ini --target-mtu 9000 --json > check.json"
+COMMAND = "framegauge check --hosts inventory.ini --mtu 9000 --json > check.json"
 WORDS = "the path between two hosts of a storage network carries "
 
 

@@ -109,7 +109,7 @@ def test_rows_of_hosts(mode: str, run: Run) -> None:
 
 @pytest.mark.parametrize(("method", "mode"), CASES)
 def test_check(method: str, mode: str, run: Run) -> None:
-    code, found, said = run(method, mode, "check", *NAMES, "-4", "--target-mtu", "600", "--flows", "1", "--json")
+    code, found, said = run(method, mode, "check", *NAMES, "-4", "--mtu", "600", "--flows", "1", "--json")
     assert isinstance(found, dict)
     errors = told(found, said)
     assert errors["beta"] is errors["gamma"] is None
@@ -149,6 +149,6 @@ def test_a_study_names_the_host_and_changes_nothing(method: str, mode: str, run:
 
 @pytest.mark.parametrize("mode", ["escapes", "error with escapes in one line", "big line"])
 def test_the_text_of_a_check(mode: str, run: Run) -> None:
-    _, text, _ = run("check.facts", mode, "check", *NAMES, "-4", "--target-mtu", "600", "--flows", "1")
+    _, text, _ = run("check.facts", mode, "check", *NAMES, "-4", "--mtu", "600", "--flows", "1")
     assert isinstance(text, str)
     assert "It took" in text.splitlines()[-1]

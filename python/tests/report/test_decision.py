@@ -131,7 +131,7 @@ def test_without_a_check_the_page_says_so_and_with_which_command() -> None:
     assert found.beside == ["Not known: whether every path of your network carries packets of 9000 bytes"]
     check, again = lines(found, "risks")
     assert check.startswith("No check of the paths is part of this page.")
-    assert "framegauge check --hosts inventory.ini --target-mtu 9000 --json > check.json" in check
+    assert "framegauge check --hosts inventory.ini --mtu 9000 --json > check.json" in check
     assert "framegauge report results/rack --decision --check check.json" in again
 
 
@@ -151,7 +151,7 @@ def test_a_clear_check_is_no_risk_unless_it_asked_for_less(tmp_path: Path) -> No
     assert lines(found, "risks")[0] == "All 6 pairs carry packets of 9000 bytes"
     more = decide(one(BETTER, level=9216), found=clear)
     assert more.beside == ["Risk: the paths were checked with packets of 9000 bytes only, not with MTU 9216"]
-    assert "Check the paths again, with --target-mtu 9216" in lines(more, "next")
+    assert "Check the paths again, with --mtu 9216" in lines(more, "next")
 
 
 def test_paths_that_failed_during_the_study_are_risks_with_or_without_a_check() -> None:

@@ -60,9 +60,9 @@ class _Server(ThreadingHTTPServer):
 
 
 @contextmanager
-def served(address: tuple[str, int], option: str = "--metrics") -> Iterator[tuple[str, Callable[[str], None]]]:
-    """Where they are, as ADDRESS:PORT, and what publishes a new text; 503 until the first. InputError names `option` if
-    the address cannot be taken."""
+def served(address: tuple[str, int]) -> Iterator[tuple[str, Callable[[str], None]]]:
+    """Where they are, as ADDRESS:PORT, and what publishes a new text; 503 until the first. InputError if the
+    address of --listen cannot be taken."""
     latest: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -87,7 +87,7 @@ def served(address: tuple[str, int], option: str = "--metrics") -> Iterator[tupl
         server = _Server(address, Handler)
     except (OSError, OverflowError) as error:
         where = f"{address[0]}:{address[1]}"
-        raise InputError(f"{option}: found no way to listen at {where} ({error}), expected a free port") from None
+        raise InputError(f"--listen: found no way to listen at {where} ({error}), expected a free port") from None
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import difflib
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 from framegauge.printable import printable
@@ -21,6 +22,14 @@ class Verb(argparse.ArgumentParser):
     def __init__(self, *args: Any, **options: Any) -> None:
         # A part of a name is no name: `--seed` would be `--seeds` where that is the only one.
         super().__init__(*args, **{"allow_abbrev": False, **options})
+        self._former: dict[str, str] = {}
+
+    def add_former(self, name: str, option: str, read: Callable[[str], str] = str) -> None:
+        """An earlier name of an option: it is understood, and --help does not list it. `read` makes of its value one
+        that the option takes."""
+        action = self._option_string_actions[option]
+        self.add_argument(name, dest=action.dest, type=read, default=argparse.SUPPRESS, help=argparse.SUPPRESS)
+        self._former[name] = option
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """As argparse, but nothing is left unknown."""
@@ -46,7 +55,7 @@ class Verb(argparse.ArgumentParser):
             option = word.partition("=")[0]
             is_short = option[:2] in known and not option.startswith("--")  # such as -w5
             if option.startswith("-") and option != "-" and option not in known and not is_short:
-                self._end(f"unknown option '{option}'{nearest(option, known)}")
+                self._end(f"unknown option '{option}'{nearest(option, known, self._former)}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Of values that are one of a few."""
@@ -60,12 +69,12 @@ class Verb(argparse.ArgumentParser):
         raise argparse.ArgumentError(None if what == "verb" else action, found)
 
 
-def nearest(word: str, known: Iterable[str]) -> str:
-    """`: did you mean 'study'?`, or nothing where no word is near."""
+def nearest(word: str, known: Iterable[str], instead: Mapping[str, str] = MappingProxyType({})) -> str:
+    """`: did you mean 'study'?`, or nothing where no word is near; `instead`: of some words, those to use."""
     words = list(known)
     begun = sorted((each for each in words if each.startswith(word)), key=len)
     found = begun or difflib.get_close_matches(word, words, 1)
-    return f": did you mean '{found[0]}'?" if found else ""
+    return f": did you mean '{instead.get(found[0], found[0])}'?" if found else ""
 
 
 def verb_parser(name: str, summary: str, more: str, description: str | None = None) -> Verb:

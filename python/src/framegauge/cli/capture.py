@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
-from framegauge.errors import InputError, QuantityError
+from framegauge.errors import InputError
 
 if TYPE_CHECKING:
     from framegauge.capture.run import Asked, Captured
@@ -47,6 +47,7 @@ exit codes: 0 captured, 1 a host was lost, 2 bad input, 3 no trouble came, 130 i
 SNAP_BYTES = (64, 262_144)
 MOST_BYTES = (1 << 20, 1000 << 20)
 MOST_PORTS = 64
+LONGEST_SECONDS = 100 * 86_400.0
 NO_TROUBLE = 3
 
 
@@ -102,50 +103,20 @@ def _asked(options: argparse.Namespace) -> Asked:
     for name, given in (("--sign", options.sign), ("--before", options.before), ("--after", options.after)):
         if given and not options.until_trouble:
             raise InputError(f"{name}: found no --until-trouble, expected both")
-    ports = [_number("--port", text, 1, 65_535) for text in options.port]
+    ports = [values.number("--port", text, 1, 65_535) for text in options.port]
     if len(ports) > MOST_PORTS:
         raise InputError(f"--port: found {len(ports)} ports, expected at most {MOST_PORTS}")
     return Asked(
-        seconds=None if options.seconds is None else _seconds("--for", options.seconds, least=0.1),
+        seconds=None if options.seconds is None else values.seconds("--for", options.seconds, 0.1, LONGEST_SECONDS),
         signs=signs.asked(options.sign) if options.until_trouble else {},
-        before_seconds=_seconds("--before", options.before or "10s"),
-        after_seconds=_seconds("--after", options.after or "2s"),
+        before_seconds=values.seconds("--before", options.before or "10s", 0, LONGEST_SECONDS),
+        after_seconds=values.seconds("--after", options.after or "2s", 0, LONGEST_SECONDS),
         interfaces=options.interface,
         ports=ports,
-        snap_bytes=_number("--snaplen", options.snaplen, *SNAP_BYTES),
-        most_bytes=_size("--most", options.most),
+        snap_bytes=values.size("--snaplen", options.snaplen, *SNAP_BYTES),
+        most_bytes=values.size("--most", options.most, *MOST_BYTES),
         with_ssh=options.with_ssh,
     )
-
-
-def _number(name: str, text: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
-        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}')
-    return int(text)
-
-
-def _seconds(name: str, text: str, least: float = 0.0) -> float:
-    from framegauge.quantities import parse_seconds
-
-    try:
-        found = parse_seconds(text)
-    except QuantityError as error:
-        raise InputError(f"{name}: {error}") from None
-    if not least <= found <= 1e7:
-        raise InputError(f'{name}: found "{text}", expected from {least:g} s to some months')
-    return found
-
-
-def _size(name: str, text: str) -> int:
-    from framegauge.quantities import parse_bytes
-
-    try:
-        found = parse_bytes(text)
-    except QuantityError as error:
-        raise InputError(f"{name}: {error}") from None
-    if not MOST_BYTES[0] <= found <= MOST_BYTES[1]:
-        raise InputError(f'{name}: found "{text}", expected from 1 MiB to 1000 MiB')
-    return found
 
 
 def _shown(found: Captured, asked: Asked, as_json: bool) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError, failing_as
 
@@ -40,17 +40,18 @@ examples:
   framegauge check local netns:blue
   framegauge check local db1 db2
   framegauge check --hosts inventory.ini --group storage
-  framegauge check netns:a netns:b%vxlan0 --target-mtu 8950
+  framegauge check netns:a netns:b%vxlan0 --mtu 8950
   framegauge examples ecmp-one-of-four --copy .             a lab of faults to try it on, of those that it lists
   framegauge check --testbed faults/ecmp-one-of-four.yaml --rate unlimited
   framegauge check --testbed rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
   framegauge check local netns:blue --html check.html
   framegauge check --one-ended 192.0.2.7 --one-ended nas.example.net --tcp-port 2049
-  framegauge check local netns:blue --watch 60 --metrics 127.0.0.1:9795
+  framegauge check local netns:blue --every 60s --listen 127.0.0.1:9795
 
 exit codes: 0 all paths carry the target, 1 a fault, 2 could not tell (or bad input), 130 interrupted
 """
 SIZES = (576, 65_535)
+EVERY_SECONDS = (1, 86_400)
 MOST_FLOWS = 1024
 COULD_NOT_TELL = 2
 TCP_PORT = "443"
@@ -68,7 +69,8 @@ def parser() -> Verb:
     whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
     whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
     whole.add_argument("--testbed", metavar="FILE", help="build the network of a lab or study file for this check")
-    whole.add_argument("--target-mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
+    whole.add_argument("--mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
+    whole.add_former("--target-mtu", "--mtu")
     family = whole.add_mutually_exclusive_group()
     family.add_argument("-4", dest="families", action="store_const", const=(4,), help="IPv4 only")
     family.add_argument("-6", dest="families", action="store_const", const=(6,), help="IPv6 only")
@@ -82,10 +84,14 @@ def parser() -> Verb:
     whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
     whole.add_argument("--json", action="store_true", help="print the result document (framegauge docs check)")
     whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
-    whole.add_argument("--watch", metavar="SECONDS", help="repeat until Ctrl-C, and serve Prometheus metrics")
     whole.add_argument(
-        "--metrics", default="127.0.0.1:9795", metavar="ADDRESS:PORT", help="where, with --watch (127.0.0.1:9795)"
+        "--every", metavar="TIME", help="repeat so often until Ctrl-C, such as 60s, and serve Prometheus metrics"
     )
+    whole.add_former("--watch", "--every", values.in_seconds)
+    whole.add_argument(
+        "--listen", default="127.0.0.1:9795", metavar="HOST:PORT", help="where, with --every (127.0.0.1:9795)"
+    )
+    whole.add_former("--metrics", "--listen")
     return whole
 
 
@@ -98,7 +104,7 @@ def run(words: Sequence[str]) -> int:
 def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
     asked = _asked(options)
-    watch = None if options.watch is None else _number("--watch", options.watch, 1, 86_400)
+    every = None if options.every is None else values.seconds("--every", options.every, *EVERY_SECONDS)
     output.one_to_standard_output({"--json": options.json, "--html": options.html})
     output.check_file("--html", options.html)
     from framegauge.check import open as check_hosts
@@ -112,42 +118,29 @@ def _run(words: Sequence[str]) -> int:
         machines = inventory.load(options.inventory, options.group, output.say)
     opened = check_hosts.opened(options.hosts, options.testbed, output.say, options.one_ended, machines)
     with opened as (members, targets):
-        if watch is None:
+        if every is None:
             return _once(members, targets, asked, options)
-        return _repeat(members, targets, asked, options, watch)
+        return _repeat(members, targets, asked, options, every)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
     from framegauge.check.plan import Asked
-    from framegauge.quantities import parse_bits_per_second
 
     rate: float | None = None
-    if options.rate == "unlimited":
-        rate = float("inf")
-    elif options.rate is not None:
-        try:
-            rate = float(parse_bits_per_second(options.rate))
-        except InputError as error:
-            raise InputError(f"--rate: {error}, or unlimited") from None
-        if rate < 1:
-            raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s, or unlimited')
-    target = _number("--target-mtu", options.target_mtu, *SIZES)
+    if options.rate is not None:
+        limit = values.rate("--rate", options.rate, "unlimited")
+        rate = float("inf") if limit is None else float(limit)
+    target = values.mtu("--mtu", options.mtu, *SIZES)
     if not options.one_ended:
-        flows = _number("--flows", options.flows or "32", 1, MOST_FLOWS)
+        flows = values.number("--flows", options.flows or "32", 1, MOST_FLOWS)
         if options.tcp_port is not None:
             raise InputError(f'--tcp-port: found "{options.tcp_port}" without --one-ended, expected both')
         return Asked(target, options.families, flows, rate, blame=options.blame)
     if options.flows is not None:
         raise InputError(f'--flows: found "{options.flows}" with --one-ended, expected none: echoes have no ports')
     port = options.tcp_port or TCP_PORT
-    tcp_port = None if port == "none" else _number("--tcp-port", port, 1, 65_535, ", or none")
+    tcp_port = None if port == "none" else values.number("--tcp-port", port, 1, 65_535, ", or none")
     return Asked(target, options.families, 1, rate, blame=options.blame, tcp_port=tcp_port)
-
-
-def _number(name: str, text: str, least: int, most: int, more: str = "") -> int:
-    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
-        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}{more}')
-    return int(text)
 
 
 def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked, quiet: bool) -> dict[str, Any]:
@@ -193,7 +186,7 @@ def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, op
 
 
 def _repeat(
-    members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace, seconds: int
+    members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace, seconds: float
 ) -> NoReturn:
     from framegauge.check.judgement import verdict
     from framegauge.check.repeat import repeat
@@ -208,11 +201,11 @@ def _repeat(
             code = verdict.exit_code(document["verdict"])
             output.show(f"{stamp} exit code {code}: {matrix.headline(document)}")
 
-    host, _, port = options.metrics.rpartition(":")
+    host, _, port = options.listen.rpartition(":")
     repeat(
         lambda: _checked(members, targets, asked, quiet=True),
         seconds,
-        (host.strip("[]"), _number("--metrics", port, 0, 65_535)),
+        (host.strip("[]"), values.number("--listen", port, 0, 65_535)),
         prometheus.text,
         serving=lambda where: output.say(f"metrics at http://{where}/metrics; Ctrl-C ends it"),
         checked=checked,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
-from framegauge.errors import InputError, Interrupted, QuantityError, failing_as
+from framegauge.errors import InputError, Interrupted, failing_as
 
 if TYPE_CHECKING:
     from framegauge.decide.folder import Folder
@@ -70,7 +70,8 @@ def parser() -> Verb:
     whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
     whole.add_argument("--rack", action="store_true", help="build an emulated rack for it")
     whole.add_argument("--testbed", type=Path, metavar="FILE", help="build the network of a study or lab file for it")
-    whole.add_argument("--target-mtu", metavar="BYTES", help=f"the MTU to decide about ({TARGET_MTU})")
+    whole.add_argument("--mtu", metavar="BYTES", help=f"the MTU to decide about ({TARGET_MTU})")
+    whole.add_former("--target-mtu", "--mtu")
     whole.add_argument("--workload", type=Path, metavar="FILE", help="what to study (streams, and small requests)")
     whole.add_argument("--for", dest="seconds", default="10s", metavar="TIME", help="how long the load is read (10s)")
     whole.add_argument("--allow-changes", action="store_true", help="let hosts be raised, by leases")
@@ -123,9 +124,7 @@ def _run(words: Sequence[str]) -> int:
 def _asked(options: argparse.Namespace) -> Question:
     from framegauge.decide import question
 
-    text = options.target_mtu or TARGET_MTU
-    if not (text.isascii() and text.isdecimal() and LEAST_MTU <= int(text) <= MOST_MTU):
-        raise InputError(f'--target-mtu: found "{text}", expected a number from {LEAST_MTU} to {MOST_MTU}')
+    target = values.mtu("--mtu", options.mtu or TARGET_MTU, LEAST_MTU, MOST_MTU)
     machines = []
     if options.inventory is not None:
         from framegauge.files import inventory
@@ -133,26 +132,18 @@ def _asked(options: argparse.Namespace) -> Question:
         running = output.say if options.run_inventory or not options.dry_run else None
         machines = inventory.load(options.inventory, options.group, running)
     return question.asked(
-        options.hosts, machines, options.rack, options.testbed, int(text), options.workload
+        options.hosts, machines, options.rack, options.testbed, target, options.workload
     )  # fmt: skip
 
 
-def _seconds(text: str) -> float:
-    from framegauge.quantities import parse_seconds
-
-    try:
-        found = parse_seconds(text)
-    except QuantityError as error:
-        raise InputError(f"--for: {error}") from None
-    if not SHORTEST_SECONDS <= found <= LONGEST_SECONDS:
-        raise InputError(f'--for: found "{text}", expected {SHORTEST_SECONDS:g} s to an hour')
-    return found
+def _seconds(options: argparse.Namespace) -> float:
+    return values.seconds("--for", options.seconds, SHORTEST_SECONDS, LONGEST_SECONDS)
 
 
 def _demand_nothing_else(options: argparse.Namespace) -> None:
     given = {
         "HOST": options.hosts, "--hosts": options.inventory, "--rack": options.rack, "--testbed": options.testbed,
-        "--target-mtu": options.target_mtu, "--workload": options.workload,
+        "--mtu": options.mtu, "--workload": options.workload,
     }  # fmt: skip
     for name, value in given.items():
         if value:
@@ -181,9 +172,7 @@ def _decide(folder: Folder, given: Question | None, options: argparse.Namespace)
         folder.forget(options.again)
     again = shlex.join(["framegauge", "decide", "--resume", "--out", str(folder.path)])
     try:
-        answered = answer.answer(
-            question, options.allow_changes, folder, _hands(folder, again, _seconds(options.seconds))
-        )
+        answered = answer.answer(question, options.allow_changes, folder, _hands(folder, again, _seconds(options)))
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; continue with: {again}") from None
     if options.json:
@@ -228,5 +217,5 @@ def _plan(folder: Folder, given: Question | None, options: argparse.Namespace) -
     from framegauge.decide import answer
 
     question = given or _kept(folder)
-    lines, study = answer.plan(question, options.allow_changes, folder, options.again, _seconds(options.seconds))
+    lines, study = answer.plan(question, options.allow_changes, folder, options.again, _seconds(options))
     return [*lines, *(f"     {line}" for line in (commands.plan_lines(study) if study is not None else []))]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
-from framegauge.errors import InputError, QuantityError
+from framegauge.errors import InputError
 
 __all__ = ["SUMMARY", "parser", "run"]
 
@@ -17,11 +17,11 @@ A HOST is local (this machine), netns:NAME (a network namespace of it), rack:NAM
 rack:all is all of them) or a name that ssh knows; --hosts FILE takes an inventory (see framegauge hosts --help).
 HOST%IFACE reads that interface alone; without it, all that are up and have an address, without the loopback.
 
-Nothing is changed and nothing is sent. For --for seconds each host tells what its kernel and NIC count: the NIC's own
-histogram of frame sizes where the driver has one, packets and bytes of interfaces, what limited each TCP connection,
-CPU time. Beside that headers are sampled in short windows, which takes at most 1 % of a CPU and needs CAP_NET_RAW
-(root, or sudo -n on the host); without it sizes are computed from what the kernel counts for each connection, and no
-message is known, so that nothing is said of Nagle's algorithm.
+Nothing is changed and nothing is sent. For the time of --for each host tells what its kernel and NIC count: the NIC's
+own histogram of frame sizes where the driver has one, packets and bytes of interfaces, what limited each TCP
+connection, CPU time. Beside that headers are sampled in short windows, which takes at most 1 % of a CPU and needs
+CAP_NET_RAW (root, or sudo -n on the host); without it sizes are computed from what the kernel counts for each
+connection, and no message is known, so that nothing is said of Nagle's algorithm.
 
 The figures are upper bounds of what a larger MTU can bring to this load: if they are small, there is nothing to gain,
 and no study is needed. If not, a study tells what really comes. Estimate while the load is there that matters, and both
@@ -29,8 +29,8 @@ ends of it together: what the other end waits for, only that end knows.
 
 examples:
   framegauge estimate db1 db2
-  framegauge estimate db1 --for 5min --target-mtu 9000 --json
-  framegauge estimate local%eth0 netns:blue --for 10s --speed 10Gb/s
+  framegauge estimate db1 --for 5min --mtu 9000 --json
+  framegauge estimate local%eth0 netns:blue --for 10s --rate 10Gb/s
   framegauge estimate --hosts inventory.ini --group storage
   framegauge estimate rack:all --for 5s
 
@@ -50,14 +50,14 @@ def parser() -> Verb:
     whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
     whole.add_argument("--for", dest="seconds", default="60s", metavar="TIME", help="how long to read (60s)")
     whole.add_argument(
-        "--target-mtu", default=USUAL_TARGETS, metavar="MTU[,MTU]", help=f"larger MTUs to estimate ({USUAL_TARGETS})"
+        "--mtu", default=USUAL_TARGETS, metavar="BYTES[,BYTES]", help=f"larger MTUs to estimate ({USUAL_TARGETS})"
     )
+    whole.add_former("--target-mtu", "--mtu")
     whole.add_argument(
         "--interface", action="append", default=[], metavar="IFACE", help="on every host; may be repeated"
     )
-    whole.add_argument(
-        "--speed", metavar="RATE", help="of every link, such as 10Gb/s, where NICs do not tell the truth"
-    )
+    whole.add_argument("--rate", metavar="RATE", help="link rate, such as 10Gb/s, where NICs do not tell the truth")
+    whole.add_former("--speed", "--rate")
     whole.add_argument("--dry-run", action="store_true", help="say what would be asked of which host, and ask nothing")
     whole.add_argument("--json", action="store_true", help="print the estimate as JSON (framegauge schema estimate)")
     return whole
@@ -66,7 +66,8 @@ def parser() -> Verb:
 def run(words: Sequence[str]) -> int:
     """Read, estimate, show, and give the exit code."""
     options = parser().parse_args(words)
-    seconds, targets, speed = _seconds(options.seconds), _targets(options.target_mtu), _speed(options.speed)
+    seconds, targets = values.seconds("--for", options.seconds, *SECONDS), _targets(options.mtu)
+    rate = None if options.rate is None else values.rate("--rate", options.rate)
     machines = []
     if options.inventory is not None:
         from framegauge.files import inventory
@@ -79,7 +80,7 @@ def run(words: Sequence[str]) -> int:
 
     with hosts.opened(options.hosts, machines, output.say, "estimate") as members:
         taken = readings.take(members, seconds, targets, options.interface, output.say)
-    found = estimates.estimate(taken.hosts, targets, speed, taken.lost, taken.interrupted)
+    found = estimates.estimate(taken.hosts, targets, rate, taken.lost, taken.interrupted)
     if options.json:
         output.show_json(found, indent=1)
     else:
@@ -102,38 +103,8 @@ def _told(options: argparse.Namespace, names: Sequence[str], seconds: float) -> 
     return 0
 
 
-def _seconds(text: str) -> float:
-    from framegauge.quantities import parse_seconds
-
-    try:
-        found = parse_seconds(text)
-    except QuantityError as error:
-        raise InputError(f"--for: {error}") from None
-    if not SECONDS[0] <= found <= SECONDS[1]:
-        raise InputError(f'--for: found "{text}", expected from {SECONDS[0]:g} s to a day')
-    return found
-
-
 def _targets(text: str) -> list[int]:
-    words = text.split(",")
-    known = [word.strip() for word in words]
-    if len(known) > MOST_TARGETS or len(set(known)) < len(known):
-        raise InputError(f'--target-mtu: found "{text}", expected up to {MOST_TARGETS} different MTUs')
-    for word in known:
-        if not (word.isascii() and word.isdecimal() and len(word) < 6 and TARGETS[0] <= int(word) <= TARGETS[1]):
-            raise InputError(f'--target-mtu: found "{word}", expected a number from {TARGETS[0]} to {TARGETS[1]}')
-    return sorted(int(word) for word in known)
-
-
-def _speed(text: str | None) -> float | None:
-    from framegauge.quantities import parse_bits_per_second
-
-    if text is None:
-        return None
-    try:
-        found = parse_bits_per_second(text)
-    except QuantityError as error:
-        raise InputError(f"--speed: {error}") from None
-    if found <= 0:
-        raise InputError(f'--speed: found "{text}", expected a rate above 0')
-    return found
+    targets = [values.mtu("--mtu", word.strip(), *TARGETS) for word in text.split(",")]
+    if len(targets) > MOST_TARGETS or len(set(targets)) < len(targets):
+        raise InputError(f'--mtu: found "{text}", expected up to {MOST_TARGETS} different MTUs')
+    return sorted(targets)

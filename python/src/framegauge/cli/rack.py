@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, add_verb, verb_parser
-from framegauge.errors import InputError, QuantityError
+from framegauge.errors import InputError
 from framegauge.networks import ports
 from framegauge.rack import hand
 
@@ -88,7 +88,7 @@ With --json: one object per look, each on a line, with every counter of `rack.po
 
 examples:
   framegauge rack watch
-  framegauge rack watch --interval 0.2
+  framegauge rack watch --every 0.2s
   framegauge rack watch --once
   framegauge rack watch --json | jq -c '.ports[0] | [.port, .bits_per_second, .queued_bytes]'
 """
@@ -115,12 +115,12 @@ kept. Times are those of the fabric, exact to the nanosecond. Ctrl-C ends it, an
 
 examples:
   framegauge rack capture 'switch>h1'
-  framegauge rack capture switch:h1 --seconds 2 --write port.pcapng
+  framegauge rack capture switch:h1 --for 2s --write port.pcapng
   framegauge rack capture switch:h1 --write - | wireshark -k -i -
   wireshark port.pcapng
   tshark -r port.pcapng -T fields -e frame.time_relative -e frame.interface_name -e frame.comment
 """
-SHORTEST_SECONDS, LONGEST_SECONDS = 0.05, 3600.0
+SECONDS = (0.05, 3600.0)
 MOST_NAMED = 8
 
 
@@ -161,12 +161,14 @@ def parser() -> Verb:
     found = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
     found.add_argument("--json", action="store_true", help="print JSON")
     looking = verb("watch", "watch the ports of the rack", _WATCH)
-    looking.add_argument("--interval", default="1 s", metavar="TIME", help="between two looks (default: 1 s)")
+    looking.add_argument("--every", default="1 s", metavar="TIME", help="how often to look (default: 1 s)")
+    looking.add_former("--interval", "--every", values.in_seconds)
     looking.add_argument("--once", action="store_true", help="one interval, and no more")
     looking.add_argument("--json", action="store_true", help="print one object a look")
     taken = verb("capture", "capture a port of the rack into a pcapng file", _CAPTURE)
     taken.add_argument("port", metavar="PORT", help="such as 'switch>h1' or switch:h1")
-    taken.add_argument("--seconds", default="10", metavar="TIME", help="for how long (default: 10)")
+    taken.add_argument("--for", dest="seconds", default="10 s", metavar="TIME", help="how long (default: 10 s)")
+    taken.add_former("--seconds", "--for", values.in_seconds)
     taken.add_argument(
         "--write", "-w", type=output.place, metavar="FILE", help="a new file (default: switch-h1.pcapng)"
     )
@@ -240,7 +242,7 @@ def _watch(options: argparse.Namespace) -> None:
     from framegauge.cli.screen import Screen
     from framegauge.rack import port_rates
 
-    looks = hand.looks(output.say, _seconds("watch: --interval", options.interval))
+    looks = hand.looks(output.say, values.seconds("rack watch: --every", options.every, *SECONDS))
     if options.json:
         for before, after in looks:
             output.show_json(port_rates.between(before, after))
@@ -261,7 +263,7 @@ def _capture(options: argparse.Namespace) -> None:
     if path != output.STANDARD_OUTPUT and path.exists():
         raise InputError(f"rack capture: {path}: found a file, expected a new name: --write FILE")
     output.check_file("rack capture: --write", path)
-    found, data = hand.capture(port, _seconds("capture: --seconds", options.seconds), output.say)
+    found, data = hand.capture(port, values.seconds("rack capture: --for", options.seconds, *SECONDS), output.say)
     output.write("rack capture: --write", path, data, new=True)
     counted = found["port"]
     text = (
@@ -274,19 +276,6 @@ def _capture(options: argparse.Namespace) -> None:
         output.show(f"{path}: {text}")
     if found["left_out"]:
         output.say(f"{found['left_out']} packets at the end did not fit into the file")
-
-
-def _seconds(what: str, text: str) -> float:
-    """Seconds, which need no unit here."""
-    from framegauge.quantities import parse_seconds
-
-    try:
-        seconds = parse_seconds(f"{text} s" if text.replace(".", "", 1).isdecimal() else text)
-    except QuantityError as error:
-        raise InputError(f"rack {what}: {error}") from None
-    if not SHORTEST_SECONDS <= seconds <= LONGEST_SECONDS:
-        raise InputError(f"rack {what}: found {text}, expected {SHORTEST_SECONDS:g} s to {LONGEST_SECONDS:g} s")
-    return seconds
 
 
 def asked(options: argparse.Namespace) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import FramegaugeError
 
@@ -30,7 +30,7 @@ def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("requirements", SUMMARY, _MORE)
     whole.add_argument("--testbed", choices=("rack", "veth"), default="rack", help="which one (default: rack)")
-    whole.add_argument("--rate", default="1 Gb/s", help='link rate, such as "1 Gb/s", or unshaped')
+    whole.add_argument("--rate", default="1 Gb/s", metavar="RATE", help='link rate, such as "1 Gb/s", or unshaped')
     whole.add_argument("--json", action="store_true", help="print JSON")
     return whole
 
@@ -39,9 +39,8 @@ def run(words: Sequence[str]) -> None:
     """Print what is missing or weakens results; FramegaugeError if something is missing."""
     options = parser().parse_args(words)
     from framegauge.cli import commands
-    from framegauge.quantities import parse_bits_per_second
 
-    rate = None if options.rate == "unshaped" else parse_bits_per_second(options.rate)
+    rate = values.rate("--rate", options.rate, "unshaped")
     found = commands.requirements(options.testbed, rate, output.say_plainly)
     if options.json:
         output.show_json(found, indent=2)

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Iterator
 from typing import Any
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, add_verb, nearest
-from framegauge.errors import InputError, QuantityError, failing_as
+from framegauge.errors import InputError, failing_as
 
 __all__ = ["SUMMARY", "arguments", "run"]
 
@@ -34,6 +34,7 @@ examples:
 exit codes: 0 nothing refuses it (there may be warnings), 1 something does, 2 bad input or a host without an answer
 """
 SIZES = (68, 65_535)
+LEASE_SECONDS = (1, 86_400)
 MARKS = {"refused": "REFUSED", "warning": "warning", "note": "note"}
 
 
@@ -65,8 +66,8 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace) -> int:
     from framegauge.rollout.preflight import run as preflight
 
-    target = _number("--mtu", options.mtu)
-    lease = _seconds(options.lease)
+    target = values.mtu("--mtu", options.mtu, *SIZES)
+    lease = values.seconds("--lease", options.lease, *LEASE_SECONDS)
     for kind in options.force:
         if kind not in preflight.KINDS:
             expected = nearest(kind, preflight.KINDS) or f", expected one of {', '.join(sorted(preflight.KINDS))}"
@@ -86,25 +87,6 @@ def _run(options: argparse.Namespace) -> int:
     else:
         output.show(*_lines(document))
     return preflight.exit_code(document["verdict"])
-
-
-def _number(name: str, text: str) -> int:
-    least, most = SIZES
-    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
-        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}')
-    return int(text)
-
-
-def _seconds(text: str) -> float:
-    from framegauge.quantities import parse_seconds
-
-    try:
-        found = parse_seconds(text)
-    except QuantityError as error:
-        raise InputError(f"--lease: {error}") from None
-    if not 1 <= found <= 86_400:
-        raise InputError(f'--lease: found "{text}", expected from 1 s to a day')
-    return found
 
 
 def _lines(document: dict[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, add_verb
 from framegauge.errors import InputError
 
@@ -21,11 +21,11 @@ Where a port can take more than is asked for, more does no harm: many networks s
 
 examples:
   framegauge rollout switches --platform junos --port xe-0/0/1 --port xe-0/0/2 --mtu 9000
-  framegauge rollout switches --platform eos --port Ethernet1 --minutes 30 --json
+  framegauge rollout switches --platform eos --port Ethernet1 --for 30min --json
   framegauge rollout switches --platform nvue --port swp1-32 --mtu 9000 --old-mtu 1500
 """
 SIZES = (68, 65_535)
-MINUTES = (1, 600)
+SECONDS = (60, 36_000)
 
 
 def arguments(verbs: argparse._SubParsersAction[Verb]) -> None:
@@ -37,7 +37,10 @@ def arguments(verbs: argparse._SubParsersAction[Verb]) -> None:
     whole.add_argument("--port", action="append", default=[], required=True, metavar="PORT", help="may be repeated")
     whole.add_argument("--mtu", default="9000", metavar="BYTES", help="of the hosts' packets (9000)")
     whole.add_argument("--old-mtu", default="1500", metavar="BYTES", help="what they are now, to go back to (1500)")
-    whole.add_argument("--minutes", default="10", metavar="N", help="until it goes back by itself (10)")
+    whole.add_argument(
+        "--for", dest="seconds", default="10 min", metavar="TIME", help="how long until it goes back by itself (10 min)"
+    )
+    whole.add_former("--minutes", "--for", values.in_minutes)
     whole.add_argument("--tags", default="0", metavar="N", help="VLAN tags of the frames, where they count (0)")
     whole.add_argument("--json", action="store_true", help="print it as JSON")
 
@@ -46,20 +49,19 @@ def run(options: argparse.Namespace) -> int:
     """Print the text."""
     from framegauge.rollout import switches
 
+    minutes = _minutes(options.seconds)
     found = switches.text(
         options.platform,
         options.port,
-        _number("--mtu", options.mtu, *SIZES),
-        _number("--old-mtu", options.old_mtu, *SIZES),
-        _number("--minutes", options.minutes, *MINUTES),
-        _number("--tags", options.tags, 0, 2),
+        values.mtu("--mtu", options.mtu, *SIZES),
+        values.mtu("--old-mtu", options.old_mtu, *SIZES),
+        minutes,
+        values.number("--tags", options.tags, 0, 2),
     )
     if options.json:
         output.show_json(found.as_document(), indent=1)
         return 0
-    goes = (
-        f"goes back in {options.minutes} minutes by itself" if found.platform.by_itself else "does not go back itself"
-    )
+    goes = f"goes back in {minutes} minutes by itself" if found.platform.by_itself else "does not go back itself"
     for title, lines in (
         (f"{found.platform.title}: before the hosts are changed ({goes})", found.prepare),
         ("only when full-size packets have passed everywhere", found.confirm),
@@ -70,7 +72,9 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def _number(name: str, text: str, least: int, most: int) -> int:
-    if not (text.isascii() and text.isdecimal() and least <= int(text) <= most):
-        raise InputError(f'{name}: found "{text}", expected a number from {least} to {most}')
-    return int(text)
+def _minutes(text: str) -> int:
+    """Switches count in minutes."""
+    minutes = values.seconds("--for", text, *SECONDS) / 60
+    if not minutes.is_integer():
+        raise InputError(f'--for: found "{text}", expected whole minutes')
+    return int(minutes)

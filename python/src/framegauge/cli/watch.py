@@ -11,7 +11,7 @@ from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import FramegaugeError, InputError, failing_as
 
@@ -62,7 +62,7 @@ def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("watch", SUMMARY, _MORE, "Did a switch do harm? Before and after, beside hosts not switched.")
     whole.add_argument("file", nargs="?", type=Path, metavar="FILE", help="watch file (framegauge schema watch)")
-    whole.add_argument("--at", metavar="TIME", help="when hosts were switched, instead of the file's change.at")
+    whole.add_argument("--at", metavar="WHEN", help="when hosts were switched, instead of the file's change.at")
     whole.add_argument(
         "--switched", action="append", default=[], metavar="HOST",
         help="a host that was switched, instead of the file's; may be repeated",
@@ -169,23 +169,13 @@ def _sample(watch: Watch, options: argparse.Namespace) -> int:
 
     if watch.agents is None:
         raise InputError("--sample: found a file that asks Prometheus, expected one with agents")
-    until = watch.ends if options.seconds is None else time.time() + _time("--for", options.seconds, LONGEST_SAMPLE)
+    until = watch.ends
+    if options.seconds is not None:
+        until = time.time() + values.seconds("--for", options.seconds, 1, LONGEST_SAMPLE)
     if until <= time.time():
         raise InputError("--sample: found that the time after the switch is over, expected --for TIME")
     sampler.sample(watch, until, output.say)
     return 0
-
-
-def _time(option: str, text: str, most: float) -> float:
-    from framegauge.quantities import parse_seconds
-
-    try:
-        found = parse_seconds(text)
-    except InputError as error:
-        raise InputError(f"{option}: {error}") from None
-    if not 1 <= found <= most:
-        raise InputError(f'{option}: found "{text}", expected 1 s to {most / 3600:g} h')
-    return found
 
 
 def _wait(watch: Watch) -> None:
@@ -230,8 +220,8 @@ def _once(watch: Watch, options: argparse.Namespace, printed: str | None) -> int
 def _serve(watch: Watch, options: argparse.Namespace) -> NoReturn:
     from framegauge.check.metrics import served
 
-    every = _time("--every", options.every, DAY)
-    with served(_address(options.listen), "--listen") as (where, publish):
+    every = values.seconds("--every", options.every, 1, DAY)
+    with served(_address(options.listen)) as (where, publish):
         output.say(f"verdicts at http://{where}/metrics, every {every:g} s; Ctrl-C ends it")
         while True:
             publish(_text(watch, options))

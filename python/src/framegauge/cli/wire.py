@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from framegauge.cli import output
+from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.errors import InputError
 
@@ -40,6 +40,7 @@ examples:
   framegauge wire --nfs-read 8192                              the datagram that answers a READ of 8 KiB
   framegauge wire --datagram 8320 --mtu 4200 --json            a datagram with so much payload
 """
+BYTES = (0, 10**9 - 1)  # the agent says which of them make sense
 
 
 def parser() -> Verb:
@@ -69,7 +70,6 @@ def parser() -> Verb:
 def run(words: Sequence[str]) -> None:
     """Ask the agent and print its answer."""
     from framegauge.cli import encapsulations as wire
-    from framegauge.quantities import parse_bits_per_second
 
     options = parser().parse_args(words)
     if options.datagram is not None or options.nfs_read is not None:
@@ -81,17 +81,12 @@ def run(words: Sequence[str]) -> None:
         )
     mtus = list(wire.LEVELS)
     if options.mtu is not None:
-        mtus = [_bytes("--mtu", options.mtu)]
+        mtus = [values.mtu("--mtu", options.mtu, *BYTES)]
     elif options.levels:
-        mtus = [_bytes("--levels", each.strip()) for each in options.levels.split(",")]
+        mtus = [values.mtu("--levels", each.strip(), *BYTES) for each in options.levels.split(",")]
         if len(set(mtus)) < 2:
             raise InputError(f'--levels: found "{options.levels}", expected at least two MTUs such as 1500,9000')
-    try:
-        rate = None if options.rate is None else parse_bits_per_second(options.rate)
-    except InputError as error:
-        raise InputError(f"--rate: {error}") from None
-    if rate == 0:
-        raise InputError(f'--rate: found "{options.rate}", expected more than 0 b/s')
+    rate = None if options.rate is None else values.rate("--rate", options.rate)
     layers = options.encap.lower().split(",") if options.encap.strip() else []
     if options.mtu is not None:
         found = wire.ask(mtus[0], layers, rate)
@@ -114,15 +109,9 @@ def _datagram(options: argparse.Namespace) -> None:
     further += [(name, value) for name, value in others.items() if value is not None]
     if further:
         raise InputError(f"{further[0][0]}: found {option} beside it, expected only --mtu and --json")
-    mtu = None if options.mtu is None else _bytes("--mtu", options.mtu)
-    found = datagrams.ask(_bytes(option, text), options.nfs_read is not None, mtu)
+    mtu = None if options.mtu is None else values.mtu("--mtu", options.mtu, *BYTES)
+    found = datagrams.ask(values.size(option, text, *BYTES), options.nfs_read is not None, mtu)
     if options.json:
         output.show_json(found, indent=2)
     else:
         output.show(*datagrams.table(found))
-
-
-def _bytes(option: str, text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10):
-        raise InputError(f'{option}: found "{text}", expected a number of bytes such as 9000')
-    return int(text)

@@ -172,7 +172,7 @@ def _next(asked: Situation, found: Found, conclusion: Conclusion) -> Iterator[Li
             shlex.join([*again, "--again", "check"]),
         )
     elif paths.state is State.FAULT and (most := _most(found.facts)) > (found.facts["present_mtu"] or 0):
-        yield f"Ask about the MTU that every NIC takes: framegauge decide with --target-mtu {most}"
+        yield f"Ask about the MTU that every NIC takes: framegauge decide with --mtu {most}"
     elif conclusion.choice is Choice.DO_NOT:
         yield "Leave the MTU as it is; decide again when the applications or the hosts change"
     if conclusion.choice is Choice.CANNOT_TELL:

@@ -368,9 +368,9 @@ def _notes(host: Host, ends: Ends) -> Iterator[str]:
             yield f"{each['interface']}: the MTU changed from {each['mtu']} to {each['mtu_after']} meanwhile"
     for load in host.loads:
         if not host.speeds.get(load.interface):
-            yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--speed)"
+            yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--rate)"
         elif _says_too_little(host, load):
-            yield f"{load.interface}: it carried more than the speed that it says it has (--speed)"
+            yield f"{load.interface}: it carried more than the speed that it says it has (--rate)"
     if host.cpu_is_full:
         yield "a CPU was full: if there are packets to save, nothing bounds the goodput but the link"
     if any(each["retransmitted_bytes"] for each in readings["connections"]):

@@ -241,7 +241,7 @@ def test_a_device_that_cannot():
     lab = Lab((3,))
     lab.device("b").update(mtu=4078, maximum_mtu=4078)
     lab.fault(lab.some(lambda a, b: a == "b"), 4078, "too_small", told=[(None, 4078)])
-    assert "--target-mtu 4078" in only(lab, "nic_maximum_too_small")["fix"]
+    assert "--mtu 4078" in only(lab, "nic_maximum_too_small")["fix"]
 
 
 def test_a_lost_too_big_is_told_apart_where_others_heard_it():

@@ -182,7 +182,7 @@ def estimated(*words: object, code: int = 0) -> Json:
 @pytest.mark.parametrize("nodelay", [0, 1])
 def test_a_socket_with_nagles_algorithm_is_named_with_its_process(pair: tuple[str, str], nodelay: int) -> None:
     with talking(pair, nodelay) as client:
-        document = estimated(*(f"netns:{name}" for name in pair), "--for", "1s", "--target-mtu", "9000")
+        document = estimated(*(f"netns:{name}" for name in pair), "--for", "1s", "--mtu", "9000")
     here, there = document["hosts"]
     found = here["nagle"][0]["sockets"]
     if nodelay:

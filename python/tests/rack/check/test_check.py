@@ -141,7 +141,7 @@ def test_a_watch_serves_metrics_until_it_is_interrupted() -> None:
     import urllib.request
 
     with leaves_nothing(), namespaces(9000) as (a, b):
-        words = ["check", f"netns:{a}", f"netns:{b}", "-4", "--watch", "1", "--metrics", "127.0.0.1:0"]
+        words = ["check", f"netns:{a}", f"netns:{b}", "-4", "--every", "1 s", "--listen", "127.0.0.1:0"]
         with subprocess.Popen(
             [sys.executable, "-m", "framegauge", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         ) as watch:

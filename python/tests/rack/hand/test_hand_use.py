@@ -397,11 +397,11 @@ def ports(*words: str) -> dict[str, Any]:
 
 def test_a_watch_sees_what_a_ping_sent(path: str) -> None:
     up(path)
-    before = ports("--interval", "0.05")
+    before = ports("--every", "0.05 s")
     assert before.keys() == {"h1>switch", "switch>h1", "h2>switch", "switch>h2"}
     found = rack("exec", "h1", "--", sys.executable, "-c", PING, "10.77.0.2")
     assert found.returncode == 0, found.stderr
-    after = ports("--interval", "0.05")
+    after = ports("--every", "0.05 s")
     # The request by the one way, the answer by the other; neighbours may ask for addresses besides.
     for name in before:
         grown = {key: after[name][key] - before[name][key] for key in before[name] if key.endswith("_frames")}
@@ -416,8 +416,8 @@ def test_a_watch_sees_a_port_that_is_full(path: str) -> None:
     with subprocess.Popen(words, stdout=subprocess.PIPE) as flood:
         assert flood.stdout is not None
         assert flood.stdout.readline() == b"ready\n"
-        busy = ports("--interval", "0.5")["h1>switch"]
-        shown = rack("watch", "--once", "--interval", "0.2").stdout.splitlines()
+        busy = ports("--every", "0.5 s")["h1>switch"]
+        shown = rack("watch", "--once", "--every", "0.2 s").stdout.splitlines()
         flood.kill()
     # Two figures that know nothing of each other: 1,446 bytes of frame are 1,466 on the wire.
     assert busy["bits_per_second"] / 200e6 * 1466 / 1446 == pytest.approx(busy["busy_share"], rel=0.02)
@@ -432,7 +432,7 @@ def test_a_watch_sees_a_port_that_is_full(path: str) -> None:
 def test_many_watch_at_once_and_go_as_they_like(path: str) -> None:
     with leaves_nothing():
         state = up(path)
-        words = [*MAIN, "rack", "watch", "--json", "--interval", "0.05"]
+        words = [*MAIN, "rack", "watch", "--json", "--every", "0.05 s"]
         watchers = [subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE) for _ in range(4)]
         for each in watchers:
             assert each.stdout is not None
@@ -456,7 +456,7 @@ def test_many_watch_at_once_and_go_as_they_like(path: str) -> None:
 def test_a_capture_has_what_passed_the_port(path: str, tmp_path: Path) -> None:
     up(path)
     written = tmp_path / "port.pcapng"
-    words = [*MAIN, "rack", "capture", "h1:switch", "--seconds", "60", "--write", str(written)]
+    words = [*MAIN, "rack", "capture", "h1:switch", "--for", "60 s", "--write", str(written)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as capturing:
         # It begins somewhere among them: each takes as long as an interpreter to start.
         for _ in range(30):
@@ -503,7 +503,7 @@ def test_only_the_user_of_a_rack_and_root_may_ask_its_agent(path: str) -> None:
     # Even where the file lets them, the keeper asks who they are.
     os.chmod(place, 0o666)
     assert ask() in ("b''", "ConnectionResetError", "BrokenPipeError")
-    assert ports("--interval", "0.05")
+    assert ports("--every", "0.05 s")
     rack("down")
 
 
@@ -531,10 +531,10 @@ def test_jumbo_frames_pass_once_both_hosts_have_the_mtu(path: str) -> None:
     assert rack(*words).stdout == "answer from 10.77.0.2\n"
     assert [host["mtu"] for host in json.loads(rack("show", "--json").stdout)["hosts"]] == [9000, 9000]
     # A port that is too small for them drops them in silence: 1 giant more.
-    before = ports("--interval", "0.05")
+    before = ports("--every", "0.05 s")
     assert rack("set", "switch>h2", "--mtu", "4000").returncode == 0
     assert "timed out" in rack(*words).stderr
-    after = ports("--interval", "0.05")
+    after = ports("--every", "0.05 s")
     giants = {name: after[name]["giant_frames"] - before[name]["giant_frames"] for name in after}
     assert giants == {"h1>switch": 0, "switch>h1": 0, "h2>switch": 0, "switch>h2": 1}
     rack("down")
@@ -551,12 +551,12 @@ def test_a_port_has_the_rate_that_was_set_and_none_when_it_is_down(path: str) ->
         assert re.fullmatch(
             r"rate 10 Mb/s, buffer 64 KiB, queue red, since [-+0-9:. ]+: switch>h1, switch>h2\n", found.stdout
         )
-        slow = ports("--interval", "0.5")["switch>h2"]
+        slow = ports("--every", "0.5 s")["switch>h2"]
         assert rack("set", "switch>h2", "--down").returncode == 0
-        ports("--interval", "0.05")
-        down = ports("--interval", "0.2")["switch>h2"]
+        ports("--every", "0.05 s")
+        down = ports("--every", "0.2 s")["switch>h2"]
         assert rack("set", "switch>h2", "--up").returncode == 0
-        again = ports("--interval", "0.5")["switch>h2"]
+        again = ports("--every", "0.5 s")["switch>h2"]
         flood.kill()
     for each in (slow, again):
         # 1,446 bytes of every 1,466 on the wire, to a frame more or less in half a second of 426.

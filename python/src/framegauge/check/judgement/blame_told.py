@@ -197,7 +197,7 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
     if kind == "nic_maximum_too_small":
         evidence.append(f"The maximum of the device is {maximum}.")
         summary.append(f"The device supports at most {maximum} bytes.")
-        advice = f"Use another NIC, driver or firmware, or a target of at most {maximum} (--target-mtu {maximum})."
+        advice = f"Use another NIC, driver or firmware, or a target of at most {maximum} (--mtu {maximum})."
         commands = ()
     if all(pair.verdict != "carries_target" or pair.source != host for pair in case.mesh.pairs) and own.sending:
         beyond = "What the network beyond it carries can only be measured after this is changed."

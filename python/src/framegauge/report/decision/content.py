@@ -190,7 +190,7 @@ def _to_check(largest: int | None, place: Path) -> Iterator[Line]:
     if largest is None:
         yield "No check of the paths is part of this page: the study has no jumbo frames that they must carry"
         return
-    check = f"framegauge check --hosts inventory.ini --target-mtu {largest} --json > check.json"
+    check = f"framegauge check --hosts inventory.ini --mtu {largest} --json > check.json"
     again = shlex.join(["framegauge", "report", str(place), "--decision", "--check", "check.json"])
     yield "No check of the paths is part of this page. To check every pair of your hosts, each way", check
     yield "Then, to make this page with what was found", again
@@ -236,7 +236,7 @@ def _next(summary: Summary, place: Path, risks: Risks | None) -> Iterator[Line]:
     if largest and risks is None:
         yield f"Check that every path carries packets of {largest} bytes, with the commands under {RISKS}"
     elif risks is not None and largest and risks.target_mtu < largest:
-        yield f"Check the paths again, with --target-mtu {largest}"
+        yield f"Check the paths again, with --mtu {largest}"
     if is_evidence:
         yield from _wider(summary)
 
