@@ -24,7 +24,10 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> s
     return err if code else out
 
 
-def test_all_examples_are_listed_with_durations(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_examples_are_listed_with_durations(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     lines = printed(capsys, "examples").splitlines()
     (pair,) = [line for line in lines if line.startswith("pair ")]
     assert pair.split()[1:4] == ["study", "3", "min"]
