@@ -2,7 +2,7 @@
 
 use crate::connection::{Connection, Side};
 use crate::flight::Acknowledged;
-use crate::half::{Episode, Silence};
+use crate::half::{Episode, Silence, Sizes};
 use crate::kinds::Kind;
 use crate::vantage::Waiting;
 use framegauge_packets::TcpFlags;
@@ -40,6 +40,7 @@ impl Connection {
             half.duplicate_acks = 0;
             if uncaptured > 0 {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
+                self.disprove_loss(sender, (0, ack));
             }
             self.take_progress(&taken, sender, heard, now);
         } else if ack == half.una
@@ -60,6 +61,8 @@ impl Connection {
                 half.set_window(segment, ack, shift);
             }
         }
+        half.counts.closings += u64::from(segment.window == 0 && !half.is_shut);
+        half.is_shut = segment.window == 0;
         if segment.window == 0 {
             half.window = 0;
             half.edge = ack;
@@ -123,6 +126,7 @@ impl Connection {
         let una = half.una;
         if let Some(silence) = half.silence.take_if(|silence| silence.needless && silence.high <= una) {
             self.note(Kind::SpuriousRetransmit, silence.begin, silence.end, silence.lost, &silence.packets);
+            self.half_mut(sender).told_needless += 1;
         }
         let half = self.half_mut(sender);
         if let Some(episode) = half.episode.take_if(|episode| una > episode.una) {
@@ -157,23 +161,37 @@ impl Connection {
         let is_duplicate = end <= ack || blocks.get(1).is_some_and(within);
         let resent = half.counts.resent_segments > 0;
         let una = half.una;
+        let mut wanted = (ack, ack);
         for (begin, end) in blocks.iter().skip(usize::from(is_duplicate)) {
             let (begin, end) = (half.places.near(*begin), half.places.near(*end));
             if begin >= ack {
                 half.flight.sack(begin, end);
+                wanted.1 = wanted.1.max(begin);
             }
+        }
+        if wanted.1 > ack {
+            // The receiver lacks what lies below.
+            self.prove_loss(sender, wanted);
         }
         if !is_duplicate || !resent {
             return;
         }
         // What was sent again after a silence had arrived: nothing was lost, only the answer came late.
-        match half.silence.take_if(|silence| silence.high <= una) {
+        match self.half_mut(sender).silence.take_if(|silence| silence.high <= una) {
             Some(silence) => {
                 self.stalls.retain(|stall| *stall != (silence.begin, sender));
                 let (begin, end) = (silence.begin, silence.end);
                 self.note(Kind::SpuriousRetransmit, begin, end, silence.lost, &silence.packets);
             }
-            None => self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]),
+            None => {
+                // One repeat counts once, whoever says that it was needless.
+                let half = self.half_mut(sender);
+                if half.told_needless > 0 {
+                    half.told_needless -= 1;
+                } else {
+                    self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]);
+                }
+            }
         }
     }
 
@@ -187,12 +205,16 @@ impl Connection {
             connection.note(kind, episode.begin, end.max(episode.begin), episode.lost, &episode.packets);
         };
         let by_smaller = arrived.is_none_or(|bytes| bytes < episode.largest);
-        let never_so_large =
-            episode.delivered.max(self.half(sender).flight.largest_sacked()) < episode.largest;
-        let is_alive = episode.heard || arrived.is_some();
+        let passed = episode.delivered.max(self.half(sender).flight.largest_sacked());
+        let never_so_large = passed < episode.largest;
         let may_vanish = episode.largest > self.always_carried();
-        if episode.resends >= 2 && never_so_large && by_smaller && is_alive && may_vanish {
-            return give(self, Kind::PmtuBlackHole);
+        if episode.resends >= 2 && never_so_large && by_smaller && may_vanish {
+            let is_certain = episode.heard || arrived.is_some();
+            let sizes = Sizes { passed: passed.max(arrived.unwrap_or(0)), lost: episode.largest, is_certain };
+            self.sizes = self.sizes.filter(|old| old.is_certain).or(Some(sizes));
+            if is_certain || passed > 0 {
+                return give(self, Kind::PmtuBlackHole);
+            }
         }
         self.stalls.push((episode.begin, sender));
         if episode.revealed && episode.repaired_before {
@@ -210,6 +232,7 @@ impl Connection {
             acknowledged: now,
             high: episode.high,
             needless: false,
+            doubt: None,
             packets: episode.packets,
         });
     }
@@ -224,11 +247,13 @@ impl Connection {
     fn open_needless(&mut self, episode: Episode, sender: Side, now: i64) {
         let (begin, end) = (episode.begin, episode.begin + episode.lost);
         if self.half(sender).una >= episode.high {
+            self.half_mut(sender).told_needless += 1;
             return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
         }
         self.settle_silence(sender);
         let (lost, high, packets) = (episode.lost, episode.high, episode.packets);
-        let silence = Silence { begin, end, lost, acknowledged: now, high, needless: true, packets };
+        let silence =
+            Silence { begin, end, lost, acknowledged: now, high, needless: true, doubt: None, packets };
         self.half_mut(sender).silence = Some(silence);
     }
 
@@ -244,15 +269,14 @@ impl Connection {
             return;
         };
         let waited = now - silence.acknowledged <= at_once && asked <= silence.end;
-        let kind = if waited { Kind::RtoStall } else { Kind::TailLoss };
-        self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
+        self.conclude(sender, silence, if waited { Kind::RtoStall } else { Kind::TailLoss });
     }
 
     /// Nothing followed a silence.
     pub(crate) fn settle_silence(&mut self, sender: Side) {
         if let Some(silence) = self.half_mut(sender).silence.take() {
             let kind = if silence.needless { Kind::SpuriousRetransmit } else { Kind::TailLoss };
-            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
+            self.conclude(sender, silence, kind);
         }
     }
 }

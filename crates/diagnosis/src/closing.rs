@@ -76,6 +76,7 @@ impl Connection {
                 self.end_episode(episode, side, last, None);
             }
             self.settle_silence(side);
+            self.settle_doubtful(side);
             self.end_watch(side);
             self.settle_suspects(side);
             self.settle_unsure(side);
@@ -150,6 +151,10 @@ impl Connection {
     }
 
     fn judge_windows(&mut self, limits: &Thresholds) {
+        let closings = self.halves.iter().map(|half| half.counts.closings).sum::<u64>().max(1);
+        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::ZeroWindow) {
+            tally.count = closings;
+        }
         let unscaled = self.halves.iter().any(|half| half.syn.is_some_and(|syn| syn.window_scale.is_none()));
         let life = (self.last - self.first).max(1);
         let limited = self.lost(Kind::ReceiverLimited);
@@ -219,13 +224,19 @@ impl Connection {
                 lost_seconds: tally.lost as f64 / 1e9,
                 packets: tally.packets.clone(),
                 text: words::text(self, tally),
-                remedy: tally.kind.remedy(),
+                remedy: self.remedy(tally.kind),
             })
             .collect();
         found.sort_by(|one, other| {
             other.lost_seconds.total_cmp(&one.lost_seconds).then(one.kind.cmp(&other.kind))
         });
         found
+    }
+
+    /// What helps. Where a size may be the reason, no timer is.
+    fn remedy(&self, kind: Kind) -> &'static str {
+        let is_sized = kind == Kind::RtoStall && self.sizes.is_some();
+        if is_sized { Kind::PmtuBlackHole.remedy() } else { kind.remedy() }
     }
 
     fn report(&self, origin: i64, time: BTreeMap<&'static str, i64>) -> ConnectionReport {

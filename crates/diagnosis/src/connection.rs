@@ -11,13 +11,14 @@
 
 use crate::Thresholds;
 use crate::findings::{Ends, Tally, count};
-use crate::half::Half;
+use crate::half::{Half, Sizes};
 use crate::kinds::Kind;
 use crate::notes::Notes;
 use crate::picture::Picture;
 use crate::violations::Breach;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
+use std::collections::VecDeque;
 
 /// An end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,13 @@ struct Print {
     identification: Option<u16>,
 }
 
+/// The newest packets of a direction that are kept.
+const MOST_PRINTS: usize = 16;
 /// A copy of a packet without an identification follows it within this.
 const UNMARKED_NANOSECONDS: i64 = 20_000;
+
+/// Flags that a segment which only acknowledges has not.
+const NOT_PURE: TcpFlags = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
 
 /// What tells a packet from a later one with the same data; 0: nothing does.
 pub(crate) fn mark(segment: &Segment) -> u32 {
@@ -92,12 +98,14 @@ pub(crate) struct Connection {
     /// When the silences began that ended by a timeout, with the sender.
     pub(crate) stalls: Vec<(i64, Side)>,
     pub(crate) multipath: bool,
+    /// What may be a black hole, by sizes.
+    pub(crate) sizes: Option<Sizes>,
     pub(crate) notes: Notes,
     pub(crate) breaches: Vec<(Breach, Vec<Tally>)>,
     pub(crate) hops: [u8; 2],
     /// What is drawn of it, if that is asked for.
     pub(crate) picture: Option<Box<Picture>>,
-    prints: [[Option<(i64, Print)>; 2]; 2],
+    prints: [VecDeque<(i64, Print)>; 2],
 }
 
 impl Connection {
@@ -126,6 +134,7 @@ impl Connection {
             held: None,
             stalls: Vec::new(),
             multipath: false,
+            sizes: None,
             notes: Notes::default(),
             breaches: Vec::new(),
             hops: [0; 2],
@@ -212,7 +221,10 @@ impl Connection {
         let is_taken = self.check_header(segment, from, now);
         self.last = now;
         self.last_number = segment.number;
-        self.half_mut(from).counts.segments += 1;
+        let only_acks = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
+        let counts = &mut self.half_mut(from).counts;
+        counts.segments += 1;
+        counts.pure_acks += u64::from(only_acks);
         self.hops[from as usize] = segment.hops;
         self.multipath |= segment.multipath;
         if !is_taken {
@@ -249,12 +261,20 @@ impl Connection {
         // Without an identification only what carries data or opens a connection can be told from a repeated ACK.
         let marked = segment.identification.is_some_and(|id| id != 0);
         let prints = &mut self.prints[from as usize];
+        // A sender that numbers its packets gives a repeat a number of its own, however late it is (RFC 6864 section 4.1).
+        let numbers = marked && prints.iter().any(|(_, old)| old.identification != print.identification);
         // Without it, a repair within a rack may look the same, but not so soon.
         let opens = segment.flags.contains(TcpFlags::SYN);
-        let within = if marked || opens { limits.duplicate_nanoseconds } else { UNMARKED_NANOSECONDS };
-        let again = prints.iter().flatten().any(|(at, old)| *old == print && now - at <= within);
-        prints[1] = prints[0];
-        prints[0] = Some((now, print));
+        let within = match (numbers, marked || opens) {
+            (true, _) => i64::MAX,
+            (_, true) => limits.duplicate_nanoseconds,
+            _ => UNMARKED_NANOSECONDS,
+        };
+        let again = prints.iter().any(|(at, old)| *old == print && now - at <= within);
+        if prints.len() == MOST_PRINTS {
+            prints.pop_front();
+        }
+        prints.push_back((now, print));
         let may_tell =
             segment.payload_bytes > 0 && segment.timestamps.is_some() && !self.notes.tell_too_big();
         again && (marked || opens || may_tell)

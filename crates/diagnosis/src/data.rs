@@ -98,6 +98,7 @@ impl Half {
         let in_burst =
             segment.payload_bytes > mss || (self.last_is_open && now - self.last_data <= BURST_NANOSECONDS);
         let has_push = segment.flags.contains(TcpFlags::PSH);
+        self.is_pushed = has_push;
         self.last_is_open = is_full && !has_push;
         self.unpushed = is_full && (in_burst || !has_push);
         self.largest = self.largest.max(segment.payload_bytes.min(mss.max(self.largest)));

@@ -1,5 +1,6 @@
 //! One direction of a connection: what one end sent, and what the other let it send.
 
+use crate::doubtful::{Doubt, Doubtful};
 use crate::findings::Tally;
 use crate::flight::Flight;
 use crate::flows::{Progress, Run};
@@ -53,6 +54,8 @@ pub(crate) struct Half {
     pub(crate) window: u64,
     pub(crate) window_is_known: bool,
     pub(crate) largest_window: u64,
+    /// The newest acknowledgement closed the window.
+    pub(crate) is_shut: bool,
     /// The largest payload of one segment that was sent, and that arrived.
     pub(crate) largest: u32,
     pub(crate) delivered: u32,
@@ -64,6 +67,8 @@ pub(crate) struct Half {
     pub(crate) last_number: u64,
     /// The last data ended with a full segment that was not the end of a write: more was there.
     pub(crate) unpushed: bool,
+    /// It had PSH, which says that this was all unless a burst ended there.
+    pub(crate) is_pushed: bool,
     /// It was full, and had no PSH.
     pub(crate) last_is_open: bool,
     pub(crate) identities: Identities,
@@ -72,6 +77,10 @@ pub(crate) struct Half {
     pub(crate) finished: bool,
     pub(crate) episode: Option<Episode>,
     pub(crate) silence: Option<Silence>,
+    /// Silences of which the hole that ended them will show whether they were losses.
+    pub(crate) doubtful: Vec<Doubtful>,
+    /// Repeats that timestamps have shown as needless, and of which the receiver may still say so (D-SACK).
+    pub(crate) told_needless: u32,
     /// A repair by SACK or duplicate acknowledgements goes on until this place.
     pub(crate) recovery: u64,
     /// What lies before this place was under way when a timer ran out: its repair is that of the timeout.
@@ -98,6 +107,10 @@ pub(crate) struct Counts {
     /// Acknowledged bytes that the capture has not.
     pub(crate) unseen_bytes: u64,
     pub(crate) aggregates: u64,
+    /// How often the other end closed its window.
+    pub(crate) closings: u64,
+    /// Segments that only acknowledge.
+    pub(crate) pure_acks: u64,
     /// Acknowledgements of something new that it received.
     pub(crate) acknowledgements: u64,
 }
@@ -148,6 +161,17 @@ impl Episode {
     }
 }
 
+/// Payloads of one direction of which those up to a size passed, and larger ones never did, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Sizes {
+    /// The largest that passed; 0: none but the handshake.
+    pub(crate) passed: u32,
+    /// The largest that was sent again and again.
+    pub(crate) lost: u32,
+    /// The other end lived meanwhile.
+    pub(crate) is_certain: bool,
+}
+
 /// A silence that is over, and of which the next new data will tell whether more was waiting.
 #[derive(Debug, Clone)]
 pub(crate) struct Silence {
@@ -159,6 +183,8 @@ pub(crate) struct Silence {
     pub(crate) high: u64,
     /// What was repeated first had arrived; whether all had, will show.
     pub(crate) needless: bool,
+    /// Why it may be no loss.
+    pub(crate) doubt: Option<Doubt>,
     pub(crate) packets: Vec<u64>,
 }
 

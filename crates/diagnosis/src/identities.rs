@@ -17,6 +17,10 @@ const ENOUGH_RESTED: u32 = 2;
 /// nothing of how the host counts.
 const TIMED_OUT_NANOSECONDS: i64 = 200_000_000;
 
+/// Linux, which counts for each connection, sends with a TTL of 64 and with timestamps. Windows sends with 128, most network
+/// gear with 255, and both count for all connections together; so do stacks of few bytes, which have no timestamps.
+const MOST_HOPS_OF_LINUX: u8 = 64;
+
 /// The identifications of one end's packets in one connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Identities {
@@ -33,6 +37,8 @@ pub(crate) struct Identities {
     last_follows: bool,
     /// How many in a row were older than the one before.
     older: u32,
+    /// A packet was that of a sender which may count for all its connections together.
+    is_shared: bool,
 }
 
 impl Identities {
@@ -44,6 +50,7 @@ impl Identities {
         let Some(own) = segment.identification.filter(|own| *own > 0 || segment.syn.is_none()) else {
             return;
         };
+        self.is_shared |= segment.hops > MOST_HOPS_OF_LINUX || segment.timestamps.is_none();
         let rest = segment.nanoseconds - self.last;
         let rested = u32::from(rest > REST_NANOSECONDS);
         self.last = segment.nanoseconds;
@@ -101,6 +108,8 @@ impl Identities {
             |regular, odd: u32, enough| regular >= enough && regular >= SHARE * odd.saturating_sub(1);
         // The first step may be that of a loss.
         let enough_rested = if self.odd <= 1 { 1 } else { ENOUGH_RESTED };
-        counts(self.regular, self.odd, ENOUGH) && counts(self.rested_regular, self.rested_odd, enough_rested)
+        !self.is_shared
+            && counts(self.regular, self.odd, ENOUGH)
+            && counts(self.rested_regular, self.rested_odd, enough_rested)
     }
 }

@@ -159,7 +159,7 @@ const REMEDIES: [(Kind, &str); 36] = [
     ),
     (
         Kind::PmtuBlackHole,
-        "Let ICMP \"fragmentation needed\" pass, mend the MTU on the path, or set net.ipv4.tcp_mtu_probing=1. `framegauge check` finds the link.",
+        "`framegauge check` finds the link: mend its MTU, or let ICMP \"fragmentation needed\" pass; net.ipv4.tcp_mtu_probing=1 helps meanwhile.",
     ),
     (
         Kind::MssMismatch,

@@ -105,7 +105,9 @@ impl Connection {
         for side in SIDES {
             let counts = self.half(side).counts;
             let heard = self.half(side.other()).counts;
-            if counts.segments == 0 && heard.segments >= LEAST_HEARD {
+            // Acknowledgements that go on say that the other end sends.
+            let is_unheard = counts.unseen_bytes > 0 || heard.segments >= LEAST_HEARD;
+            if counts.segments == 0 && is_unheard {
                 self.note(Kind::HalfCapture, first, last, 0, &[]);
                 self.tallies.retain(|tally| tally.kind != Kind::CaptureLoss);
             }

@@ -37,8 +37,11 @@ impl Connection {
         let revealed = half.is_revealed(limits.duplicate_acks);
         let in_episode = half.episode.as_ref().is_some_and(|episode| !episode.probed);
         let mark = mark(segment);
-        let is_copy =
-            |(last, before)| now - last < limits.duplicate_nanoseconds && before == mark && mark != 0;
+        // Of a sender that numbers its packets, the same number is the same packet, however late.
+        let is_numbered =
+            segment.identification.is_some_and(|own| own != 0) && half.identities.counts_by_one();
+        let within = if is_numbered { i64::MAX } else { limits.duplicate_nanoseconds };
+        let is_copy = |(last, before)| now - last < within && before == mark && mark != 0;
         let is_copied = half.flight.last_sent(range.0).is_some_and(is_copy);
         if hole.is_none() && !revealed && is_copied && !told {
             // No sender repeats so soon what nothing has revealed as lost.
@@ -84,6 +87,11 @@ impl Connection {
             sacked: false,
         });
         // One that was stamped before what it comes after shows the capture's order, not the network's.
+        if overtaken {
+            self.disprove_loss(from, (hole.begin, hole.end));
+        } else {
+            self.prove_loss(from, (hole.begin, hole.end));
+        }
         if overtaken && segment.nanoseconds >= hole.since {
             self.note(Kind::Reordering, hole.since, now, 0, &[hole.number, segment.number]);
         }

@@ -2,11 +2,15 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Held, Side};
+use crate::doubtful::Doubt;
 use crate::findings::count;
 use crate::half::{Episode, Silence};
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
+
+/// A timeout that has doubled so often has reached its maximum.
+const MOST_DOUBLINGS: u64 = 16;
 
 impl Connection {
     /// Gives the time since the last packet to a cause; `segment` is the packet that ends it, not taken in yet.
@@ -129,7 +133,10 @@ impl Connection {
     fn is_bloated(&self, sender: Side, limits: &Thresholds) -> bool {
         let round_trip = &self.half(sender).round_trip;
         let floor = self.path_rtt();
-        round_trip.samples > 0
+        // The answer to less than two segments may be late by intent (RFC 9293 section 3.8.6.3).
+        let fills = self.half(sender).flight.bytes() >= 2 * u64::from(self.mss(sender));
+        fills
+            && round_trip.samples > 0
             && round_trip.latest - floor > limits.bloat_nanoseconds
             && round_trip.latest as f64 > floor as f64 * limits.bloat_factor
     }
@@ -170,11 +177,21 @@ impl Connection {
         let missing = u64::from(self.missing_before(from));
         if closed {
             self.give(Kind::ZeroWindow, gap, &evidence);
+        } else if segment.payload_bytes == 0 && !in_flight {
+            // A FIN after all was answered ends a rest, and no loss.
+            self.give(Kind::ApplicationLimited, gap, &evidence);
         } else if half.high > 0 && begin > half.high {
-            // What lies between was lost before it came here.
-            self.open_silence(segment, from, gap, end);
-        } else if !in_flight && missing > 0 {
-            self.open_silence(segment, from, gap, begin + missing * u64::from(self.mss(from)));
+            // What lies between may have been lost before it came here.
+            let doubt = Doubt::Hole(half.high, begin);
+            self.open_silence(segment, from, gap, end, doubt);
+        } else if !in_flight && missing > 0 && gap <= self.longest_wait(from, missing) {
+            self.open_silence(
+                segment,
+                from,
+                gap,
+                begin + missing * u64::from(self.mss(from)),
+                Doubt::Numbers,
+            );
         } else if self.is_windowed(from, segment.payload_bytes.min(self.mss(from)).into(), limits)
             || (half.window_is_known && fills_small_window)
         {
@@ -187,7 +204,7 @@ impl Connection {
             self.give(kind, gap, &evidence);
         } else if in_flight {
             self.extend_episode(segment, from, gap, limits);
-        } else if half.unpushed {
+        } else if half.unpushed && !(half.is_pushed && gap > half.round_trip.timeout()) {
             self.attribute_unpushed(segment, from, gap, &evidence);
         } else {
             self.give(Kind::ApplicationLimited, gap, &evidence);
@@ -201,6 +218,7 @@ impl Connection {
         let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
         if let Some(follows) = self.half(from).identities.may_follow()
             && has_left
+            && !self.lacks_acks(from)
         {
             let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
             let (begin, end) = (self.last, self.last + gap);
@@ -237,7 +255,23 @@ impl Connection {
     /// Packets that were lost between a sender and the tap before the newest one. Beside it there is nothing between: a step
     /// of its identifications is then that of a counter which its connections share.
     fn missing_before(&self, sender: Side) -> u32 {
-        if self.reach(sender) == 0 { 0 } else { self.half(sender).identities.missing() }
+        if self.reach(sender) == 0 || self.lacks_acks(sender) {
+            0
+        } else {
+            self.half(sender).identities.missing()
+        }
+    }
+
+    /// Whether the capture was saved without the packets that only acknowledge: their identifications are no losses.
+    fn lacks_acks(&self, sender: Side) -> bool {
+        self.half(sender).counts.pure_acks == 0 && self.half(sender.other()).counts.data_segments > 0
+    }
+
+    /// The longest that a sender can have waited for the answers to so many copies of one segment: its timeout doubles with
+    /// each (RFC 6298 section 5.5).
+    fn longest_wait(&self, sender: Side, copies: u64) -> i64 {
+        let timeouts = (1i64 << copies.min(MOST_DOUBLINGS)) - 1;
+        self.half(sender).round_trip.timeout().saturating_mul(timeouts).saturating_mul(3) / 2
     }
 
     /// Whether what a sender did not send can be told from what was lost before it came here.
@@ -246,14 +280,23 @@ impl Connection {
     }
 
     /// A silence in which packets were lost before they came here: what ended it lies where nothing was seen yet.
-    fn open_silence(&mut self, segment: &Segment, from: Side, gap: i64, high: u64) {
+    fn open_silence(&mut self, segment: &Segment, from: Side, gap: i64, high: u64, doubt: Doubt) {
         self.settle_silence(from);
         self.stalls.push((self.last, from));
         let (begin, end) = (self.last, self.last + gap);
         let half = self.half_mut(from);
         half.timed_out = high;
         let packets = vec![half.last_number, segment.number];
-        let silence = Silence { begin, end, lost: gap, acknowledged: end, high, needless: false, packets };
+        let silence = Silence {
+            begin,
+            end,
+            lost: gap,
+            acknowledged: end,
+            high,
+            needless: false,
+            doubt: Some(doubt),
+            packets,
+        };
         half.silence = Some(silence);
     }
 

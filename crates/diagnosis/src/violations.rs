@@ -177,7 +177,8 @@ impl Connection {
         if farthest == 0 || end <= farthest {
             return true;
         }
-        if begin > farthest {
+        // What follows all that was seen leaps over nothing, wherever the window ended.
+        if begin > farthest.max(half.high) {
             half.suspects.jump = Some(seen);
             return false;
         }

@@ -29,12 +29,36 @@ names! {
     Aggregates "aggregates", ChecksumOffload "checksum_offload", Truncated "truncated",
 }
 
+/// Kinds that a size may explain.
+const SIZED: [Kind; 2] = [Kind::PmtuBlackHole, Kind::RtoStall];
+
 /// One paragraph about what happened.
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
     match tally.kind.is_quality() {
         true => of_capture(tally),
-        false => of_limit(connection, tally) + &connection.notes.sentence(tally.kind),
+        false => {
+            of_limit(connection, tally)
+                + &of_sizes(connection, tally)
+                + &connection.notes.sentence(tally.kind)
+        }
     }
+}
+
+/// Which payloads passed and which never did, where a size may be the reason.
+fn of_sizes(connection: &Connection, tally: &Tally) -> String {
+    let Some(sizes) = connection.sizes.filter(|_| SIZED.contains(&tally.kind)) else { return String::new() };
+    let passed = match sizes.passed {
+        0 => "of the handshake alone it is known that it passed".to_owned(),
+        bytes => format!("every one of up to {bytes} bytes passed"),
+    };
+    let doubt = match (sizes.is_certain, sizes.passed) {
+        (true, _) => "",
+        (false, 0) => {
+            " Packets above some size may vanish on the way, or the other end died: `framegauge check` tells."
+        }
+        (false, _) => " Or the other end died at that moment, which this capture cannot tell.",
+    };
+    format!(" No segment of {} bytes was ever acknowledged, and {passed}.{doubt}", sizes.lost)
 }
 
 fn times(tally: &Tally) -> String {
@@ -62,7 +86,7 @@ fn of_loss(tally: &Tally) -> String {
             format!("Data that had arrived was sent again {times}: the receiver says so (D-SACK).")
         }
         Kind::PmtuBlackHole => format!(
-            "Large segments were sent again {times} and never arrived, while smaller ones did: {lost} in all. Packets above some size vanish on the way."
+            "Large segments were sent again and never arrived, while smaller ones did ({times}, {lost} in all): packets above some size vanish on the way."
         ),
         Kind::Reordering => format!(
             "Segments arrived in another order {times}: holes closed without anything being sent again."

@@ -1,0 +1,106 @@
+//! Silences that end behind a hole, until it shows whether anything was lost.
+//!
+//! ```text
+//!   data ..... silence ..... [hole] data       the hole is filled by a repeat, or by nothing until the end: a loss
+//!                                              it is filled by what was overtaken: reordering
+//!                                              it is acknowledged as it is: the capture lacks it
+//! ```
+//!
+//! Only the first is a loss. Of the others the silence is that of a sender that had nothing to send.
+
+use crate::connection::{Connection, Side};
+use crate::half::Silence;
+use crate::kinds::Kind;
+
+/// More do not wait: the oldest is no loss then.
+const MOST_DOUBTFUL: usize = 64;
+
+/// Why a silence may be no loss.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// The bytes that were not seen when it ended, as long as nothing shows that they were lost.
+    Hole(u64, u64),
+    /// Identifications alone say that packets are missing, which may be missing in the capture.
+    Numbers,
+}
+
+/// A silence with its name, if it was a loss.
+#[derive(Debug, Clone)]
+pub(crate) struct Doubtful {
+    silence: Silence,
+    kind: Kind,
+}
+
+impl Connection {
+    /// A silence has its name; what is in doubt waits for evidence.
+    pub(crate) fn conclude(&mut self, sender: Side, silence: Silence, kind: Kind) {
+        if silence.doubt.is_none() {
+            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
+            return;
+        }
+        let all = &mut self.half_mut(sender).doubtful;
+        all.push(Doubtful { silence, kind });
+        if all.len() > MOST_DOUBTFUL {
+            let oldest = all.remove(0);
+            self.discard(sender, &oldest.silence);
+        }
+    }
+
+    /// What lies in `range` was lost before it came here: it was sent again, or the receiver asks for it.
+    pub(crate) fn prove_loss(&mut self, sender: Side, range: (u64, u64)) {
+        let half = self.half_mut(sender);
+        if let Some(silence) = &mut half.silence
+            && silence.is_behind(range)
+        {
+            silence.doubt = None;
+        }
+        for proven in take_behind(&mut half.doubtful, range) {
+            let Doubtful { silence, kind } = proven;
+            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
+        }
+    }
+
+    /// What lies in `range` was not lost: it was overtaken, or the receiver has it.
+    pub(crate) fn disprove_loss(&mut self, sender: Side, range: (u64, u64)) {
+        let half = self.half_mut(sender);
+        let open = half.silence.take_if(|silence| silence.is_behind(range));
+        let doubtful = take_behind(&mut half.doubtful, range);
+        for silence in open.into_iter().chain(doubtful.into_iter().map(|one| one.silence)) {
+            self.discard(sender, &silence);
+        }
+    }
+
+    /// Nothing has filled these holes until the end. Of numbers, a capture that lacks packets tells nothing.
+    pub(crate) fn settle_doubtful(&mut self, sender: Side) {
+        self.prove_loss(sender, (0, u64::MAX));
+        let lacks_packets = self.halves.iter().any(|half| half.counts.unseen_bytes > 0);
+        for Doubtful { silence, kind } in std::mem::take(&mut self.half_mut(sender).doubtful) {
+            if lacks_packets {
+                self.discard(sender, &silence);
+            } else {
+                self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
+            }
+        }
+    }
+
+    fn discard(&mut self, sender: Side, silence: &Silence) {
+        self.stalls.retain(|stall| *stall != (silence.begin, sender));
+        self.note(Kind::ApplicationLimited, silence.begin, silence.end, silence.lost, &[]);
+    }
+}
+
+impl Silence {
+    /// Whether it hangs on a hole within `range`.
+    fn is_behind(&self, range: (u64, u64)) -> bool {
+        matches!(self.doubt, Some(Doubt::Hole(begin, end)) if begin < range.1 && range.0 < end)
+    }
+}
+
+fn take_behind(all: &mut Vec<Doubtful>, range: (u64, u64)) -> Vec<Doubtful> {
+    if all.is_empty() {
+        return Vec::new();
+    }
+    let (behind, rest) = std::mem::take(all).into_iter().partition(|one| one.silence.is_behind(range));
+    *all = rest;
+    behind
+}

@@ -1,0 +1,84 @@
+"""Captures that others made, reduced: what each must be called, and what it must not.
+
+Addresses are rewritten and payloads zeroed. Those with K come from kernel sockets, with P from public captures, with S
+from packets that were written one by one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from helpers.support import ROOT
+
+from framegauge.diagnose import run as diagnosis
+
+pytestmark = pytest.mark.agent
+FIELD = ROOT / "python/tests/recorded/field"
+# What every connection has, and what only limits the view.
+ASIDE = {"application_limited", "network_limited", "truncated", "aggregates", "checksum_offload"}
+CHECK = "`framegauge check` finds the link"
+
+
+@dataclass(frozen=True)
+class Case:
+    """Its right findings with their counts, and words that their texts have."""
+
+    reason: str
+    right: dict[str, int] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
+    remedy: str = ""
+
+
+CASES = {
+    "01_jumbo_lost_small_passed_sender": Case(
+        "K: 517 bytes passed, 8948 never did, and the other end had lived", {"pmtu_black_hole": 1},
+        ("No segment of 8948 bytes was ever acknowledged, and every one of up to 517 bytes passed",), CHECK,
+    ),
+    "02_blackhole_tls_server_tap": Case(
+        "K: SACK says that the smaller, later one arrived", {"pmtu_black_hole": 1},
+        ("No segment of 1448 bytes was ever acknowledged, and every one of up to 700 bytes passed",), CHECK,
+    ),
+    "02b_blackhole_tls_server_tap_with_fin": Case(
+        "K: the same, and the client's FIN shows that it lived", {"pmtu_black_hole": 1}, (), CHECK
+    ),
+    "04_jumbo_all_lost_after_handshake": Case(
+        "K: nothing but 8948 bytes was sent: peer dead or MTU", {"rto_stall": 1},
+        ("No segment of 8948 bytes was ever acknowledged", "or the other end died"), CHECK,
+    ),
+    "05_idle_server_closes_after_5s": Case("S: a FIN after a rest is no late answer"),
+    "05b_idle_close_kernel": Case("K: the same"),
+    "06_hole_acked_then_fin": Case("S: what is missing was acknowledged, and nothing sent again", {"capture_loss": 1}),
+    "08_fin_overtook_data": Case("S: the FIN was recorded before its data", {"reordering": 1}),
+    "08b_first_of_burst_overtaken": Case("S: two segments swapped after a rest of 10 s", {"reordering": 1}),
+    "09_ipid_step_then_fin": Case("P: Windows counts all connections together"),
+    "09c_windows_smb_echo_after_10s": Case("P: Windows", {"reset": 1}),
+    "10_ipid_one_missing_long_idle": Case("S: one lost copy costs one timeout, and no 100 s"),
+    "11_display_filtered_no_acks": Case("S: a display filter took the pure acknowledgements"),
+    "12_duplicates_5ms_same_ipid": Case("S: no stack repeats an identification", {"capture_duplicates": 20}),
+    "13_contiguous_yet_capture_loss": Case("P: every byte that is acknowledged is in the file"),
+    "15_spurious_counted_twice": Case("K: one probe, one D-SACK", {"zero_window": 1, "spurious_retransmit": 1}),
+    "26_one_sided_three_packets": Case("P: acknowledgements go on of what nobody sent", {"half_capture": 1}),
+    "28_one_closing_counted_13": Case("P: the window closes once", {"zero_window": 1, "capture_loss": 1}),
+}  # fmt: skip
+
+
+def findings(name: str) -> list[dict[str, Any]]:
+    found = diagnosis.diagnose([FIELD / f"{name}.pcap"])["findings"]
+    return [each for each in found if each["kind"] not in ASIDE]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_capture_of_others_is_called_what_it_is(name: str) -> None:
+    case = CASES[name]
+    found = findings(name)
+    assert {each["kind"]: each["count"] for each in found} == case.right, case.reason
+    text = " ".join(each["text"] for each in found)
+    for words in case.words:
+        assert words in text
+    assert all(case.remedy in each["remedy"] for each in found)
+
+
+def test_every_capture_has_its_case() -> None:
+    assert {path.stem for path in FIELD.iterdir()} == set(CASES)
