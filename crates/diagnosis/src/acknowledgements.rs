@@ -54,20 +54,7 @@ impl Connection {
         }
         self.take_sack(segment, ack, sender, now);
         let half = self.half_mut(sender);
-        match shift {
-            UNKNOWN_SHIFT => half.window_is_known = half.window_is_known && segment.window == 0,
-            _ => {
-                half.window_is_known = true;
-                half.set_window(segment, ack, shift);
-            }
-        }
-        half.counts.closings += u64::from(segment.window == 0 && !half.is_shut);
-        half.is_shut = segment.window == 0;
-        if segment.window == 0 {
-            half.window = 0;
-            half.edge = ack;
-            half.window_is_known = true;
-        }
+        half.hear_window(segment, ack, (shift != UNKNOWN_SHIFT).then_some(shift));
         self.take_round(sender, now);
         self.check_answer(sender, ack, now);
     }
@@ -204,6 +191,9 @@ impl Connection {
         let give = |connection: &mut Connection, kind| {
             connection.note(kind, episode.begin, end.max(episode.begin), episode.lost, &episode.packets);
         };
+        if episode.is_stale && episode.heard {
+            return give(self, Kind::Paws);
+        }
         let by_smaller = arrived.is_none_or(|bytes| bytes < episode.largest);
         let passed = episode.delivered.max(self.half(sender).flight.largest_sacked());
         let never_so_large = passed < episode.largest;

@@ -81,6 +81,7 @@ impl Connection {
             self.settle_suspects(side);
             self.settle_unsure(side);
         }
+        self.settle_keepalives();
         if let Some(held) = self.held.take() {
             self.note(
                 Kind::ApplicationLimited,

@@ -12,6 +12,7 @@
 use crate::Thresholds;
 use crate::findings::{Ends, Tally, count};
 use crate::half::{Half, Sizes};
+use crate::handshake::Strangers;
 use crate::kinds::Kind;
 use crate::notes::Notes;
 use crate::picture::Picture;
@@ -98,6 +99,7 @@ pub(crate) struct Connection {
     /// When the silences began that ended by a timeout, with the sender.
     pub(crate) stalls: Vec<(i64, Side)>,
     pub(crate) multipath: bool,
+    pub(crate) strangers: Strangers,
     /// What may be a black hole, by sizes.
     pub(crate) sizes: Option<Sizes>,
     pub(crate) notes: Notes,
@@ -134,6 +136,7 @@ impl Connection {
             held: None,
             stalls: Vec::new(),
             multipath: false,
+            strangers: Strangers::default(),
             sizes: None,
             notes: Notes::default(),
             breaches: Vec::new(),
@@ -218,7 +221,8 @@ impl Connection {
         self.half_mut(from).identities.take(segment, mss);
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
-        let is_taken = self.check_header(segment, from, now);
+        let is_taken = self.check_header(segment, from, now) && !self.is_of_another(segment, from);
+        self.watch_keepalive(segment, from, now);
         self.last = now;
         self.last_number = segment.number;
         let only_acks = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
@@ -297,6 +301,7 @@ impl Connection {
         let other = self.half(from.other()).last_data;
         let half = self.half_mut(from);
         half.syns += 1;
+        half.syn_acks += u32::from(segment.flags.contains(TcpFlags::ACK));
         if half.syns == 1 {
             // An option that was cut off is not missing: nothing is known then.
             half.syn = segment.syn.filter(|_| !segment.options_are_cut);
@@ -328,8 +333,9 @@ impl Connection {
             self.note(Kind::ConnectionRefused, begin, now, 0, &[segment.number]);
         } else {
             self.reset_by = Some(from);
-            // After both ends have finished it cuts nothing off.
-            if !(self.half(Side::Client).finished && self.half(Side::Server).finished) {
+            // After both ends have finished it cuts nothing off, and a dead end is told as such.
+            let are_done = self.halves.iter().all(|half| half.finished);
+            if !self.is_dead(from.other(), now) && !are_done {
                 self.note(Kind::Reset, begin, now, 0, &[segment.number]);
             }
         }

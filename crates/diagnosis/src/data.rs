@@ -91,6 +91,14 @@ impl Connection {
 }
 
 impl Half {
+    /// Whether a segment's timestamp is older than that of another one before it (RFC 7323 section 5).
+    pub(crate) fn is_stale(&self, segment: &Segment) -> bool {
+        match (self.stamp, segment.timestamps) {
+            (Some(newest), Some((value, _))) => (value.wrapping_sub(newest) as i32) < 0,
+            _ => false,
+        }
+    }
+
     /// Keeps what matters of the last data.
     fn remember(&mut self, segment: &Segment, mss: u32, now: i64) {
         // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
@@ -102,6 +110,11 @@ impl Half {
         self.last_is_open = is_full && !has_push;
         self.unpushed = is_full && (in_burst || !has_push);
         self.largest = self.largest.max(segment.payload_bytes.min(mss.max(self.largest)));
+        if let Some((value, _)) = segment.timestamps
+            && !self.is_stale(segment)
+        {
+            self.stamp = Some(value);
+        }
         self.last_data = now;
         self.last_payload = segment.payload_bytes;
         self.last_number = segment.number;

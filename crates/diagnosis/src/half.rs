@@ -6,6 +6,7 @@ use crate::flight::Flight;
 use crate::flows::{Progress, Run};
 use crate::holes::Holes;
 use crate::identities::Identities;
+use crate::keepalive::Keepalive;
 use crate::lag::Lag;
 use crate::quality::Checksums;
 use crate::rtt::RoundTrip;
@@ -28,6 +29,11 @@ pub(crate) struct Half {
     pub(crate) syn: Option<SynOptions>,
     pub(crate) syn_place: u64,
     pub(crate) syns: u32,
+    /// SYNs that acknowledge one of the other end.
+    pub(crate) syn_acks: u32,
+    pub(crate) keepalive: Keepalive,
+    /// Its newest timestamp.
+    pub(crate) stamp: Option<u32>,
     pub(crate) flight: Flight,
     pub(crate) holes: Holes,
     /// The place after all that was seen.
@@ -144,6 +150,8 @@ pub(crate) struct Episode {
     pub(crate) probed: bool,
     /// What ended it was the other end, which asked again for what had been answered.
     pub(crate) asked_again: bool,
+    /// What was sent again has an older timestamp than what was sent before.
+    pub(crate) is_stale: bool,
     /// The timestamp of the first repeat, or of the new data.
     pub(crate) stamp: Option<u32>,
     /// The place after all that had been sent when it began.
@@ -298,8 +306,25 @@ impl Half {
         self.duplicate_acks >= duplicate_acks || self.flight.sacked_bytes() > 0
     }
 
-    /// Takes the window in an acknowledgement. `shift`: how far it is scaled.
-    pub(crate) fn set_window(&mut self, segment: &Segment, ack: u64, shift: u8) {
+    /// Takes the window in an acknowledgement, as far as it is known. `shift`: how far it is scaled.
+    pub(crate) fn hear_window(&mut self, segment: &Segment, ack: u64, shift: Option<u8>) {
+        match shift {
+            None => self.window_is_known = self.window_is_known && segment.window == 0,
+            Some(shift) => {
+                self.window_is_known = true;
+                self.set_window(segment, ack, shift);
+            }
+        }
+        self.counts.closings += u64::from(segment.window == 0 && !self.is_shut);
+        self.is_shut = segment.window == 0;
+        if self.is_shut {
+            self.window = 0;
+            self.edge = ack;
+            self.window_is_known = true;
+        }
+    }
+
+    fn set_window(&mut self, segment: &Segment, ack: u64, shift: u8) {
         self.window = u64::from(segment.window) << shift.min(14);
         self.largest_window = self.largest_window.max(self.window);
         self.edge = self.edge.max(ack + self.window);

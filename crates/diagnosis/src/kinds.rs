@@ -62,6 +62,12 @@ pub enum Kind {
     Outcast,
     /// Something that TCP does not allow.
     ProtocolViolation,
+    /// The other end still had an older connection of the same ports, and said so.
+    ChallengeAck,
+    /// The receiver discards what the sender's timestamps make older than it is.
+    Paws,
+    /// Probes that ask whether the other end lives were not answered.
+    DeadPeer,
     /// Time that no named cause explains.
     Unexplained,
     /// The capture has packets twice.
@@ -92,7 +98,7 @@ impl Kind {
     }
 
     /// Which kinds there are.
-    pub const ALL: [Kind; 36] = [
+    pub const ALL: [Kind; 39] = [
         Kind::RtoStall,
         Kind::TailLoss,
         Kind::FastRetransmit,
@@ -121,6 +127,9 @@ impl Kind {
         Kind::Incast,
         Kind::Outcast,
         Kind::ProtocolViolation,
+        Kind::ChallengeAck,
+        Kind::Paws,
+        Kind::DeadPeer,
         Kind::Unexplained,
         Kind::CaptureDuplicates,
         Kind::CaptureLoss,
@@ -132,7 +141,7 @@ impl Kind {
     ];
 }
 
-const REMEDIES: [(Kind, &str); 36] = [
+const REMEDIES: [(Kind, &str); 39] = [
     (
         Kind::RtoStall,
         "Find where the packets are dropped (buffers, errors); enable SACK and RACK-TLP; inside a data centre lower the minimum RTO (ip route … rto_min).",
@@ -221,6 +230,18 @@ const REMEDIES: [(Kind, &str); 36] = [
         "Fair or random queueing (FQ-CoDel, SFQ, RED) at the receiver's switch port instead of tail drop, or ECN.",
     ),
     (Kind::ProtocolViolation, "Look for a middlebox that rewrites, or a broken stack."),
+    (
+        Kind::ChallengeAck,
+        "Let clients use other ports, or end their connections: a crashed client, a NAT or a firewall forgot this one.",
+    ),
+    (
+        Kind::Paws,
+        "Look for a NAT or balancer that puts several hosts behind one address, or for a clock that went back; else turn net.ipv4.tcp_timestamps off at one end.",
+    ),
+    (
+        Kind::DeadPeer,
+        "Look for a crash of the other end, or a firewall between that forgot the connection and drops what it does not know.",
+    ),
     (Kind::Unexplained, "No known cause fits: look at the packets named."),
     (Kind::CaptureDuplicates, "A mirror port sends packets in and out: capture one direction."),
     (Kind::CaptureLoss, "Capture with larger buffers, fewer bytes per packet, or a filter."),

@@ -91,6 +91,11 @@ impl Checksums {
         self.wrong[usize::from(is_aggregate)] += u64::from(!is_right);
     }
 
+    /// Whether there are some, and none is right.
+    pub(crate) fn are_all_wrong(&self) -> bool {
+        self.checked.iter().sum::<u64>() > 0 && self.checked == self.wrong
+    }
+
     /// Whether they are left to a NIC: nearly all are wrong. A few that are wrong were damaged on the way.
     fn are_left_open(&self) -> bool {
         let mut both = self.checked.into_iter().zip(self.wrong);

@@ -3,14 +3,10 @@
 use crate::Thresholds;
 use crate::connection::{Connection, Held, Side};
 use crate::doubtful::Doubt;
-use crate::findings::count;
 use crate::half::{Episode, Silence};
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
-
-/// A timeout that has doubled so often has reached its maximum.
-const MOST_DOUBLINGS: u64 = 16;
 
 impl Connection {
     /// Gives the time since the last packet to a cause; `segment` is the packet that ends it, not taken in yet.
@@ -44,7 +40,7 @@ impl Connection {
     }
 
     /// Counts time up to now for a cause.
-    fn give(&mut self, kind: Kind, gap: i64, packets: &[u64]) {
+    pub(crate) fn give(&mut self, kind: Kind, gap: i64, packets: &[u64]) {
         if gap > 0 {
             let (begin, end) = (self.last, self.last + gap);
             self.note(kind, begin, end, gap, packets);
@@ -76,19 +72,6 @@ impl Connection {
         if lateness > 0 {
             let late = &mut self.half_mut(sender).late;
             *late += (lateness - *late) / 8;
-        }
-    }
-
-    fn attribute_handshake(&mut self, segment: &Segment, from: Side, gap: i64) {
-        let half = self.half(from);
-        // With another number it repeats nothing.
-        let again = segment.flags.contains(TcpFlags::SYN)
-            && half.syns > 0
-            && half.places.near(segment.seq) == half.syn_place;
-        if again {
-            self.give(Kind::SynLoss, gap, &[self.last_number, segment.number]);
-        } else {
-            self.handshake += gap;
         }
     }
 
@@ -150,25 +133,7 @@ impl Connection {
         let evidence = [half.last_number, segment.number];
         let closed = half.window_is_known && half.window == 0;
         if half.high > 0 && end <= half.high && segment.payload_bytes > 0 {
-            let is_keepalive = half.una >= half.high && segment.payload_bytes == 1;
-            if is_keepalive {
-                self.give(Kind::ApplicationLimited, gap, &[]);
-            } else if closed {
-                self.give(Kind::ZeroWindow, gap, &evidence);
-            } else if end <= half.una && self.missing_before(from) > 0 {
-                // More was lost before it came here.
-                self.stalls.push((self.last, from));
-                self.give(Kind::RtoStall, gap, &evidence);
-            } else if end <= half.una && !self.half(from.other()).flight.is_empty() {
-                // The answer was lost, or late, with the data that came with it.
-                self.wait_for_answer(from.other(), gap, segment.number);
-            } else if end <= half.una {
-                // The answer has passed here, and did not come to the sender in time.
-                self.give(Kind::SpuriousRetransmit, gap, &evidence);
-            } else {
-                self.extend_episode(segment, from, gap, limits);
-            }
-            return;
+            return self.attribute_to_resender(segment, from, gap, limits);
         }
         let in_flight = !half.flight.is_empty();
         // A sender waits for room for a whole segment, and at last sends what fits (RFC 9293 section 3.8.6.2.1).
@@ -211,72 +176,29 @@ impl Connection {
         }
     }
 
-    /// A pause of a sender that had more to send.
-    fn attribute_unpushed(&mut self, segment: &Segment, from: Side, gap: i64, evidence: &[u64]) {
-        let has_left = self.has_just_left(segment, from, gap);
-        let is_seen = self.is_sender_seen(from) && has_left;
-        let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
-        if let Some(follows) = self.half(from).identities.may_follow()
-            && has_left
-            && !self.lacks_acks(from)
-        {
-            let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
-            let (begin, end) = (self.last, self.last + gap);
-            count(&mut self.half_mut(from).unsure, kind, begin, end, gap, evidence);
-        }
-        self.give(kind, gap, evidence);
-    }
-
-    /// Pauses of which nobody knew whether packets had been lost before they came here, now that all is known.
-    pub(crate) fn settle_unsure(&mut self, side: Side) {
-        let half = self.half_mut(side);
-        let all = std::mem::take(&mut half.unsure);
-        if !half.identities.counts_by_one() {
-            return;
-        }
-        for unsure in all {
-            let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::Unexplained) else {
-                return;
-            };
-            tally.lost -= unsure.lost;
-            tally.count -= unsure.count;
-            tally.packets.retain(|number| !unsure.packets.contains(number));
-            self.tallies.retain(|tally| tally.kind != Kind::Unexplained || tally.count > 0);
-            self.note(unsure.kind, unsure.begin, unsure.end, unsure.lost, &unsure.packets);
-            if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == unsure.kind) {
-                tally.count += unsure.count - 1;
-            }
-            if unsure.kind == Kind::RtoStall {
-                self.stalls.push((unsure.begin, side));
-            }
-        }
-    }
-
-    /// Packets that were lost between a sender and the tap before the newest one. Beside it there is nothing between: a step
-    /// of its identifications is then that of a counter which its connections share.
-    fn missing_before(&self, sender: Side) -> u32 {
-        if self.reach(sender) == 0 || self.lacks_acks(sender) {
-            0
+    /// A pause that ends by data which was sent before.
+    fn attribute_to_resender(&mut self, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) {
+        let half = self.half(from);
+        let end = half.places.near(segment.seq) + u64::from(segment.payload_bytes);
+        let evidence = [half.last_number, segment.number];
+        let is_keepalive = half.una >= half.high && segment.payload_bytes == 1;
+        if is_keepalive {
+            self.give(Kind::ApplicationLimited, gap, &[]);
+        } else if half.window_is_known && half.window == 0 {
+            self.give(Kind::ZeroWindow, gap, &evidence);
+        } else if end <= half.una && self.missing_before(from) > 0 {
+            // More was lost before it came here.
+            self.stalls.push((self.last, from));
+            self.give(Kind::RtoStall, gap, &evidence);
+        } else if end <= half.una && !self.half(from.other()).flight.is_empty() {
+            // The answer was lost, or late, with the data that came with it.
+            self.wait_for_answer(from.other(), gap, segment.number);
+        } else if end <= half.una {
+            // The answer has passed here, and did not come to the sender in time.
+            self.give(Kind::SpuriousRetransmit, gap, &evidence);
         } else {
-            self.half(sender).identities.missing()
+            self.extend_episode(segment, from, gap, limits);
         }
-    }
-
-    /// Whether the capture was saved without the packets that only acknowledge: their identifications are no losses.
-    fn lacks_acks(&self, sender: Side) -> bool {
-        self.half(sender).counts.pure_acks == 0 && self.half(sender.other()).counts.data_segments > 0
-    }
-
-    /// The longest that a sender can have waited for the answers to so many copies of one segment: its timeout doubles with
-    /// each (RFC 6298 section 5.5).
-    fn longest_wait(&self, sender: Side, copies: u64) -> i64 {
-        let timeouts = (1i64 << copies.min(MOST_DOUBLINGS)) - 1;
-        self.half(sender).round_trip.timeout().saturating_mul(timeouts).saturating_mul(3) / 2
-    }
-
-    /// Whether what a sender did not send can be told from what was lost before it came here.
-    fn is_sender_seen(&self, sender: Side) -> bool {
-        self.reach(sender) == 0 || self.half(sender).identities.shows_none_missing()
     }
 
     /// A silence in which packets were lost before they came here: what ended it lies where nothing was seen yet.
@@ -400,6 +322,7 @@ impl Connection {
         let (una, high, delivered, data) = (half.una, half.high, half.delivered, half.last_number);
         let is_oldest = half.places.near(segment.seq) <= una;
         let is_new = half.places.near(segment.seq) + u64::from(segment.payload_bytes) > high;
+        let is_stale = half.is_stale(segment);
         let episode = half.episode.get_or_insert_with(|| Episode {
             una,
             begin: last,
@@ -412,6 +335,7 @@ impl Connection {
             ..Episode::default()
         });
         episode.lost += gap;
+        episode.is_stale |= is_stale && !is_new;
         if is_new {
             episode.probed = true;
         } else {

@@ -24,7 +24,8 @@ names! {
     Reset "reset", ResetStorm "reset_storm", WindowScalingOff "window_scaling_off", SillyWindow "silly_window",
     CwndCollapse "cwnd_collapse", IdleRestart "idle_restart", RetransmitStorm "retransmit_storm",
     ShortFlowSlowStart "short_flow_slow_start", Incast "incast", Outcast "outcast",
-    ProtocolViolation "protocol_violation", Unexplained "unexplained", CaptureDuplicates "capture_duplicates",
+    ProtocolViolation "protocol_violation", ChallengeAck "challenge_ack", Paws "paws", DeadPeer "dead_peer",
+    Unexplained "unexplained", CaptureDuplicates "capture_duplicates",
     CaptureLoss "capture_loss", HalfCapture "half_capture", CaptureMisordered "capture_misordered",
     Aggregates "aggregates", ChecksumOffload "checksum_offload", Truncated "truncated",
 }
@@ -66,7 +67,7 @@ fn times(tally: &Tally) -> String {
 }
 
 /// What was lost, or sent again.
-fn of_loss(tally: &Tally) -> String {
+fn of_loss(connection: &Connection, tally: &Tally) -> String {
     let lost = duration(tally.lost);
     let times = times(tally);
     match tally.kind {
@@ -92,7 +93,9 @@ fn of_loss(tally: &Tally) -> String {
             "Segments arrived in another order {times}: holes closed without anything being sent again."
         ),
         Kind::RetransmitStorm => format!("Much of what was sent was sent again, within a second ({times})."),
-        Kind::SynLoss => format!("The handshake was repeated {times}, which took {lost}."),
+        Kind::SynLoss => {
+            format!("The handshake was repeated {times}, which took {lost}.{}", connection.syns_in_words())
+        }
         other => format!("{} ({times}, {lost}).", name(other)),
     }
 }
@@ -173,7 +176,25 @@ fn of_limit(connection: &Connection, tally: &Tally) -> String {
         Kind::ShortFlowSlowStart => format!(
             "The transfer ended while its window still grew: {lost} of its time it waited for acknowledgements."
         ),
-        _ => of_loss(tally),
+        _ => of_ends(connection, tally),
+    }
+}
+
+/// What an end did with what came, or did not do.
+fn of_ends(connection: &Connection, tally: &Tally) -> String {
+    let lost = duration(tally.lost);
+    match tally.kind {
+        Kind::ChallengeAck => format!(
+            "The other end answered the SYN by an acknowledgement of an older connection of these ports (RFC 5961 section 4): the handshake took {lost} longer."
+        ),
+        Kind::Paws => format!(
+            "The sender's timestamps went back, and the receiver answered each repeat at once without taking it (RFC 7323 section 5): {lost}. The packets arrived, and were discarded."
+        ),
+        Kind::DeadPeer => format!(
+            "{} probes were not answered in {lost}: the other end had gone, or the path to it.",
+            tally.count
+        ),
+        _ => of_loss(connection, tally),
     }
 }
 

@@ -273,6 +273,7 @@ fn refused_and_reset_are_different() {
     let mut refused = Scene::new();
     refused.send(CLIENT, 0, TcpFlags::SYN);
     refused.pass(RTT);
+    refused.got[SERVER] = refused.next[CLIENT].wrapping_add(1);
     refused.send(SERVER, 0, TcpFlags::RST.with(TcpFlags::ACK));
     assert_eq!(kinds(&refused.diagnosis()), [Kind::ConnectionRefused]);
     let mut reset = Scene::met(RTT);

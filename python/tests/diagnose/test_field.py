@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from helpers.support import ROOT
 
+from framegauge.cli.main import main
 from framegauge.diagnose import run as diagnosis
 
 pytestmark = pytest.mark.agent
@@ -59,7 +60,14 @@ CASES = {
     "12_duplicates_5ms_same_ipid": Case("S: no stack repeats an identification", {"capture_duplicates": 20}),
     "13_contiguous_yet_capture_loss": Case("P: every byte that is acknowledged is in the file"),
     "15_spurious_counted_twice": Case("K: one probe, one D-SACK", {"zero_window": 1, "spurious_retransmit": 1}),
+    "17_challenge_ack": Case("S: the peer has an older connection", {"challenge_ack": 1}, ("took 1.02 s longer",)),
+    "18_paws": Case("S: segments arrive, and are discarded", {"paws": 1}, ("arrived, and were discarded",)),
+    "20_simultaneous_open": Case("S: RFC 9293 figure 7, nothing is lost"),
+    "21_keepalive_unanswered": Case("S: dead for 675 s; its own end gave up", {"dead_peer": 9}, ("in 675.00 s",)),
+    "22_vxlan_bad_checksum_syn": Case("S: the tunnel's checksums are wrong", {"syn_loss": 6}, ("wrong checksum",)),
+    "23_rst_wrong_ack": Case("S: resets of something else", {"syn_loss": 3}, ("do not acknowledge the SYN",)),
     "26_one_sided_three_packets": Case("P: acknowledgements go on of what nobody sent", {"half_capture": 1}),
+    "24_icmp_frag_needed_only": Case("S: no TCP, so nothing to judge"),
     "28_one_closing_counted_13": Case("P: the window closes once", {"zero_window": 1, "capture_loss": 1}),
 }  # fmt: skip
 
@@ -78,6 +86,11 @@ def test_a_capture_of_others_is_called_what_it_is(name: str) -> None:
     for words in case.words:
         assert words in text
     assert all(case.remedy in each["remedy"] for each in found)
+
+
+def test_where_nothing_could_be_judged_nothing_is_acquitted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(FIELD / "24_icmp_frag_needed_only.pcap")]) == 2
+    assert "Cannot tell: there is no TCP connection in 1 packet (1 ICMP)." in capsys.readouterr().out
 
 
 def test_every_capture_has_its_case() -> None:

@@ -7,7 +7,7 @@ use super::segment::LATEST_NANOSECONDS;
 use super::walk::{Ip, Walk, Why, long, word};
 use super::{Record, SACK_BLOCKS, SackBlocks, Segment};
 use crate::tcp::{Options, TCP_MINIMUM_BYTES};
-use crate::view::PROTOCOL_TCP;
+use crate::view::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::{SynOptions, TcpFlags, checksum};
 
 /// What a packet is.
@@ -39,7 +39,7 @@ pub enum Checksums {
 #[inline]
 pub fn decode(record: &Record<'_>, checksums: Checksums) -> Decoded {
     let end = record.captured.len().max(record.original_bytes as usize);
-    let mut walk = Walk { bytes: record.captured, at: 0, end };
+    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None };
     let ip = match walk.link(record.link).and_then(|inside| walk.innermost(inside)) {
         Ok(ip) => ip,
         Err(why) => return Decoded::Other(why),
@@ -94,10 +94,17 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
     })
 }
 
-/// Whether the checksum of the segment is right; `None` where it was cut.
+/// Whether the checksum of the segment is right, and that of the tunnel's datagram around it, without which nobody looks
+/// inside; `None` where they were cut.
 fn is_right(walk: &Walk<'_>, ip: &Ip) -> Option<bool> {
     let segment = walk.bytes.get(walk.at..walk.end)?;
-    Some(checksum::transport_checksum(ip.source, ip.destination, PROTOCOL_TCP, segment) == 0)
+    let is_right = checksum::transport_checksum(ip.source, ip.destination, PROTOCOL_TCP, segment) == 0;
+    let Some(around) = walk.datagram else { return Some(is_right) };
+    let datagram = walk.bytes.get(around.start..around.end)?;
+    // A datagram over IPv4 and, in a tunnel, over IPv6 may have none (RFC 768, RFC 6935).
+    let has_none = datagram.get(6..8)? == [0, 0];
+    let sum = || checksum::transport_checksum(around.source, around.destination, PROTOCOL_UDP, datagram);
+    Some(is_right && (has_none || sum() == 0))
 }
 
 /// A length that the original length of the packet bounds, or one of 32 bits.

@@ -2,7 +2,7 @@
 //! (RFC 8926), GTP-U (3GPP TS 29.281), MPLS in UDP (RFC 7510), GRE (RFC 2784, RFC 2890) with Ethernet, IP or
 //! ERSPAN (draft-foschiano-erspan) inside, and IP in IP (RFC 2003, RFC 4213).
 
-use super::walk::{Inside, Ip, Walk, Why, word};
+use super::walk::{Datagram, Inside, Ip, Walk, Why, word};
 use crate::view::{PROTOCOL_TCP, PROTOCOL_UDP, TYPE_IPV4, TYPE_IPV6};
 use crate::vxlan;
 
@@ -64,7 +64,7 @@ impl Walk<'_> {
     /// What is inside, if this IP packet is a tunnel's.
     fn tunnel(&mut self, ip: &Ip) -> Result<Option<Inside>, Why> {
         Ok(Some(match ip.protocol {
-            PROTOCOL_UDP => self.in_udp()?,
+            PROTOCOL_UDP => self.in_udp(ip)?,
             GRE => self.in_gre()?,
             IPV4_INSIDE => Inside::Ethertype(TYPE_IPV4),
             IPV6_INSIDE => Inside::Ethertype(TYPE_IPV6),
@@ -72,7 +72,7 @@ impl Walk<'_> {
         }))
     }
 
-    fn in_udp(&mut self) -> Result<Inside, Why> {
+    fn in_udp(&mut self, ip: &Ip) -> Result<Inside, Why> {
         let start = self.at;
         let header = self.take::<8>()?;
         let (port, length) = (word(header, 2), usize::from(word(header, 4)));
@@ -83,6 +83,9 @@ impl Walk<'_> {
         if length != 0 {
             self.end = self.end.min(start + length);
         }
+        let whole = (!ip.is_fragment && !ip.is_rerouted).then_some(self.end);
+        let (source, destination) = (ip.source, ip.destination);
+        self.datagram = whole.map(|end| Datagram { source, destination, start, end });
         match port {
             PORT_MPLS => Ok(Inside::Ethertype(TYPE_MPLS)),
             PORT_GTP => self.in_gtp(),

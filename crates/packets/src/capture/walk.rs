@@ -89,6 +89,17 @@ pub(super) struct Walk<'a> {
     pub(super) at: usize,
     /// Where the present layer ends on the wire, in bytes from the start of the frame.
     pub(super) end: usize,
+    /// The UDP datagram of the innermost tunnel.
+    pub(super) datagram: Option<Datagram>,
+}
+
+/// A UDP datagram around what is read.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Datagram {
+    pub(super) source: IpAddr,
+    pub(super) destination: IpAddr,
+    pub(super) start: usize,
+    pub(super) end: usize,
 }
 
 pub(super) fn word(bytes: &[u8], at: usize) -> u16 {

@@ -43,7 +43,7 @@ examples:
   framegauge diagnose /captures --engine dask://scheduler:8786
   tcpdump -i eth0 -s 128 -w - -c 100000 tcp | framegauge diagnose -
 
-exit codes: 0 nothing worth fixing, 1 findings, 2 cannot say (bad input), 130 interrupted
+exit codes: 0 nothing worth fixing, 1 findings, 2 cannot tell (no TCP, bad input), 130 interrupted
 """
 CANNOT = 2
 
@@ -122,6 +122,8 @@ def _run(words: Sequence[str]) -> int:
         output.show_json(document, indent=2)
     elif taken is None:
         output.show(*terminal.lines(document))
+    if not diagnosis.is_judgeable(document):
+        return 2
     return 1 if diagnosis.worth_fixing(document) else 0
 
 

@@ -13,7 +13,10 @@ from framegauge.diagnose.process import asked
 from framegauge.errors import InputError
 from framegauge.printable import one_line
 
-__all__ = ["QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "schema", "separate", "worth_anywhere", "worth_fixing"]
+__all__ = [
+    "QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "is_judgeable", "schema", "separate", "worth_anywhere",
+    "worth_fixing",
+]  # fmt: skip
 
 SCHEMA = 1
 # What a capture cannot tell, and why.
@@ -95,6 +98,11 @@ def _numbered(answers: Sequence[Json], only: Sequence[str]) -> Json:
 def worth_anywhere(document: Mapping[str, Any]) -> list[Json]:
     """The same findings, wherever they were seen."""
     return [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING)]
+
+
+def is_judgeable(document: Mapping[str, Any]) -> bool:
+    """Whether there is anything that could be judged."""
+    return bool(document["connections"] or document["findings"])
 
 
 def worth_fixing(document: Mapping[str, Any]) -> list[Json]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.diagnose import together
-from framegauge.diagnose.run import QUALITY, worth_fixing
+from framegauge.diagnose.run import QUALITY, is_judgeable, worth_fixing
 from framegauge.printable import one_line
 from framegauge.quantities import print_bytes, print_seconds
 
@@ -16,6 +16,11 @@ __all__ = ["lines"]
 FIRST = 3
 MOST_ROWS = 20
 WIDTH = 118
+# What a capture has besides segments of TCP.
+_OTHERS = {
+    "not_ip": "other than IP", "not_tcp": "of another protocol", "icmp": "ICMP", "encrypted": "encrypted",
+    "fragments": "later fragments", "cut": "cut in their headers", "malformed": "malformed",
+}  # fmt: skip
 Json = Mapping[str, Any]
 
 
@@ -37,8 +42,19 @@ def lines(document: Json) -> Iterator[str]:
 
 
 def _nothing(document: Json) -> str:
+    if not is_judgeable(document):
+        return nothing_judged(document)
     count = len(document["connections"])
     return f"Nothing worth fixing was found in {count} TCP connection{'' if count == 1 else 's'}."
+
+
+def nothing_judged(document: Json) -> str:
+    """What there is instead of TCP connections."""
+    packets = sum(each["packets"] for each in document["captures"])
+    counts = {name: sum(each["others"][name] for each in document["captures"]) for name in _OTHERS}
+    said = [f"{count} {_OTHERS[name]}" for name, count in counts.items() if count]
+    rest = f" ({', '.join(said)})" if said else ""
+    return f"Cannot tell: there is no TCP connection in {packets} packet{'' if packets == 1 else 's'}{rest}."
 
 
 def _finding(place: int, each: Json, connections: Mapping[int, Json]) -> Iterator[str]:

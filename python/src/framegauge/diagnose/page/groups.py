@@ -10,7 +10,9 @@ GROUPS = (
         "rto_stall", "tail_loss", "fast_retransmit", "double_loss", "spurious_retransmit", "pmtu_black_hole",
         "syn_loss", "cwnd_collapse", "retransmit_storm", "incast", "outcast",
     )),
-    ("receiver", "the receiver", ("zero_window", "receiver_limited", "window_scaling_off", "silly_window")),
+    ("receiver", "the receiver", (
+        "zero_window", "receiver_limited", "window_scaling_off", "silly_window", "challenge_ack", "paws", "dead_peer",
+    )),
     ("sender", "the sender and its application", (
         "nagle_delayed_ack", "sender_stall", "idle_restart", "short_flow_slow_start",
     )),

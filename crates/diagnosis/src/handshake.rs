@@ -1,0 +1,78 @@
+//! The opening of a connection: what repeats it, and what belongs to no connection that is being opened.
+//!
+//! ```text
+//!   SYN ──▶        ◀── ACK of something else     an older connection of these ports lives (RFC 5961 section 4)
+//!   RST of that ──▶                              it ends that one, and not this one
+//!   SYN ──▶        ◀── RST of something else     no answer to this SYN (RFC 9293 section 3.10.7.3): it is repeated
+//!   SYN ──▶ ◀── SYN, SYN ACK ──▶ ◀── SYN ACK     both open at once (RFC 9293 figure 7): nothing is repeated
+//! ```
+
+use crate::connection::{Connection, SIDES, Side};
+use crate::kinds::Kind;
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+
+/// What came while a connection was being opened, and was none of it.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Strangers {
+    /// Acknowledgements of an older connection.
+    challenges: u32,
+    /// Resets that do not acknowledge the SYN.
+    resets: u32,
+}
+
+impl Connection {
+    /// A gap before the handshake is done.
+    pub(crate) fn attribute_handshake(&mut self, segment: &Segment, from: Side, gap: i64) {
+        let half = self.half(from);
+        let is_syn = segment.flags.contains(TcpFlags::SYN);
+        // That which answers a SYN of the other end has the number of the own one before it.
+        let is_answer = segment.flags.contains(TcpFlags::ACK) && half.syn_acks == 0;
+        // With another number it repeats nothing.
+        let again = is_syn && half.syns > 0 && half.places.near(segment.seq) == half.syn_place && !is_answer;
+        let kind = if self.strangers.challenges > 0 { Kind::ChallengeAck } else { Kind::SynLoss };
+        if again {
+            self.give(kind, gap, &[self.last_number, segment.number]);
+        } else {
+            self.handshake += gap;
+        }
+    }
+
+    /// Whether a segment that came while this connection was being opened belongs to no such: nobody takes it in.
+    pub(crate) fn is_of_another(&mut self, segment: &Segment, from: Side) -> bool {
+        let (client, server) = (self.half(Side::Client), self.half(Side::Server));
+        let is_opening = !self.established && client.syns > 0 && server.syns == 0;
+        if !is_opening || segment.flags.contains(TcpFlags::SYN) {
+            return false;
+        }
+        let answers = segment.flags.contains(TcpFlags::ACK)
+            && client.places.near(segment.ack) > client.syn_place
+            && client.places.near(segment.ack) <= client.high.max(client.syn_place + 1);
+        match (from, segment.flags.contains(TcpFlags::RST)) {
+            // It ends what the challenge was about.
+            (Side::Client, is_reset) => is_reset && self.strangers.challenges > 0,
+            (Side::Server, _) if answers => false,
+            (Side::Server, true) => {
+                self.strangers.resets += 1;
+                true
+            }
+            (Side::Server, false) => {
+                self.strangers.challenges += u32::from(segment.flags.contains(TcpFlags::ACK));
+                true
+            }
+        }
+    }
+
+    /// What else is known of SYNs that were repeated, as sentences.
+    pub(crate) fn syns_in_words(&self) -> String {
+        let mut text = String::new();
+        if self.strangers.resets > 0 {
+            text += " The resets that came do not acknowledge the SYN, so its sender did not heed them (RFC 9293 section 3.10.7.3).";
+        }
+        let are_wrong = |side: &Side| self.half(*side).syns > 1 && self.half(*side).checksums.are_all_wrong();
+        if SIDES.iter().any(are_wrong) {
+            text += " All of these SYNs have a wrong checksum. In a capture at the receiver that is why nobody answers (an offload that does not see into a tunnel: ethtool -K DEVICE tx-checksum-ip-generic off); at the sender, the NIC still fills it in.";
+        }
+        text
+    }
+}
