@@ -1,13 +1,15 @@
 """The published study's figures next to ours, and what explains the differences: docs/measured/reproduction.md.
 
+    .venv/bin/python -m bench.reproduction --run --dry-run
     .venv/bin/python -m bench.reproduction --run --write docs/measured/reproduction.md
+    .venv/bin/python -m bench.reproduction --run --only short --only many
     .venv/bin/python -m bench.reproduction results/published-short results/published-many …
 
 With --run it first runs the studies of bench/published/ into results/, or what is left of them, and says how long that
-takes. Hadoop's is among them only with --hadoop, because it takes ten hours; without it, its figures are left out. A
-published figure is a range, as wide as its rounding; it agrees with ours if our 95 % interval touches that range. Where
-they differ, arms isolate candidates: a difference is explained by an arm that moves our figure by more than chance, and
-into that range.
+takes; with --dry-run it says no more than that. Rows of studies that were not run are "not measured". Hadoop's is among
+them only with --hadoop, because it takes ten hours; without it, its figures are left out. A published figure is a range
+as wide as its rounding; it agrees with ours if our 95 % interval touches that range. Where they differ, arms isolate
+candidates: a difference is explained by an arm that moves our figure by more than chance, and into that range.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -40,6 +42,7 @@ from framegauge.summary.document import summarise
 STUDIES = {f"published-{name}": f"bench/published/{name}.yaml" for name in published_rows.STUDIES}
 # What a study needs of the whole machine, where no study may set it: files of the kernel, and what they say meanwhile.
 MACHINE = {"published-ten-ms-hystart": (Path("/sys/module/tcp_cubic/parameters/hystart"), "0")}
+COMMAND = "python -m bench.reproduction --run --write docs/measured/reproduction.md"
 Summaries = Mapping[str, Mapping[str, Any]]  # by the name of the study
 
 
@@ -126,11 +129,12 @@ def _head(table: Sequence[Sequence[str]], source: str) -> list[str]:
     return [
         "# A published study, run again",
         "",
-        f"Written by `{source}` from the studies in `bench/published/`, on {platform.machine()}, Linux",
-        f"{_kernel()}, two CPUs. Published: *Jumbo Frames or Not: That is the Question!* (Purdue TR 13-006, 2013):",
-        "twelve servers on one switch, 1 Gb/s, Linux 3.0, real NICs with TSO, LRO and interrupt coalescing, FTP. Ours:",
-        "the same design on the emulated rack, with one new TCP connection per transfer instead of FTP, a virtual NIC,",
-        "and this kernel.",
+        f"Written by `{source}`",
+        "([how](../how-to/reproduce-a-paper.md)) from the studies in `bench/published/`, on",
+        f"{platform.machine()}, Linux {_kernel()}, two CPUs. Published: *Jumbo Frames or Not: That is the Question!*",
+        "(Purdue TR 13-006, 2013): twelve servers on one switch, 1 Gb/s, Linux 3.0, real NICs with TSO, LRO and",
+        "interrupt coalescing, FTP. Ours: the same design on the emulated rack, with one new TCP connection per",
+        "transfer instead of FTP, a virtual NIC, and this kernel.",
         "",
         f"**{counts['yes']} of {len(table)} figures agree, {counts['no']} differ.** Of these, an arm explains",
         f"{why['explained']}, {why['in part']} in part, and {why['unexplained']} stay unexplained. A figure agrees if",
@@ -180,14 +184,17 @@ def left(folder: Path, study: str) -> float:
     return total_seconds(asked) * max(0.0, 1 - filled / len(order(asked)))
 
 
-def run_all(results: Path, studies: Mapping[str, str]) -> list[Path]:
-    """Runs what is left of these studies; their folders. Ctrl-C loses nothing: the same command goes on."""
-    missing = {name: left(results / name, study) for name, study in studies.items()}
+def tell(missing: Mapping[str, float]) -> None:
+    """Says how long the studies take that are left."""
     told = ", ".join(f"{name} {print_seconds(round(seconds), 3)}" for name, seconds in missing.items() if seconds)
     print(
         f"left to run: at most about {print_seconds(round(sum(missing.values())), 3)} ({told or 'nothing'})",
         file=sys.stderr,
     )
+
+
+def run_all(results: Path, studies: Mapping[str, str], missing: Mapping[str, float]) -> list[Path]:
+    """Runs what is left of these studies; their folders. Ctrl-C loses nothing: the same command goes on."""
     program = str(Path(sys.executable).with_name("framegauge"))
     for name, study in studies.items():
         folder = results / name
@@ -221,20 +228,36 @@ def machine(study: str) -> Iterator[None]:
         file.write_text(before)
 
 
+def _wanted(name: str, only: Sequence[str] | None) -> bool:
+    return only is None or name.removeprefix("published-") in only
+
+
 def main() -> None:
     """Run if asked to, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, metavar="DIR", help="results of the studies")
     parser.add_argument("--run", action="store_true", help="run what is left of the studies first, into results/")
     parser.add_argument("--hadoop", action="store_true", help="with --run: also Hadoop, which takes ten hours")
+    parser.add_argument("--only", action="append", metavar="NAME", help="with --run: this study, and others so named")
+    parser.add_argument("--dry-run", action="store_true", help="with --run: say what is left to run, and for how long")
     parser.add_argument("--write", type=Path, metavar="FILE", help="write the document")
     options = parser.parse_args()
     studies = {**STUDIES, **(published_hadoop.STUDIES if options.hadoop else {})}
-    folders = list(options.folders) + (run_all(Path("results"), studies) if options.run else [])
+    if strange := [name for name in options.only or [] if f"published-{name}" not in studies]:
+        known = ", ".join(name.removeprefix("published-") for name in studies)
+        parser.error(f"--only: found {strange[0]}, expected one of {known}")
+    studies = {name: file for name, file in studies.items() if _wanted(name, options.only)}
+    folders = list(options.folders)
+    if options.run:
+        missing = {name: left(Path("results") / name, study) for name, study in studies.items()}
+        tell(missing)
+        if options.dry_run:
+            return
+        folders += run_all(Path("results"), studies, missing)
     if not folders:
         parser.error("expected folders of results, or --run")
     done = [read(folder) for folder in folders]
-    text = page(done, [summarise(saved) for saved in done], "bench/reproduction.py")
+    text = page(done, [summarise(saved) for saved in done], COMMAND)
     print(text)
     if options.write:
         options.write.write_text(text)

@@ -81,6 +81,7 @@ def ours() -> list[Any]:
 @pytest.mark.parametrize("words", ours())
 def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    (tmp_path / "bench").symlink_to(ROOT / "bench")
     (tmp_path / "fake.yaml").write_text(STUDY)
     monkeypatch.chdir(tmp_path)
     arguments = words[1:]
