@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import uuid
@@ -76,6 +77,12 @@ def test_the_documentation_and_the_examples_are_those_of_the_clone(wheel: Path) 
             assert {name.removeprefix("framegauge/shipped/") for name in names} == kept
             for name in names:
                 assert archive.read(name) == (ROOT / name.removeprefix("framegauge/shipped/")).read_bytes()
+
+
+def test_a_source_distribution_has_what_a_wheel_is_made_of() -> None:
+    (folders,) = re.findall(r"^FOLDERS = \((.*)\)$", (ROOT / "setup.py").read_text(), re.MULTILINE)
+    grafted = re.findall(r"^graft (\w+)$", (ROOT / "MANIFEST.in").read_text(), re.MULTILINE)
+    assert grafted == re.findall(r"\w+", folders)
 
 
 def test_documentation_and_examples_are_shown_and_copied(environment: dict[str, str], tmp_path: Path) -> None:
