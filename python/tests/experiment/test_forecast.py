@@ -87,6 +87,10 @@ def test_a_spread_that_no_study_has_measured_is_a_guess_and_said_so(testbed, met
     assert [each["spread_is"] for each in found["reach"]] == [source]
     last = list(forecast.lines(found))[-1]
     assert last.startswith("guessed: no study has measured this spread here") is (source == "guessed")
+    other = text.replace("stream: {size", "ftp: {size")
+    if "ssh" not in testbed and "simulator" not in testbed:  # which run no ftp
+        found = forecast.forecast(study_file.parse(other, "study.yaml"), {}, {})
+        assert [each["spread_is"] for each in found["reach"]] == ["guessed"]
     given = forecast.forecast(study_file.parse(text, "study.yaml"), {}, {metric: 0.01})
     assert [each["spread_is"] for each in given["reach"]] == ["given"]
 

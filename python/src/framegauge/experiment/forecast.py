@@ -22,6 +22,7 @@ __all__ = ["MEASURED", "forecast", "lines"]
 MEASURED: Mapping[str, float] = {
     "goodput": 0.007, "completion_time": 0.007, "latency_p50": 0.022, "latency_p99": 0.75, "receiver_cpu_cost": 0.05,
 }  # fmt: skip
+MEASURED_OF = {"stream", "rr"}  # the workloads of those studies
 # Of the others no such series was made.
 GUESSED: Mapping[str, float] = {
     "fairness": 0.02, "smallest_goodput": 0.1, "latency_p999": 1.0, "transactions": 0.01, "sender_cpu_cost": 0.05,
@@ -128,9 +129,9 @@ def _spread(
 
 
 def _as_measured(study: Study) -> bool:
-    """Whether its hosts are those of a rack, with the noise of real kernels."""
+    """Whether its hosts and workloads are those of the studies that were measured."""
     able = study.testbed.capabilities
-    return able.has_fabric and not able.is_virtual
+    return able.has_fabric and not able.is_virtual and MEASURED_OF >= {each.parameters.key for each in study.workloads}
 
 
 def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) -> int | None:
