@@ -52,29 +52,29 @@ def parsers(whole: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
 
 def help_of_all() -> dict[str, str]:
     """The help of framegauge and of every verb, unwrapped."""
-    found = {}
+    texts = {}
     for parser in parsers(cli.parser(whole=True)):
         options = [str(action.help) for action in parser._actions if action.help]
-        found[parser.prog] = "\n".join([str(parser.description), *options, parser.epilog or ""])
-    return found
+        texts[parser.prog] = "\n".join([str(parser.description), *options, parser.epilog or ""])
+    return texts
 
 
 def schemas() -> list[str]:
     """What `framegauge schema` takes."""
-    (action,) = [each for each in cli_schema.parser()._actions if each.dest == "what"]
+    (action,) = [action for action in cli_schema.parser()._actions if action.dest == "what"]
     return list(map(str, action.choices or ()))
 
 
 def wrong(text: str) -> list[str]:
     """What a text points at and is not there, or only in a clone."""
-    found = PATH.findall(text)
-    found += [name for name in DOCS.findall(text) if pages.named(name) is None]
+    pointers = PATH.findall(text)
+    pointers += [name for name in DOCS.findall(text) if pages.named(name) is None]
     named = [name for words in EXAMPLES.findall(text) for name in words.split()]
-    return found + [name for name in named if examples.named(name) is None]
+    return pointers + [name for name in named if examples.named(name) is None]
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "pointers"),
     [
         ("see docs/how-to/check.md", ["docs/how-to"]), ("(examples/pair.yaml)", ["examples/pair"]),
         ("https://prometheus.io/docs/instrumenting", []), ("files in examples/: copied", []),
@@ -83,18 +83,18 @@ def wrong(text: str) -> list[str]:
         ("`framegauge examples` lists all", []), ("(framegauge examples pear)", ["pear"]),
     ],
 )  # fmt: skip
-def test_a_wrong_pointer_is_seen(text: str, found: list[str]) -> None:
-    assert wrong(text) == found
+def test_a_wrong_pointer_is_seen(text: str, pointers: list[str]) -> None:
+    assert wrong(text) == pointers
 
 
 def test_no_word_of_the_program_points_into_a_clone() -> None:
     offenders = [
-        (str(path.relative_to(PACKAGE)), found)
+        (str(path.relative_to(PACKAGE)), pointers)
         for path in sorted(PACKAGE.rglob("*"))
         for text in (
             literals(path.read_text()) if path.suffix == ".py" else [path.read_text()] if path.suffix in TEXTS else []
         )
-        if (found := wrong(text))
+        if (pointers := wrong(text))
     ]
     assert offenders == []
 

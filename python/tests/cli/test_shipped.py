@@ -32,8 +32,8 @@ def test_all_examples_are_listed_with_durations(
     (pair,) = [line for line in lines if line.startswith("pair ")]
     assert pair.split()[1:4] == ["study", "3", "min"]
     listed = json.loads(printed(capsys, "examples", "--json"))["examples"]
-    assert [each["name"] for each in listed] == examples.names()
-    by_name = {each["name"]: each for each in listed}
+    assert [entry["name"] for entry in listed] == examples.names()
+    by_name = {entry["name"]: entry for entry in listed}
     assert by_name["simulate"]["command"] == "framegauge simulate"
     assert by_name["faults/clean"]["command"] == "framegauge check --testbed"
     assert by_name["faults/clean"]["seconds"] is None
@@ -113,15 +113,15 @@ def test_a_file_that_is_no_example_says_nothing_of_them(capsys: pytest.CaptureFi
 
 def test_topics_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
     out = printed(capsys, "docs")
-    assert all(f"\n{each.name} " in out for each in pages.topics())
+    assert all(f"\n{entry.name} " in out for entry in pages.topics())
     listed = json.loads(printed(capsys, "docs", "--json"))["topics"]
-    assert [each["page"] for each in listed] == [each.page for each in pages.topics()]
+    assert [entry["page"] for entry in listed] == [entry.page for entry in pages.topics()]
     (topic,) = json.loads(printed(capsys, "docs", "check", "--json"))["topics"]
     assert topic["markdown"] == (ROOT / "docs/how-to/check.md").read_text()
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("page", [each.page for each in pages.topics()])
+@pytest.mark.parametrize("page", [entry.page for entry in pages.topics()])
 def test_a_page_is_readable_and_its_links_are_commands(page: str, capsys: pytest.CaptureFixture[str]) -> None:
     text = printed(capsys, "docs", page)
     assert max(map(len, text.splitlines())) <= 120

@@ -22,10 +22,12 @@ def planned(path: Path) -> dict[str, Any]:
     return forecast.forecast(study_file.load(path), {}, {})
 
 
-def blind(found: dict[str, Any]) -> list[str]:
+def blind(plan: dict[str, Any]) -> list[str]:
     """The metrics that decide, and in which the study would not find that there is no difference."""
     return [
-        each["metric"] for each in found["reach"] if each["primary"] and each["finds_equality_with_probability"] < POWER
+        metric["metric"]
+        for metric in plan["reach"]
+        if metric["primary"] and metric["finds_equality_with_probability"] < POWER
     ]
 
 
@@ -34,10 +36,10 @@ def test_an_example_finds_what_it_asks_or_its_long_twin_does(path: Path) -> None
     twin = path.with_stem(f"{path.stem}{LONG}")
     # Hours of runs are no first study, so they are only for what a shorter one cannot answer.
     is_twin = path.stem.endswith(LONG) and path.with_stem(path.stem.removesuffix(LONG)) in STUDIES
-    found = planned(path)
-    assert found["seconds"] <= found["budget_seconds"]
-    assert is_twin or found["seconds"] <= MOST_SECONDS
-    assert blind(found) == [] or blind(planned(twin)) == []
+    plan = planned(path)
+    assert plan["seconds"] <= plan["budget_seconds"]
+    assert is_twin or plan["seconds"] <= MOST_SECONDS
+    assert blind(plan) == [] or blind(planned(twin)) == []
 
 
 def test_what_cannot_be_found_is_seen() -> None:

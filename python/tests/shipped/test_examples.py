@@ -49,7 +49,7 @@ def test_an_example_has_the_files_that_it_names(name: str, beside: list[str]) ->
 
 
 def test_no_file_is_left_over() -> None:
-    copied = {path for each in examples.examples() for path in each.files}
+    copied = {path for example in examples.examples() for path in example.files}
     folder = places.examples()
     assert copied == {path.relative_to(folder) for path in folder.rglob("*") if path.is_file()}
 

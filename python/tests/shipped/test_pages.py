@@ -13,13 +13,13 @@ TOPICS = pages.topics()
 
 
 def test_every_page_is_in_the_index_and_once() -> None:
-    found = [each.page for each in TOPICS]
+    listed = [topic.page for topic in TOPICS]
     docs = ROOT / "docs"
-    assert sorted(found) == sorted(
+    assert sorted(listed) == sorted(
         path.relative_to(docs).with_suffix("").as_posix() for path in docs.rglob("*.md") if path != docs / "README.md"
     )
-    assert len({each.name for each in TOPICS}) == len(TOPICS)
-    assert {each.section for each in TOPICS} == {"How to", "Reference", "Why", "Measured"}
+    assert len({topic.name for topic in TOPICS}) == len(TOPICS)
+    assert {topic.section for topic in TOPICS} == {"How to", "Reference", "Why", "Measured"}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_the_file_of_all_pages_needs_no_other_and_its_links_lead_somewhere() -> 
     targets = re.findall(r'<a href="([^"]+)"', text)
     inner = {target[1:] for target in targets if target.startswith("#")}
     assert inner <= set(ids), inner - set(ids)
-    assert {book.anchor(each.page) for each in TOPICS} <= inner
+    assert {book.anchor(topic.page) for topic in TOPICS} <= inner
     assert all(target.startswith(("#", "https://", "http://")) for target in targets)
     sources = re.findall(r' src="([^"]+)"', text)
     assert len(sources) >= 5

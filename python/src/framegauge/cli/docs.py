@@ -61,7 +61,7 @@ def run(words: Sequence[str]) -> None:
         _write(topic, options.html, options.open)
     if options.json:
         chosen = topics if topic is None else [topic]
-        output.show_json({"topics": [_document(each, topic is not None) for each in chosen]}, indent=2)
+        output.show_json({"topics": [_document(listed, topic is not None) for listed in chosen]}, indent=2)
     elif options.html is None and not options.open:
         if topic is None:
             _list(topics)
@@ -76,7 +76,7 @@ def _chosen(name: str | None) -> Topic | None:
         return None
     topic = pages.named(name)
     if topic is None:
-        known = [word for each in pages.topics() for word in dict.fromkeys((each.name, each.page))]
+        known = [word for listed in pages.topics() for word in dict.fromkeys((listed.name, listed.page))]
         expected = nearest(name, known) or ", expected one that `framegauge docs` lists"
         raise InputError(f"docs: found no topic '{name}'{expected}")
     return topic
@@ -91,7 +91,7 @@ def _list(topics: Sequence[Topic]) -> None:
     from framegauge.cli.console import console
     from framegauge.report import narrow
 
-    rows = [[each.name, f"{each.title}: {each.about}" if each.about else each.title] for each in topics]
+    rows = [[listed.name, f"{listed.title}: {listed.about}" if listed.about else listed.title] for listed in topics]
     output.show(*(line.rstrip() for line in narrow.aligned(["topic", "page"], rows, console(COLUMNS).width)))
 
 
@@ -117,7 +117,7 @@ def markdown(topic: Topic) -> Markdown:
     from framegauge.shipped import pages
 
     made = Markdown(topic.text, hyperlinks=False)
-    names = {each.page: each.name for each in pages.topics() if each.page != topic.page}
+    names = {listed.page: listed.name for listed in pages.topics() if listed.page != topic.page}
     for token in made.parsed:
         if token.children:
             token.children = list(_led(token.children, topic.page, names))

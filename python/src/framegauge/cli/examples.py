@@ -58,7 +58,7 @@ def run(words: Sequence[str]) -> None:
         else:
             output.show(*(f"wrote {path}" for path in written))
     elif options.json:
-        output.show_json({"examples": [_document(each, bool(options.names)) for each in chosen]}, indent=2)
+        output.show_json({"examples": [_document(example, bool(options.names)) for example in chosen]}, indent=2)
     elif not options.names:
         _list(chosen)
     elif len(chosen) == 1:
@@ -72,7 +72,7 @@ def _named(name: str) -> Example:
 
     example = examples.named(name)
     if example is None:
-        known = [word for each in examples.names() for word in dict.fromkeys((each, each.rpartition("/")[2]))]
+        known = [word for example in examples.names() for word in dict.fromkeys((example, example.rpartition("/")[2]))]
         expected = nearest(name, known) or ", expected one that `framegauge examples` lists"
         raise InputError(f"examples: found no example '{name}'{expected}")
     return example
@@ -82,7 +82,7 @@ def _copy(chosen: Sequence[Example], folder: Path) -> list[Path]:
     """Copies examples with what they name; InputError, before anything is written, where something is there."""
     from framegauge.shipped import places
 
-    files = list(dict.fromkeys(path for each in chosen for path in each.files))
+    files = list(dict.fromkeys(path for example in chosen for path in example.files))
     for path in files:
         if (folder / path).exists():
             raise InputError(f"--copy: found {folder / path}, expected no such file: nothing was copied")
@@ -103,9 +103,9 @@ def _list(chosen: Sequence[Example]) -> None:
     from framegauge.report import narrow
 
     rows = []
-    for each in chosen:
-        kind, seconds = _kind(each)
-        rows.append([each.name, kind, "" if seconds is None else f"{math.ceil(seconds / 60)} min", each.about])
+    for example in chosen:
+        kind, seconds = _kind(example)
+        rows.append([example.name, kind, "" if seconds is None else f"{math.ceil(seconds / 60)} min", example.about])
     titles = ["name", "framegauge …", "at most", "what it is about"]
     output.show(*(line.rstrip() for line in narrow.aligned(titles, rows, console(COLUMNS).width)))
 

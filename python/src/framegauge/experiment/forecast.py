@@ -131,7 +131,8 @@ def _spread(
 def _as_measured(study: Study) -> bool:
     """Whether its hosts and workloads are those of the studies that were measured."""
     able = study.testbed.capabilities
-    return able.has_fabric and not able.is_virtual and MEASURED_OF >= {each.parameters.key for each in study.workloads}
+    workloads = {workload.parameters.key for workload in study.workloads}
+    return able.has_fabric and not able.is_virtual and workloads <= MEASURED_OF
 
 
 def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) -> int | None:

@@ -24,14 +24,14 @@ PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
 def html() -> str:
     """The page."""
     topics = pages.topics()
-    known = {each.page: each for each in topics}
+    known = {topic.page: topic for topic in topics}
     style = (resources.files("framegauge.shipped") / "book.css").read_text("utf-8")
     head = (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{TITLE}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
     )
-    articles = "".join(_article(each, known) for each in topics)
+    articles = "".join(_article(topic, known) for topic in topics)
     return f"{head}<h1>{TITLE}</h1>\n{_contents(topics)}<main>\n{articles}</main>\n</body>\n</html>\n"
 
 
@@ -48,8 +48,8 @@ def slug(text: str) -> str:
 
 def _contents(topics: Sequence[pages.Topic]) -> str:
     parts = []
-    for section, members in groupby(topics, key=lambda each: each.section):
-        links = "".join(f'<li><a href="#{anchor(each.page)}">{escaped(each.title)}</a></li>\n' for each in members)
+    for section, members in groupby(topics, key=lambda topic: topic.section):
+        links = "".join(f'<li><a href="#{anchor(topic.page)}">{escaped(topic.title)}</a></li>\n' for topic in members)
         parts.append(f"<h2>{escaped(section)}</h2>\n<ul>\n{links}</ul>\n")
     return f'<nav aria-label="Contents">\n{"".join(parts)}</nav>\n'
 

@@ -68,8 +68,8 @@ def _texts(value: Any) -> Iterator[str]:
 def names() -> list[str]:
     """The names of all, those of folders below last."""
     folder = places.examples()
-    found = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{SUFFIX}")]
-    return sorted(found, key=lambda name: ("/" in name, name))
+    listed = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{SUFFIX}")]
+    return sorted(listed, key=lambda name: ("/" in name, name))
 
 
 def examples() -> list[Example]:
@@ -83,7 +83,7 @@ def named(text: str) -> Example | None:
     known = names()
     if name in known:
         return _example(name)
-    short = [each for each in known if each.rpartition("/")[2] == name]
+    short = [path for path in known if path.rpartition("/")[2] == name]
     return _example(short[0]) if len(short) == 1 else None
 
 
@@ -93,7 +93,7 @@ def _example(name: str) -> Example:
 
 def simulations() -> list[str]:
     """The names of those that are only simulated."""
-    return [each.name for each in examples() if re.search(r"^  kind: simulator$", each.text, re.MULTILINE)]
+    return [example.name for example in examples() if re.search(r"^  kind: simulator$", example.text, re.MULTILINE)]
 
 
 def hint(path: str | Path) -> str:

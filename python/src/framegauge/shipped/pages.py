@@ -43,19 +43,22 @@ class Topic:
 def topics() -> list[Topic]:
     """All pages, in the order of the index."""
     index = (places.docs() / INDEX).read_text("utf-8")
-    found, section = [], ""
+    listed, section = [], ""
     for match in _SECTION.finditer(index):
         if match["section"]:
             section = match["section"]
         else:
             page = match["path"].removesuffix(".md")
             about = " ".join((match["about"] or "").split())
-            found.append(Topic(page, page, section, match["title"], about))
+            listed.append(Topic(page, page, section, match["title"], about))
     first: dict[str, str] = {}
-    for page in sorted((each.page for each in found), key=lambda page: ORDER.index(_folder(page))):
+    for page in sorted((topic.page for topic in listed), key=lambda page: ORDER.index(_folder(page))):
         first.setdefault(page.rpartition("/")[2], page)
     short = {page: name for name, page in first.items()}
-    return [Topic(short.get(each.page, each.page), each.page, each.section, each.title, each.about) for each in found]
+    return [
+        Topic(short.get(topic.page, topic.page), topic.page, topic.section, topic.title, topic.about)
+        for topic in listed
+    ]
 
 
 def _folder(page: str) -> str:
@@ -66,8 +69,8 @@ def named(text: str) -> Topic | None:
     """The topic that a name or a path such as docs/how-to/check.md means; None if there is none."""
     page = text.removesuffix(".md").removeprefix("docs/")
     known = topics()
-    return next((each for each in known if page == each.name), None) or next(
-        (each for each in known if page == each.page), None
+    return next((topic for topic in known if page == topic.name), None) or next(
+        (topic for topic in known if page == topic.page), None
     )
 
 
