@@ -24,6 +24,12 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> s
     return err if code else out
 
 
+def test_the_help_of_all_names_both() -> None:
+    text = cli.parser().format_help()
+    assert "framegauge examples pair --copy ." in text
+    assert "framegauge docs check" in text
+
+
 def test_all_examples_are_listed_with_durations(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

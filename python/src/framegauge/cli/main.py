@@ -63,6 +63,8 @@ examples:
   framegauge wire --mtu 9000 --encap vxlan  what an overlay takes (see framegauge wire --help)
   framegauge requirements                   what this machine lacks for the emulated rack
   framegauge apps fetch hadoop              an application that a workload needs (see framegauge apps --help)
+  framegauge examples pair --copy .         a study file to change (see framegauge examples --help)
+  framegauge docs check                     a page of the documentation (see framegauge docs --help)
   framegauge schema > study.schema.json     for your editor; schema summary, check and compare are of what is printed
   framegauge completion bash                completion for your shell (see framegauge completion --help)
 
