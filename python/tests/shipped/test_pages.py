@@ -7,6 +7,7 @@ import re
 import pytest
 from helpers.support import ROOT
 
+from framegauge import __version__
 from framegauge.shipped import book, pages
 
 TOPICS = pages.topics()
@@ -64,4 +65,6 @@ def test_the_file_of_all_pages_needs_no_other_and_its_links_lead_somewhere() -> 
     assert len(sources) >= 5
     assert all(source.startswith("data:image/") for source in sources)
     assert "<script" not in text
+    assert f"Of framegauge {__version__}. " in text
+    assert not re.search(r"<pre>|<div class=.scroll.>", text)  # keys can scroll them
     assert not re.search(r"<link|@import|url\(", text)

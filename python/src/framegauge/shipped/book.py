@@ -12,12 +12,16 @@ from itertools import groupby
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from framegauge import __version__
 from framegauge.printable import escaped
 from framegauge.shipped import pages, places
 
 __all__ = ["anchor", "html", "slug"]
 
 TITLE = "framegauge: documentation"
+COPIES = (
+    "Commands name files in <code>examples/</code>: <code>framegauge examples --copy examples</code> puts them there."
+)
 PICTURES = {".svg": "image/svg+xml", ".png": "image/png"}
 
 
@@ -32,7 +36,8 @@ def html() -> str:
         f"<title>{TITLE}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
     )
     articles = "".join(_article(topic, known) for topic in topics)
-    return f"{head}<h1>{TITLE}</h1>\n{_contents(topics)}<main>\n{articles}</main>\n</body>\n</html>\n"
+    top = f"<header>\n<h1>{TITLE}</h1>\n<p>Of framegauge {escaped(__version__)}. {COPIES}</p>\n</header>\n"
+    return f"{head}{top}{_contents(topics)}<main>\n{articles}</main>\n</body>\n</html>\n"
 
 
 def anchor(page: str, heading: str = "") -> str:
@@ -69,7 +74,8 @@ def _article(topic: pages.Topic, known: Mapping[str, pages.Topic]) -> str:
             elif child.type == "image":
                 child.attrSet("src", _inlined(topic, str(child.attrGet("src"))))
     body = reader.renderer.render(tokens, reader.options, {})
-    body = body.replace("<table>", '<div class="scroll"><table>').replace("</table>", "</table></div>")
+    body = body.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
+    body = body.replace("<pre>", '<pre tabindex="0">')  # what scrolls can be scrolled by keys
     return f'<article id="{anchor(topic.page)}">\n{body}</article>\n'
 
 
