@@ -240,7 +240,7 @@ def test_goodput_of_iperf3_against_goodput_of_flent(tmp_path, capsys):
 
 
 def test_a_study_of_one_level_against_files_of_iperf3(tmp_path, capsys):
-    (tmp_path / "one.yaml").write_text(STUDY.replace("[1500, 9000]", "[1500]"))
+    (tmp_path / "one.yaml").write_text(STUDY.replace("[1500, 9000]", "[1500]") + "control: true\n")
     assert cli.main(["study", str(tmp_path / "one.yaml"), "--out", str(tmp_path / "one")]) == 0
     capsys.readouterr()
     document = compare(capsys, iperf3_folder(tmp_path / "files", SLOW), tmp_path / "one")

@@ -181,7 +181,7 @@ def test_what_was_not_measured_is_named() -> None:
     said = lines(found, "not_measured")
     assert said[0].startswith("Emulated: ")
     assert said[1] == "Not varied: cubic"
-    assert said[2] == "1 of 5 comparisons have no verdict: completion time (RTT 1.2 ms)"
+    assert said[2] == "No verdict in 1 of 5 comparisons: completion time (RTT 1.2 ms)"
     assert said[3:] == ["Fairness was not measured: one flow", "X"]
 
 

@@ -244,7 +244,7 @@ def test_suspect_and_unjudged_say_why_and_nothing_else() -> None:
     )
     assert answer(summary()).text == "No answer: nothing was compared."
     why = [{"metric": "latency_p99", "why": "no workload of this study measures it"}]
-    assert "latency p99: no workload" in answer(summary(not_measured=why)).text
+    assert "because latency p99 was not measured: no workload" in answer(summary(not_measured=why)).text
     assert answer(summary(CONTROL)).kind is Kind.NO_ANSWER
 
 
@@ -257,7 +257,7 @@ def test_few_comparisons_without_a_verdict_are_counted_and_no_more() -> None:
         "with MTU 1500; no verdict in 1 of 6 comparisons, because too many of their runs were lost, or not at random."
     )
     assert all("+200" not in number.change for number in numbers(found))
-    assert any("1 of 6 comparisons have no verdict" in line for line in evidence.how_sure(found))
+    assert any("No verdict in 1 of 6 comparisons: " in line for line in evidence.how_sure(found))
     assert answer(summary(lost, one("not judged"), faithful=True)).kind is Kind.NO_ANSWER
 
 

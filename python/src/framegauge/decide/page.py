@@ -192,7 +192,7 @@ def _open_ends(asked: Situation, whole: Decision) -> Iterator[Line]:
         yield "Decide with what it has found by then", shlex.join(again)
         return
     yield from (line for line in whole.parts[-1].lines if isinstance(line, str))
-    yield "Study it again", shlex.join([*again, "--again", "study"])
+    yield "Then study it again", shlex.join([*again, "--again", "study"])
 
 
 def _most(facts: Json) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.printable import sentence
-from framegauge.summary import advice, units, words
+from framegauge.summary import advice, losses, units, unread, words
 
 __all__ = [
     "LEAVE_TIME",
@@ -18,6 +18,7 @@ __all__ = [
     "lacks_cpu",
     "limits",
     "more_blocks",
+    "to_change",
     "would_decide",
 ]
 
@@ -67,12 +68,26 @@ def lacks_cpu(summary: Mapping[str, Any]) -> bool:
     return not summary["faithful"] and 2 * lacking > len(excluded)
 
 
+def to_change(summary: Mapping[str, Any]) -> str | None:
+    """What to change before a study that is no evidence is run again; None if it is evidence, or gives no reason."""
+    if summary["faithful"] and summary["verdicts"]:
+        return None
+    if lacks_cpu(summary):
+        return LEAVE_TIME
+    if summary.get("suspect") and not summary.get("excluded"):
+        return f"Find what else acted on these hosts meanwhile, and let it rest: {summary['suspect'][0]}"
+    if excluded := summary.get("excluded", ()):
+        reason = next((reason for run in excluded for reason in run["reasons"]), "no reason given")
+        return f"Remove why {len(excluded)} of its runs were excluded, the first because of {reason}"
+    lost = [line for each in summary["verdicts"] if each["verdict"] in losses.NO_VERDICT for line in each["warnings"]]
+    why = next(iter([*unread.lines(summary), *lost]), None)
+    return None if why is None else f"Make its runs long enough to measure what was asked, or ask less: {why}"
+
+
 def limits(summary: Mapping[str, Any]) -> list[str]:
     """The scope of the figures, what was not measured, and what weakens the verdicts."""
     lines = [_SCOPES.get(summary["scope"], f"Scope: {summary['scope']}")]
-    lines += [
-        f"{words.metric(each['metric'])} was not measured: {each['why']}" for each in summary.get("not_measured", ())
-    ]
+    lines += unread.lines(summary)
     lines += list(summary.get("caveats", ()))
     lines += dict.fromkeys(
         line for each in summary["verdicts"] for line in each["warnings"] if line.startswith("degraded: ")
@@ -245,7 +260,5 @@ def _runs(summary: Mapping[str, Any]) -> Iterator[str]:
     )
     if lacks_cpu(summary):
         yield f"{NO_TIME}. {LEAVE_TIME}"
-    lost = [each for each in summary["verdicts"] if each["verdict"] in ("suspect", "not judged")]
-    if lost and summary["faithful"]:
-        of = len(summary["verdicts"])
-        yield f"{len(lost)} of {of} comparisons have no verdict: too many of their runs were lost, or not at random"
+    if (lost := losses.counted(summary["verdicts"])) and summary["faithful"]:
+        yield f"No verdict in {lost}: too many of their runs were lost, or not at random"

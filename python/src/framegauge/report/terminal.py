@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import big_tcp, contention, few, intervals, levels, lost_time, switch, trial, words
+from framegauge.summary import big_tcp, contention, few, intervals, levels, lost_time, switch, trial, unread, words
 from framegauge.summary.interactions import sentences
 from framegauge.summary.sentence import answer
 
@@ -52,9 +52,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     _few(console, "few flows beside many:", list(few.lines(summary)))
     _few(console, "flows to one host:", list(contention.lines(summary)))
     _few(console, "how sure:", evidence.how_sure(summary))
-    # Older summaries lack this key.
-    for item in summary.get("not_measured", ()):
-        line = f"{words.metric(item['metric'])} was not measured: {item['why']}"
+    for line in unread.lines(summary):
         console.print(line, style="yellow", markup=False, highlight=False)
     _excluded(summary, console)
     if cpu := summary.get("cpu"):

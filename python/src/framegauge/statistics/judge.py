@@ -60,6 +60,7 @@ class Comparison:
     worst_case: Bound | None = None  # where runs were excluded: how far they could move the ratio
     unseen_stalls: float | None = None  # the share of runs that may stall although none did in this comparison
     wants_runs: bool = False  # suspect until more runs show whether the excluded ones were lost at random
+    is_unread: bool = False  # its runs count, and lack the metric: it is left out, and costs no other comparison
 
 
 def judge(
@@ -82,7 +83,7 @@ def judge(
     pairs = [replace(each, not_worse=not_worse and not each.is_control) for each in all_pairs(rows, margins)]
     found: dict[int, Comparison] = {}
     for number, mine in enumerate(_families(pairs, primary)):
-        able = {index: each for index, each in mine.items() if each.baseline}
+        able = {index: each for index, each in mine.items() if each.baseline and not each.is_unread}
         levels = family.levels([partial(_claims, each, rule) for each in able.values()], ALPHA)
         judged = {
             index: _judged(each, level, rule, len(able), explain)
@@ -160,6 +161,8 @@ def _nothing(pairs: Pairs) -> Comparison:
         return replace(_empty(pairs), verdict=Verdict.DOES_NOT_WORK, warnings=(pairs.failure,))
     if pairs.reference_failure:
         return replace(_empty(pairs), warnings=(f"the baseline does not work: {pairs.reference_failure}",))
+    if pairs.is_unread:
+        return replace(_empty(pairs), warnings=(str(pairs.doubt),), is_unread=True)
     lines = ("no pair of runs is left to compare", *([pairs.doubt] if pairs.doubt else []))
     return replace(_empty(pairs), warnings=lines, wants_runs=pairs.wants_runs)
 

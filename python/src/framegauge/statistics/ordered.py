@@ -123,6 +123,8 @@ def _chains(
         if not pairs.is_control:
             compared.setdefault((pairs.example.cell, pairs.metric), []).append(pairs)
     for where, mine in compared.items():
+        if all(pairs.is_unread for pairs in mine):
+            continue  # what no run tells is not asked
         values: dict[Any, tuple[Sequence[float], Sequence[float]]] = {}
         by_level = {} if where in doubted else _by_level(mine)
         if last := by_level.get(levels[0]):

@@ -19,6 +19,7 @@ from framegauge.statistics.worst_case import Arm
 __all__ = ["Pairs", "Row", "all_pairs", "log_ratios_by_cell", "not_measured", "sides_by_cell"]
 
 MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not judged: the rest is not what was planned
+UNREAD = "it was too small to measure, or not read"
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,8 @@ class Pairs:
     """One metric of one arm of a cell and its reference, with a value of each per block.
 
     `doubt` is the reason for which there is no verdict, whatever the values are: its values differ in kind (`is_lost`),
-    or more runs are needed to show whether those excluded were lost at random (`wants_runs`).
+    most of its runs count and lack the metric (`is_unread`, which says nothing of other metrics), or more runs are
+    needed to show whether those excluded were lost at random (`wants_runs`).
     """
 
     example: Row  # a run of the arm
@@ -62,6 +64,7 @@ class Pairs:
     runs: int = 0  # that these values are from
     doubt: str | None = None
     is_lost: bool = False
+    is_unread: bool = False
     wants_runs: bool = False
     arms: tuple[Arm, Arm] | None = None  # of the baseline's level, and of the treatment's, with their excluded runs
     not_worse: bool = False  # it is only asked whether the treatment is not worse
@@ -87,7 +90,7 @@ def all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Pai
         ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
         counted = [row for row in inside if not row.excluded]
         for metric, margin in margins.items():
-            if counted and not any(metric in row.metrics for row in counted):
+            if counted and not any(metric in row.metrics or metric in row.not_measured for row in counted):
                 continue  # this workload does not have the metric
             for example in ordered:
                 yield _pairs(inside, lost, example, metric, margin)
@@ -188,8 +191,19 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
         return replace(found, doubt=f"{zeros} of {counted} values are 0, so there is no ratio", is_lost=True)
     asked = {row.block for row in inside if row.arm in (*names, example.arm)}
     if len(blocks) < (1 - MOST_LOST) * len(asked):
-        return replace(found, doubt=_lost(inside, names, example.arm, blocks, len(asked)), is_lost=True)
+        both = _counted_blocks(inside, names) & _counted_blocks(inside, [example.arm])
+        if len(both) < (1 - MOST_LOST) * len(asked):
+            lines = f"{len(asked) - len(blocks)} of {len(asked)} blocks were lost: too many to judge the rest"
+            return replace(found, doubt=lines, is_lost=True)
+        why = f"{len(both) - len(blocks)} of {len(asked)} blocks lack this figure on a side: "
+        given = [row.not_measured[metric] for row in inside if row.block in both and metric in row.not_measured]
+        return replace(found, doubt=why + (given[0] if given else UNREAD), is_unread=True)
     return found
+
+
+def _counted_blocks(inside: Sequence[Row], arms: Collection[str]) -> set[int]:
+    """The blocks of which a run of these arms counts."""
+    return {row.block for row in inside if row.arm in arms and not row.excluded}
 
 
 def _baselines(inside: Sequence[Row]) -> list[str]:
@@ -209,16 +223,6 @@ def _arm(inside: Sequence[Row], names: Collection[str], metric: str) -> Arm:
         for lost in (False, True)
     )
     return Arm(counted, excluded, sum(row.excluded for row in mine))
-
-
-def _lost(inside: Sequence[Row], names: Sequence[str], arm: str, blocks: Sequence[int], asked: int) -> str:
-    """Why so few blocks are left: their runs are excluded, or lack a value of the metric."""
-    here = {row.block for row in inside if row.arm in names and not row.excluded}
-    there = {row.block for row in inside if row.arm == arm and not row.excluded}
-    unread, lost = len(here & there) - len(blocks), asked - len(blocks)
-    if unread == lost:
-        return f"{unread} of {asked} blocks lack this figure on a side: it was too small to measure, or not read"
-    return f"{lost} of {asked} blocks were lost: too many to judge the rest"
 
 
 def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:

@@ -16,7 +16,7 @@ from framegauge.statistics import positions
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA
-from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch, unasked
+from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch, unasked, unread
 from framegauge.summary.caveats import caveats
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
@@ -48,7 +48,8 @@ def factor_key(treatment: str) -> str:
 
 def summarise(saved: Saved) -> dict[str, Any]:
     """The summary of a results folder. An A/A control is a verdict whose two levels are the same."""
-    found, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
+    compared, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
+    found = [each for each in compared if not each.is_unread]
     treatments = sum(each.judged is not None and each.role != "control" for each in found)
     degraded = sorted({line for run in saved.runs for line in run.degraded})
     any_differs = any(each.control_differs for each in found)
@@ -59,7 +60,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "scope": saved.plan["scope"],
         "ask": saved.plan.get("ask", "difference"),
         "primary": list(saved.plan.get("primary", ())),
-        "faithful": is_faithful(found),
+        "faithful": is_faithful(compared),
         "rules": {"version": RULES, "before": _before(saved)},
         "suspect": suspicions(found),
         "family": {
@@ -90,9 +91,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "flows": contention.entries(flows.read(saved), key),
         "switch": switch.entries(saved.runs, saved.plan["margins"], key),
         "few": few.entries(few.judged(saved.plan, rows, rule_of(saved.plan), any_differs), saved.runs, key),
-        "not_measured": [
-            {"metric": metric, "why": why} for metric, why in not_measured(rows, saved.plan["margins"]).items()
-        ],
+        "not_measured": unread.entries(not_measured(rows, saved.plan["margins"]), compared, key),
         "cpu": _cpu(saved.runs),
         "caveats": caveats(saved.plan["margins"], saved.plan["scope"], saved.runs),
         "excluded": list(_excluded(saved.runs, key)),

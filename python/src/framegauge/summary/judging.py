@@ -159,14 +159,18 @@ def suspicions(found: Sequence[Comparison]) -> list[str]:
 
 def _lost_many(found: Sequence[Comparison]) -> bool:
     """Whether too many comparisons lack a verdict, among all of them or among those of treatments."""
-    lost = [each.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in found]
-    treated = [gone for gone, each in zip(lost, found, strict=True) if each.role != "control"]
+    asked = [each for each in found if not each.is_unread]
+    lost = [each.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in asked]
+    treated = [gone for gone, each in zip(lost, asked, strict=True) if each.role != "control"]
     return any(group and sum(group) >= MOST_LOST * len(group) for group in (lost, treated))
 
 
 def is_faithful(found: Sequence[Comparison]) -> bool:
-    """Whether the study is evidence: no A/A control differs, and few comparisons lost their runs."""
-    return bool(found) and not _lost_many(found) and not any(each.control_differs for each in found)
+    """Whether the study is evidence: no A/A control differs, and few comparisons lost their runs. Metrics that could
+    not be read are left out, but not all of them."""
+    treated = [each for each in found if each.role != "control"] or found
+    is_read = any(not each.is_unread for each in treated)
+    return is_read and not _lost_many(found) and not any(each.control_differs for each in found)
 
 
 def is_evidence(summary: Mapping[str, Any]) -> bool:

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge import loads
-from framegauge.summary import advice, claims, intervals, phrases, unasked, words
+from framegauge.summary import advice, claims, intervals, losses, phrases, unasked, unread, words
 from framegauge.summary.claims import Claim, metrics_of
 from framegauge.summary.intervals import usable
 
@@ -78,12 +78,13 @@ class Number:
 
 BETTER, WORSE, INSIDE, UNDECIDED = "better", "worse", "no practical difference", "undecided"
 NOT_WORSE, BROKEN = "not worse", "does not work"
+NOT_JUDGED = ("not judged",)
 _SETTLED = (BETTER, WORSE, INSIDE, NOT_WORSE)
 
 
 def answer(summary: Mapping[str, Any]) -> Answer:
     """The answer to the question of a summary."""
-    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
+    asked = treated = [each for each in summary["verdicts"] if not words.is_control(each)]
     if (reason := _why_suspect(summary)) is not None:
         return _answer(Kind.SUSPECT, f"this study is not evidence, because {reason}")
     if (reason := _why_not_judged(summary, treated)) is not None:
@@ -98,7 +99,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     if lost == len(treated) and not broken:
         return _answer(Kind.NO_ANSWER, "no comparison has a verdict")
     why = "because too many of their runs were lost, or not at random"
-    rest = f"; no verdict in {lost} of {len(treated)} comparisons, {why}" if lost else ""
+    rest = f"; no verdict in {losses.counted(asked)}, {why}" if lost else ""
     text = _Told(summary, treated).text() + rest
     kind, on = _kind(settled, undecided, _asks_no_more(summary))
     if line := unasked.lines(summary.get("unasked", ())):
@@ -214,10 +215,10 @@ def _why_not_judged(summary: Mapping[str, Any], treated: Sequence[Verdict]) -> s
     if treated and (not lost or summary["faithful"]):
         return None
     if not lost:
-        lacking = [f"{words.metric(each['metric'])}: {each['why']}" for each in summary.get("not_measured", ())]
-        return "nothing was compared" + (f", because nothing was measured ({lacking[0]})" if lacking else "")
-    count = "nothing" if len(lost) == len(summary["verdicts"]) else f"{len(lost)} of {len(summary['verdicts'])}"
-    text = f"{count} could be judged" if count == "nothing" else f"{count} comparisons could not be judged"
+        lacking = list(unread.lines(summary))
+        return "nothing was compared" + (f", because {lacking[0]}" if lacking else "")
+    some = f"{losses.counted(summary['verdicts'], NOT_JUDGED)} could not be judged"
+    text = "nothing could be judged" if len(lost) == len(summary["verdicts"]) else some
     why = lost[0]["warnings"][:1]
     reasons = [reason for run in summary.get("excluded", ()) for reason in run["reasons"]]
     first = f"; reason of the first excluded run: {reasons[0]}" if reasons else ""

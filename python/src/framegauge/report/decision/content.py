@@ -18,7 +18,7 @@ from framegauge.printable import sentence
 from framegauge.report import evidence
 from framegauge.report.decision.model import Decision, Line, Part, Risks
 from framegauge.results.conditions import FACTOR_KEYS
-from framegauge.summary import claims, competitors, intervals, judging, levels, trial, words
+from framegauge.summary import claims, competitors, intervals, judging, levels, losses, trial, words
 from framegauge.summary.sentence import Kind, answer
 
 __all__ = ["RISKS", "decide"]
@@ -26,7 +26,6 @@ __all__ = ["RISKS", "decide"]
 NO_EVIDENCE = "This study is not evidence, so nothing is claimed"
 WORSE, UNDECIDED = "worse", "undecided"
 RISKS = "Risks on the paths"
-NO_VERDICT = ("suspect", "not judged")
 
 Summary = Mapping[str, Any]
 Verdict = Mapping[str, Any]  # an entry of the summary's `verdicts`
@@ -100,7 +99,7 @@ def _verdicts(summary: Summary) -> Part:
 
 def _range(found: Sequence[Verdict]) -> tuple[str, str]:
     """The smallest and the largest change, and the interval that all intervals lie in; of verdicts alone."""
-    known = [each for each in found if each["verdict"] not in NO_VERDICT and each["ratio"] is not None]
+    known = [each for each in found if each["verdict"] not in losses.NO_VERDICT and each["ratio"] is not None]
     if not known:
         return "-", "-"
     ratios = [float(each["ratio"]) for each in known]
@@ -201,11 +200,11 @@ def _not_measured(summary: Summary) -> Part:
     lines = [scope]
     if found := competitors.fixed(summary["verdicts"]):
         lines.append(f"Not varied: {', '.join(found)}")
-    lost = [each for each in summary["verdicts"] if each["verdict"] in NO_VERDICT]
+    lost = [each for each in summary["verdicts"] if each["verdict"] in losses.NO_VERDICT]
     if lost and judging.is_evidence(summary):
         cells = words.Cells(summary["verdicts"])
         named = list(dict.fromkeys(f"{words.metric(each['metric'])} ({cells.name(each)})" for each in lost))
-        lines.append(f"{len(lost)} of {len(summary['verdicts'])} comparisons have no verdict: {', '.join(named)}")
+        lines.append(f"No verdict in {losses.counted(summary['verdicts'])}: {', '.join(named)}")
     if excluded := summary["excluded"]:
         runs = "run was" if len(excluded) == 1 else "runs were"
         first = next((reason for run in excluded for reason in run["reasons"]), "no reason given")
@@ -227,12 +226,11 @@ def _next(summary: Summary, place: Path, risks: Risks | None) -> Iterator[Line]:
     elif is_evidence:
         yield from _go_on(summary, place)
     if evidence.lacks_cpu(summary):
-        yield from (evidence.NO_TIME, evidence.LEAVE_TIME)
+        yield evidence.NO_TIME
+    if (change := evidence.to_change(summary)) is not None:
+        yield change
     if not is_evidence:
-        yield (
-            "Remove what is named above, and run it again",
-            shlex.join(["framegauge", "study", str(place / "study.yaml")]),
-        )
+        yield "Then run it again", shlex.join(["framegauge", "study", str(place / "study.yaml")])
     if largest and risks is None:
         yield f"Check that every path carries packets of {largest} bytes, with the commands under {RISKS}"
     elif risks is not None and largest and risks.target_mtu < largest:
