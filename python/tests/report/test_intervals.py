@@ -19,6 +19,7 @@ from rich.console import Console
 
 from framegauge.cli import commands
 from framegauge.report import terminal
+from framegauge.report.decision import content
 from framegauge.report.markdown import markdown
 from framegauge.report.page import html
 from framegauge.report.pictures import material
@@ -26,7 +27,7 @@ from framegauge.results.journal import Saved, read
 from framegauge.statistics import doubts
 from framegauge.statistics.ratio import USABLE, Ratio
 from framegauge.study import file as study_file
-from framegauge.summary import document
+from framegauge.summary import document, intervals as intervals_shown, words
 
 # A change of more than that is of no interval that is shown; the ratios of single blocks are within e to the sixth.
 MOST_PERCENT = 100 * 410 * USABLE
@@ -111,3 +112,30 @@ def test_where_there_is_no_interval_at_all_the_blocks_are_not_to_blame() -> None
     assert list(doubts.unusable(Ratio(0.8, None, None, 6, 0.01))) == []
     [line] = doubts.unusable(Ratio(0.8, 0.01, 64.0, 2, 0.5))
     assert line.startswith("no usable interval from 2 blocks")
+
+
+def test_a_verdict_has_one_interval_wherever_its_figure_is(study: Saved) -> None:
+    """Own and corrected intervals differ by whole percents here; all that is read has the corrected one."""
+    summary = document.summarise(differing(study, 4, 0.2, 3))
+    summary["faithful"] = True
+    console = Console(file=io.StringIO(), width=200)
+    terminal.show(summary, console)
+    made = material.gather(study, summary)
+    texts = {
+        "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
+        # Before the parts of a change, which are other figures: what is unexplained may vary as much as the whole.
+        "markdown": markdown(made).partition("## Why")[0],
+        "page": unescape(re.sub(r"<[^>]+>", "", html.page(made).partition('id="why"')[0])),
+        "decision": str(content.decide(summary, Path("out"))),
+    }
+    for verdict in summary["verdicts"]:
+        own, corrected = (words.change_interval(ends) for ends in (verdict["ci95"], intervals_shown.shown(verdict)))
+        assert own != corrected
+        for name in ("markdown", "page"):
+            assert corrected in texts[name], name
+        for name, text in texts.items():
+            assert own not in text, name
+        low, high = intervals_shown.shown(verdict) or (0, 0)
+        assert f"{low:.4f} to {high:.4f}" in texts["terminal"]
+    for name in ("terminal", "markdown", "page", "decision"):
+        assert "95 % interval (corrected)" in texts[name], name

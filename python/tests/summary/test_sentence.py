@@ -54,19 +54,19 @@ TABLE = {
     "undecided": (
         [one(UNDECIDED, warnings=("undecided: about 13 more blocks would settle it",))],
         "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; not "
-        "decided (intervals: 95 %): goodput (+0.70 % to +1.30 %); about 13 more blocks may decide it.",
+        "decided (95 % intervals, corrected): goodput (+0.70 % to +1.30 %); about 13 more blocks may decide it.",
     ),
     "mostly undecided": (
         [one(BETTER), one(UNDECIDED, rtt=FAR, warnings=("undecided: too close",))],
         "Yes, as far as decided: jumbo frames (MTU 9000) raise the goodput of bulk transfers by 5.3 % with RTT 200 "
-        "us here, compared with MTU 1500; not decided (intervals: 95 %): goodput with RTT 1.2 ms (+0.70 % to +1.30 "
+        "us here, compared with MTU 1500; not decided (95 % intervals, corrected): goodput with RTT 1.2 ms (+0.70 % to +1.30 "
         "%).",
     ),
     "better, a few undecided": (
         [one(BETTER), one(BETTER, TIME), one(UNDECIDED, rtt=FAR)],
         "Yes, as far as decided: jumbo frames (MTU 9000) raise the goodput of bulk transfers by 5.3 % with RTT 200 "
         "us here, compared with MTU 1500; they lower the completion time of bulk transfers by 5.0 %; not decided "
-        "(intervals: 95 %): goodput with RTT 1.2 ms (+0.70 % to +1.30 %).",
+        "(95 % intervals, corrected): goodput with RTT 1.2 ms (+0.70 % to +1.30 %).",
     ),
     "better in one metric, no difference in another": (
         [one(BETTER), one(INSIDE, TIME)],
@@ -109,7 +109,7 @@ TABLE = {
         ],
         "Yes, as far as decided: red raises the fairness of the flows by 5.3 % here, compared with taildrop; sfq "
         "raises the fairness of the flows by 20 % with RTT 200 us; no practical difference in goodput; not decided "
-        "(intervals: 95 %): fairness with sfq and RTT 1.2 ms (+0.70 % to +1.30 %).",
+        "(95 % intervals, corrected): fairness with sfq and RTT 1.2 ms (+0.70 % to +1.30 %).",
     ),
     "worse at both levels, where two conditions meet": (
         [
@@ -120,7 +120,7 @@ TABLE = {
             for level in (4000, 9000) for rtt in (NEAR, FAR) for size in (1, 2)
         ],
         "No, as far as decided: jumbo frames (MTU 4000, 9000) lower the goodput of bulk transfers by 10.0 % with "
-        "size 1 B and RTT 1.2 ms here, compared with MTU 1500; not decided (intervals: 95 %): goodput with size 2 B "
+        "size 1 B and RTT 1.2 ms here, compared with MTU 1500; not decided (95 % intervals, corrected): goodput with size 2 B "
         "and RTT 1.2 ms (all within +0.70 % to +1.30 %), goodput with RTT 200 us (all within −0.40 % to +0.20 %).",
     ),
     "everywhere but in one cell": (
@@ -129,18 +129,18 @@ TABLE = {
             for rtt in (NEAR, FAR) for size in (1, 2)
         ],
         "Yes, as far as decided: jumbo frames (MTU 9000) raise the goodput of bulk transfers by 5.3 % except with "
-        "size 1 B and RTT 1.2 ms here, compared with MTU 1500; not decided (intervals: 95 %): goodput with size 1 B "
+        "size 1 B and RTT 1.2 ms here, compared with MTU 1500; not decided (95 % intervals, corrected): goodput with size 1 B "
         "and RTT 1.2 ms (+0.70 % to +1.30 %).",
     ),
     "nothing decided, in several cells": (
         [one(UNDECIDED), one(UNDECIDED, rtt=FAR, ratio=1.02)],
         "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; not "
-        "decided (intervals: 95 %): goodput (all within +0.70 % to +2.31 %).",
+        "decided (95 % intervals, corrected): goodput (all within +0.70 % to +2.31 %).",
     ),
     "half inside, half open": (
         [one(INSIDE), one(UNDECIDED, rtt=FAR)],
         "Undecided: jumbo frames (MTU 9000) make no practical difference in goodput with RTT 200 us here, compared "
-        "with MTU 1500; not decided (intervals: 95 %): goodput with RTT 1.2 ms (+0.70 % to +1.30 %).",
+        "with MTU 1500; not decided (95 % intervals, corrected): goodput with RTT 1.2 ms (+0.70 % to +1.30 %).",
     ),
     "a metric without the workload in its words": (
         [one(BETTER, "receiver_cpu_cost"), one(WORSE, "receiver_cpu_cost", workload="ftp")],
@@ -202,9 +202,9 @@ def test_many_cells_are_named_up_to_three_and_many_metrics_up_to_three() -> None
 
 def test_an_interval_has_one_label_which_follows_from_how_the_study_stopped() -> None:
     found = summary(one(UNDECIDED))
-    assert "(intervals: 95 %)" in answer(found).text
+    assert "(95 % intervals, corrected)" in answer(found).text
     found["stopping"]["stop"] = "settled"
-    assert "(intervals: 95 %, corrected)" in answer(found).text
+    assert "(95 % intervals, corrected)" in answer(found).text
     assert intervals.label({}) == "95 %"
 
 
@@ -346,13 +346,13 @@ def test_what_does_not_work_is_said_with_its_reason_whatever_else_is_better() ->
         (
             [one(NOT_WORSE), one(NOT_WORSE, TIME), one(UNDECIDED, rtt=FAR)],
             "Yes, as far as decided: jumbo frames (MTU 9000) are not worse by more than the margin in goodput with "
-            "RTT 200 us, and in completion time here, compared with MTU 1500; not decided (intervals: 95 %): goodput "
+            "RTT 200 us, and in completion time here, compared with MTU 1500; not decided (95 % intervals, corrected): goodput "
             "with RTT 1.2 ms (+0.70 % to +1.30 %).",
         ),
         (
             [one(NOT_WORSE), one(UNDECIDED, rtt=FAR)],
             "Undecided: jumbo frames (MTU 9000) are not worse by more than the margin in goodput with RTT 200 us "
-            "here, compared with MTU 1500; not decided (intervals: 95 %): goodput with RTT 1.2 ms (+0.70 % to +1.30 "
+            "here, compared with MTU 1500; not decided (95 % intervals, corrected): goodput with RTT 1.2 ms (+0.70 % to +1.30 "
             "%).",
         ),
     ],
@@ -380,7 +380,7 @@ def test_the_three_numbers_show_both_ends_and_what_nothing_looks_like() -> None:
     assert [each.label for each in found] == [
         "largest change of goodput", "smallest change of goodput", "A/A control (nothing changed), goodput",
     ]  # fmt: skip
-    assert (found[0].change, found[0].interval) == ("+18.7 %", "+18.5 % to +18.9 %")
+    assert (found[0].change, found[0].interval) == ("+18.7 %", "+18.3 % to +19.1 %")
     assert "118.7 Mb/s" in found[0].values
     without = numbers(summary(one(BETTER), one(BETTER, TIME)))
     assert [each.label for each in without] == ["goodput", "completion time"]

@@ -13,24 +13,24 @@ from framegauge.plots.draw import ROLES, Specification, finish
 __all__ = ["Effect", "effect"]
 
 MARK_PIXELS = 12
+LINE_PIXELS = 3
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One comparison. `ratio` is None if there is none; `judged` is the interval that decides the verdict."""
+    """One comparison. `ratio` is None if there is none."""
 
     row: rows.Row
     ratio: float | None
     interval: Sequence[float] | None = None
-    judged: Sequence[float] | None = None
     is_control: bool = False
 
 
 def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specification:
-    """One row per comparison. Thick: 95 % interval; thin: judged; circle: treatment, hollow diamond: A/A control."""
+    """One row per comparison. Line: the interval; circle: treatment, hollow diamond: A/A control."""
     placed = rows.place([each.row for each in found], MARK_PIXELS)
     ratios = [each.ratio for each in found if each.ratio is not None] or [1.0]
-    intervals = [one for each in found for one in (each.interval, each.judged) if one is not None]
+    intervals = [each.interval for each in found if each.interval is not None]
     low, high = axis.ratio_domain(ratios, intervals, margin or 0.0)
     x, y = axis.ratios(low, high, title), rows.scale(placed)
     layers: list[alt.Chart] = []
@@ -49,13 +49,12 @@ def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specifi
         .encode(x=x, y=y, y2=alt.Y2("y2:Q"))
     )
     layers += rows.texts([each.row for each in found], placed)
-    for name, width in (("judged", 1.25), ("interval", 4.5)):
-        if lines := _lines(found, placed, name, low, high):
-            layers.append(
-                alt.Chart(alt.InlineData(lines)).mark_rule(strokeWidth=width).encode(
-                    x=x, x2=alt.X2("x2:Q"), y=y, color=alt.Color("colour:N", scale=None)
-                )
-            )  # fmt: skip
+    if lines := _lines(found, placed, low, high):
+        layers.append(
+            alt.Chart(alt.InlineData(lines)).mark_rule(strokeWidth=LINE_PIXELS).encode(
+                x=x, x2=alt.X2("x2:Q"), y=y, color=alt.Color("colour:N", scale=None)
+            )
+        )  # fmt: skip
     for is_control, shape in ((False, "circle"), (True, "diamond")):
         points = [
             {"x": each.ratio, "y": mark, "colour": ROLES[each.row.role]}
@@ -75,12 +74,10 @@ def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specifi
     return finish(layers, placed.height)
 
 
-def _lines(
-    found: Sequence[Effect], placed: rows.Placed, name: str, low: float, high: float
-) -> list[dict[str, float | str]]:
-    """The intervals of one kind, cut off at the ends of the axis."""
+def _lines(found: Sequence[Effect], placed: rows.Placed, low: float, high: float) -> list[dict[str, float | str]]:
+    """The intervals, cut off at the ends of the axis."""
     return [
         {"x": max(low, one[0]), "x2": min(high, one[1]), "y": mark, "colour": ROLES[each.row.role]}
         for each, mark in zip(found, placed.marks, strict=True)
-        if each.ratio is not None and (one := getattr(each, name)) is not None
+        if each.ratio is not None and (one := each.interval) is not None
     ]

@@ -206,7 +206,8 @@ def _furthest(controls: Sequence[Mapping[str, Any]], cells: words.Cells) -> str:
     if not known:
         return ""
     most = max(known, key=lambda each: max(each["ratio"], 1 / each["ratio"]))
-    change = f"{words.change(most['ratio'], most['ci95'])}, {words.change_interval(most['ci95'])}"
+    own = f"{words.change_interval(most['ci95'])} by itself"
+    change = f"{words.change(most['ratio'], most['ci95'])}, {own}"
     which = ", ".join(filter(None, (words.metric(most["metric"]), cells.of(most))))
     return f" ({which}: {change})"
 

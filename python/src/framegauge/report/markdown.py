@@ -13,8 +13,9 @@ from framegauge.report import causes, evidence, method, switch
 from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
-from framegauge.summary import big_tcp, contention, few, intervals, levels, lost_time, trial
+from framegauge.summary import big_tcp, contention, few, levels, lost_time, trial
 from framegauge.summary.interactions import sentences
+from framegauge.summary.intervals import CORRECTED
 
 __all__ = ["decision", "markdown"]
 
@@ -32,7 +33,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         _text(trial.beside(material.summary)),
         _text(contention.beside(material.summary)),
         _table(
-            ("", "change", intervals.head(material.summary, all_together=True), "values"),
+            ("", "change", CORRECTED, "values"),
             ([each.label, each.change, each.interval, each.values] for each in material.numbers),
         ),
         "## How sure is that?",

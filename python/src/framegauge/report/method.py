@@ -14,6 +14,7 @@ from framegauge.report import evidence
 from framegauge.report.pictures.material import Material
 from framegauge.results.journal import Run
 from framegauge.summary import intervals, trial, units, words
+from framegauge.summary.intervals import CORRECTED, shown
 
 __all__ = [
     "PROOF_HEAD", "common", "design", "environment", "excluded", "proof", "repeat", "verdict_head", "verdicts",
@@ -30,12 +31,11 @@ def common(material: Material) -> str:
 
 def verdict_head(material: Material) -> list[str]:
     """The head of the table of verdicts; cells and levels are named only if there are several."""
-    label = intervals.head(material.summary)
     verdicts = material.summary["verdicts"]
     return [
         *(["comparison"] if any(map(material.cells.of, verdicts)) else []), "metric", "baseline", "treatment",
-        *([""] if any(words.arms(verdicts)) else []), "change", label,
-        "difference", f"{label} that decides", "margin", "runs", "verdict",
+        *([""] if any(words.arms(verdicts)) else []), "change", CORRECTED,
+        f"difference, with its own {intervals.label(material.summary)}", "margin", "runs", "verdict",
     ]  # fmt: skip
 
 
@@ -45,19 +45,17 @@ def verdicts(material: Material) -> Iterator[list[str]]:
     found = material.summary["verdicts"]
     several = any(map(material.cells.of, found))
     for each, arm in zip(found, words.arms(found), strict=True):
-        judged, unit = each.get("judged"), each["unit"]
+        interval, unit = shown(each), each["unit"]
         marks = " ".join(f"[{notes.index(line) + 1}]" for line in words.notes(each))
-        strict = words.change_interval(judged["interval"]) if judged else "-"
         yield [
             *([material.cells.of(each)] if several else []),
             words.metric(each["metric"]),
             words.quantity(each["baseline"]["estimate"], unit),
             *([arm] if arm else []),
             words.quantity(each["treatment"]["estimate"], unit),
-            "-" if each["ratio"] is None else words.change(each["ratio"], each["ci95"]),
-            "-" if each["ci95"] is None else words.change_interval(each["ci95"]),
+            "-" if each["ratio"] is None else words.change(each["ratio"], interval),
+            "-" if each["ratio"] is None else words.change_interval(interval),
             _difference(each),
-            strict,
             "-" if each.get("margin") is None else words.margin(each["margin"]),
             str(each["runs"]),
             f"{words.verdict(each)} {marks}".rstrip(),

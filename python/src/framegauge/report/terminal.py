@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.text import Text
 
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import big_tcp, contention, few, intervals, levels, lost_time, switch, trial, unread, words
+from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, trial, unread, words
 from framegauge.summary.interactions import sentences
+from framegauge.summary.intervals import CORRECTED, shown
 from framegauge.summary.sentence import answer
 
 __all__ = ["noted", "ratio_cells", "show", "show_notes", "table"]
@@ -35,7 +36,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     cells, verdicts = words.Cells(summary["verdicts"]), summary["verdicts"]
     arms = words.arms(verdicts)
     level = ["treatment", ""] if any(arms) else ["treatment"]
-    columns = ["metric", "baseline", *level, "ratio", intervals.head(summary), "runs", "verdict"]
+    columns = ["metric", "baseline", *level, "ratio", CORRECTED, "runs", "verdict"]
     if said := words.of_all(verdicts):
         console.print(said, markup=False, highlight=False)
     rows = [_cells(verdict, arm, notes) for verdict, arm in zip(verdicts, arms, strict=True)]
@@ -121,7 +122,7 @@ def show_notes(console: Console, notes: Mapping[str, int]) -> None:
 
 def ratio_cells(verdict: Mapping[str, Any]) -> list[str]:
     """The ratio and its interval."""
-    interval = verdict["ci95"]
+    interval = shown(verdict)
     return [
         "-" if verdict["ratio"] is None else f"{verdict['ratio']:.4f}",
         "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}",

@@ -12,12 +12,12 @@ from framegauge.statistics.few import Share, shares
 from framegauge.statistics.pairs import Row
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.summary import words
-from framegauge.summary.intervals import interval
+from framegauge.summary.intervals import CORRECTED, interval
 
 __all__ = ["HEAD", "MEANING", "entries", "judged", "lines", "rows", "share", "who"]
 
 MOST_NAMED = 3  # more hosts are counted
-HEAD = ("level", "the few", "beside", "share of the few", "interval", "judged", "runs", "verdict")
+HEAD = ("level", "the few", "beside", "share of the few", CORRECTED, "runs", "verdict")
 MEANING = {
     "less": "the few get less than the many",
     "more": "the few get more than the many",
@@ -99,7 +99,7 @@ def lines(summary: Mapping[str, Any]) -> Iterator[str]:
         gets = "get" if len(each["few"]["senders"]) > 1 else "gets"
         value = f"{share(each['share'])}{'' if is_one else ' per flow'}"
         yield (
-            f"{where}{words.levels(each['levels'])}: {who(each)} {gets} {value} ({_span(each['ci95'])}) "
+            f"{where}{words.levels(each['levels'])}: {who(each)} {gets} {value} ({_span(each['judged']['interval'])}) "
             f"of what each of {_beside(each)} gets: {_verdict(each)}"
         )
 
@@ -121,7 +121,6 @@ def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
             who(each),
             _beside(each),
             share(each["share"]),
-            _span(each["ci95"]),
             _span(each["judged"]["interval"]),
             str(each["runs"]),
             _verdict(each),

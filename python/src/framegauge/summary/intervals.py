@@ -1,4 +1,8 @@
-"""Which intervals are shown: one place for all kinds of figures, in words, pictures and JSON."""
+"""Which intervals are shown: one place for all kinds of figures, in words, pictures and JSON.
+
+A verdict has one interval wherever its figure is: the one that decided it, corrected for all comparisons of the
+study. Its own, which is narrower, is in JSON alone: beside a verdict that rests on another it would be a second answer.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,9 @@ from typing import Any, Protocol
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.ratio import is_usable
 
-__all__ = ["head", "interval", "label", "usable"]
+__all__ = ["CORRECTED", "interval", "label", "shown", "usable"]
+
+CORRECTED = "95 % interval (corrected)"  # the name of what `shown` returns
 
 
 class Ends(Protocol):
@@ -36,10 +42,10 @@ def usable(ends: Sequence[float] | None) -> list[float] | None:
     return list(ends) if ends is not None and is_usable(*ends) else None
 
 
-def head(summary: Mapping[str, Any], all_together: bool = False) -> str:
-    """The head of a column of intervals: corrected for several looks, or to hold for all of its rows at once."""
-    confidence, _, corrected = label(summary).partition(", ")
-    return f"{confidence} interval" + (" (corrected)" if corrected or all_together else "")
+def shown(verdict: Mapping[str, Any]) -> list[float] | None:
+    """The interval of a verdict in a summary or comparison; older ones may have none but its own."""
+    judged = verdict.get("judged")
+    return usable(verdict["ci95"] if judged is None else judged["interval"])
 
 
 def label(summary: Mapping[str, Any]) -> str:

@@ -29,9 +29,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge import loads
-from framegauge.summary import advice, claims, intervals, losses, phrases, unasked, unread, words
+from framegauge.summary import advice, claims, losses, phrases, unasked, unread, words
 from framegauge.summary.claims import Claim, metrics_of
-from framegauge.summary.intervals import usable
+from framegauge.summary.intervals import shown
 
 __all__ = ["Answer", "Kind", "Number", "answer", "numbers"]
 
@@ -64,11 +64,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Number:
-    """One figure behind the answer, as printed: its label, the change, the interval, and both values.
-
-    The interval of the largest of several holds for all of them at once (95 %): chosen for its size, it would often lie
-    outside of its own.
-    """
+    """One figure behind the answer, as printed: its label, the change, the interval, and both values."""
 
     label: str
     change: str
@@ -191,7 +187,7 @@ def _number(label: str, verdict: Verdict, cells: words.Cells, several: bool) -> 
     levels = " → ".join(words.levels(verdict[side]) for side in ("baseline", "treatment"))
     told = [cells.of(verdict), levels if several and not words.is_control(verdict) else ""]
     where = "; ".join(filter(None, told))
-    interval = verdict.get("together", verdict["ci95"])  # older summaries lack it
+    interval = shown(verdict)
     return Number(
         label,
         words.change(verdict["ratio"], interval),
@@ -230,7 +226,6 @@ class _Told:
 
     def __init__(self, summary: Mapping[str, Any], treated: Sequence[Verdict]) -> None:
         self._treated, self._not_worse = treated, _asks_no_more(summary)
-        self._label = intervals.label(summary)
         here = "on this invented network" if summary["scope"] == "invented" else "here"
         self._against = f" {here}, compared with {words.subject(treated[0]['baseline'])}"
         self._levels = tuple(dict.fromkeys(map(claims.level_of, treated)))
@@ -257,7 +252,7 @@ class _Told:
         if (better or worse) and len(self._treated) > 1 and len({each["verdict"] for each in self._treated}) == 1:
             told.append(f"{BETTER if better else WORSE} in all {len(self._treated)} comparisons")
         if undecided:
-            told += [f"not decided (intervals: {self._label}): {_open(undecided)}", *_blocks(undecided)]
+            told += [f"not decided (95 % intervals, corrected): {_open(undecided)}", *_blocks(undecided)]
         return "; ".join(told)
 
     def _claims(self, *kinds: str, way: int | None = None) -> list[Claim]:
@@ -349,22 +344,16 @@ def _open(found: Sequence[Claim]) -> str:
 
 def _hull(found: Sequence[Verdict]) -> str:
     """The interval that decides a verdict, or what all of several lie within."""
-    known = [interval for each in found if (interval := _interval(each)) is not None]
+    known = [interval for each in found if (interval := shown(each)) is not None]
     if not known:
         return words.change_interval(None)
     ends = words.change_interval([min(low for low, _ in known), max(high for _, high in known)])
     return ends if len(found) == 1 else f"all within {ends}"
 
 
-def _interval(verdict: Verdict) -> Sequence[float] | None:
-    """The interval that decides a verdict; in older summaries its own."""
-    found: Sequence[float] | None = (verdict.get("judged") or {"interval": verdict["ci95"]})["interval"]
-    return usable(found)
-
-
 def _direction(verdict: Verdict) -> int:
     """1 if the interval lies above equality, -1 if below, else 0."""
-    low, high = _interval(verdict) or (1.0, 1.0)
+    low, high = shown(verdict) or (1.0, 1.0)
     return 1 if low > 1 else -1 if high < 1 else 0
 
 

@@ -19,6 +19,7 @@ from framegauge.report import evidence
 from framegauge.report.decision.model import Decision, Line, Part, Risks
 from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.summary import claims, competitors, intervals, judging, levels, losses, trial, words
+from framegauge.summary.intervals import CORRECTED, shown
 from framegauge.summary.sentence import Kind, answer
 
 __all__ = ["RISKS", "decide"]
@@ -92,7 +93,7 @@ def _verdicts(summary: Summary) -> Part:
         for (_, _, level), mine in groups.items()
     ]
     rows.sort(key=lambda row: WORSE not in row[-1].split())  # where a table is cut, these stay
-    head = ["metric", "treatment", "change", intervals.head(summary, all_together=True), "margin", "verdict"]
+    head = ["metric", "treatment", "change", CORRECTED, "margin", "verdict"]
     lines = [words.of_all(summary["verdicts"]), *evidence.brief(summary)]
     return Part("verdicts", "Verdicts", lines, head, rows)
 
@@ -104,9 +105,9 @@ def _range(found: Sequence[Verdict]) -> tuple[str, str]:
         return "-", "-"
     ratios = [float(each["ratio"]) for each in known]
     ends = sorted({min(ratios), max(ratios)})
-    change = words.change(ends[0], known[0]["ci95"]) if len(ends) == 1 else words.change_interval(ends)
-    intervals = [(each.get("judged") or {"interval": each["ci95"]})["interval"] for each in known]
-    if None in intervals:
+    change = words.change(ends[0], shown(known[0])) if len(ends) == 1 else words.change_interval(ends)
+    intervals = [interval for each in known if (interval := shown(each)) is not None]
+    if len(intervals) < len(known):
         return change, words.change_interval(None)
     hull = [min(low for low, _ in intervals), max(high for _, high in intervals)]
     return change, words.change_interval(hull)

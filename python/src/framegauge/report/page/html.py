@@ -17,7 +17,8 @@ from framegauge.report import evidence
 from framegauge.report.page.markup import answered, items, text
 from framegauge.report.page.sections import SECTIONS, courses_json
 from framegauge.report.pictures.material import Material
-from framegauge.summary import contention, intervals, trial
+from framegauge.summary import contention, trial
+from framegauge.summary.intervals import CORRECTED
 from framegauge.summary.sentence import Number
 
 __all__ = ["page"]
@@ -74,8 +75,7 @@ def _contents(sections: str) -> str:
 
 
 def _answer(material: Material) -> str:
-    label = intervals.label(material.summary)
-    numbers = "".join(_number(each, label) for each in material.numbers)
+    numbers = "".join(map(_number, material.numbers))
     said = filter(None, (trial.beside(material.summary), contention.beside(material.summary)))
     beside = "".join(f'<p class="beside-answer">{text(line)}</p>\n' for line in said)
     return (
@@ -90,9 +90,9 @@ def _answer(material: Material) -> str:
     )
 
 
-def _number(number: Number, label: str) -> str:
+def _number(number: Number) -> str:
     return (
         f'<div><dt>{text(number.label)}</dt><dd><span class="big">{text(number.change)}</span> '
-        f'<span class="interval">{text(number.interval)} ({label}, all together)</span> '
+        f'<span class="interval">{text(number.interval)}, {CORRECTED}</span> '
         f'<span class="soft">{text(number.values)}</span></dd></div>\n'
     )

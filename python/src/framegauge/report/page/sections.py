@@ -23,6 +23,7 @@ from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
 from framegauge.summary import big_tcp, intervals, levels, lost_time, units, words
 from framegauge.summary.interactions import sentences
+from framegauge.summary.intervals import CORRECTED
 from framegauge.summary.units import unit_scale
 
 __all__ = ["SECTIONS", "courses_json"]
@@ -37,11 +38,10 @@ def _grid(material: Material, kind: str) -> str:
 
 
 def _effects(material: Material) -> str:
-    label = intervals.label(material.summary)
     key = (
-        f'<p class="soft">Each row is one comparison with the baseline. Thick line: its own interval ({label}). Thin '
-        f"line: the interval that decides the verdict ({label}), wider because all comparisons are judged together. "
-        "Grey band: no practical difference. Hollow diamond: A/A, the baseline against itself. Logarithmic axis.</p>\n"
+        f'<p class="soft">Each row is one comparison with the baseline. Line: the {CORRECTED}, which decides the '
+        "verdict: all comparisons are judged together. Grey band: no practical difference. Hollow diamond: A/A, the "
+        "baseline against itself. Logarithmic axis.</p>\n"
     )
     common = f"<p>{text(said)}</p>\n" if (said := method.common(material)) else ""
     rows: list[list[Cell]] = []
@@ -62,7 +62,7 @@ def _levels(material: Material) -> str:
         '<p class="soft">A level is enough if it is not worse than the largest by more than the margin (grey band). '
         "Levels are tested from the largest down, and the first that is not enough ends the test; at most "
         f"{units.error(material.summary['family']['error'])} of such studies call a level enough that is not. "
-        f"Bars: intervals ({intervals.label(material.summary)}) against the baseline. Dashed: what the headers "
+        f"Bars: against the baseline, {CORRECTED}. Dashed: what the headers "
         "alone would give, from the goodput ceilings.</p>\n"
     )
     inside = items(said) + _grid(material, "levels") + key

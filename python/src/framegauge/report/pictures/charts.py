@@ -14,6 +14,7 @@ from framegauge.report.pictures import arms, records
 from framegauge.report.pictures.records import Reading
 from framegauge.results.journal import Run, Saved
 from framegauge.summary import words
+from framegauge.summary.intervals import shown
 from framegauge.summary.units import unit_scale
 
 __all__ = ["Picture", "pictures"]
@@ -63,11 +64,10 @@ def _effects(summary: Mapping[str, Any], cells: words.Cells) -> Iterator[Picture
 def _effect(verdict: Mapping[str, Any], cells: words.Cells) -> effect.Effect:
     control = words.is_control(verdict)
     label = printable(words.levels(verdict["treatment"])) + (" (A/A)" if control else "")
-    said = "" if verdict["ratio"] is None else words.change(verdict["ratio"], verdict["ci95"]) + " "
+    said = "" if verdict["ratio"] is None else words.change(verdict["ratio"], shown(verdict)) + " "
     found = words.verdict(verdict)
     row = rows.Row(printable(cells.of(verdict)), label, said + found, ROLES.get(found, "soft"))
-    judged = verdict.get("judged")
-    return effect.Effect(row, verdict["ratio"], verdict["ci95"], judged["interval"] if judged else None, control)
+    return effect.Effect(row, verdict["ratio"], shown(verdict), is_control=control)
 
 
 def _interactions(summary: Mapping[str, Any]) -> Iterator[Picture]:

@@ -46,7 +46,7 @@ def _shares(entries: Sequence[Mapping[str, Any]], cells: words.Cells) -> Iterato
                 printable(cells.of(each)), printable(words.levels(each["levels"])),
                 f"{few.share(each['share'])}, {each['verdict']}", ROLES.get(each["verdict"], "soft"),
             ),
-            each["share"], each["ci95"], each["judged"]["interval"],
+            each["share"], each["judged"]["interval"],
         )
         for each in entries
     ]  # fmt: skip

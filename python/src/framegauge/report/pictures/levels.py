@@ -14,6 +14,7 @@ from framegauge.report.pictures.charts import Picture
 from framegauge.results.journal import Run, Saved
 from framegauge.summary import words
 from framegauge.summary.document import factor_key
+from framegauge.summary.intervals import shown
 
 __all__ = ["pictures"]
 
@@ -44,7 +45,7 @@ def _picture(
 ) -> Picture:
     metric = verdicts[0]["metric"]
     points = [_point(key, verdicts[0]["baseline"][key], 1.0, None)]
-    points += [_point(key, each["treatment"][key], each["ratio"], each["ci95"]) for each in verdicts]
+    points += [_point(key, each["treatment"][key], each["ratio"], shown(each)) for each in verdicts]
     top = max(points, key=lambda each: each.level)
     band = (top.ratio / (1 + margin), top.ratio * (1 + margin))
     of = f"{words.metric(metric)} against {words.levels(verdicts[0]['baseline'])}"
