@@ -23,7 +23,7 @@ TIMES = {
 RATES = {"--rate"}
 SIZES = {"--mtu", "--old-mtu", "--buffer", "--snaplen", "--most", "--datagram", "--nfs-read"}
 OTHERS = """
-    --again --alerts --allow-changes --at --blocks --check --control --copy --dashboard --decision --down --dry-run --encap
+    --again --alerts --allow-changes --at --blocks --check --control --copy --csv --dashboard --decision --down --dry-run --encap
     --engine --explain --fail-on-undecided --flows --force --gate --group --help --host --hosts --html --interface --jobs
     --journal --json --levels --list --listen --margin --markdown --metric --no-blame --noise --once --one-ended
     --only --open --out --pcap --pcap-runs --pcapng --persist --pictures --pilot --platform --port --preset --prove --queue

@@ -10,7 +10,7 @@ from helpers.support import PLAN, STUDY
 from hypothesis import given, strategies as st
 
 from framegauge.errors import CorruptResults, DiskFull, FolderInUse, FolderNotEmpty, InputError, NewerResults
-from framegauge.results import journal as results, lock as claim
+from framegauge.results import journal as results, lock as claim, tables
 from framegauge.results.journal import Journal, Run, parse_journal
 
 RUN = Run(1, 0, 0, "baseline", "baseline", 1500, 0, "stream", {"size_bytes": 1}, {"goodput": 1e9}, [])
@@ -57,7 +57,7 @@ def test_runs_survive_and_tables_are_derived(tmp_path):
     with Journal.create(tmp_path / "out", STUDY, PLAN) as journal:
         journal.add(RUN, {"a": 1}, {"samples": b"bulk"})
         journal.add(replace(RUN, number=2, arm="t", level={"h1": 9000, "h2": 1500}, excluded=["proof: x"]), {}, {})
-        results.write_tables(journal)
+        tables.write_tables(journal)
     saved = results.read(tmp_path / "out")
     assert [run.number for run in saved.runs] == [1, 2]
     assert not saved.torn

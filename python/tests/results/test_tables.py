@@ -17,7 +17,7 @@ from helpers.contended import arrow
 from helpers.support import PLAN, ROOT, STUDY
 
 from framegauge.cli import main as cli
-from framegauge.results import journal as results, spools
+from framegauge.results import journal as results, spools, tables
 from framegauge.results.journal import Journal, Run
 
 TEXT = (ROOT / "docs/reference/results.md").read_text()
@@ -36,7 +36,7 @@ def folder(tmp_path_factory):
         last = journal.runs[-1]
         metrics = {"goodput": 1.0}
         journal.add(replace(last, number=last.number + 1, metrics=metrics, excluded=["proof: a; b", "c"]), {}, {})
-        results.write_tables(journal)
+        tables.write_tables(journal)
     return place
 
 
@@ -101,7 +101,7 @@ def test_a_journal_without_times_and_with_odd_levels(tmp_path):
     with Journal.create(tmp_path / "out", "", PLAN) as journal:
         journal.add(run, {}, {})
         journal.add(odd, {}, {})
-        results.write_tables(journal)
+        tables.write_tables(journal)
     table = pyarrow.parquet.read_table(tmp_path / "out/runs.parquet")
     assert table.column("began").to_pylist() == [None, None]
     assert table.column("level").to_pylist() == ["9000", "h1=9000,h2=1500"]
@@ -164,3 +164,25 @@ def test_a_spool_that_is_no_arrow_file_is_kept_as_it_came(tmp_path):
     with Journal.create(tmp_path / "out", "", PLAN) as journal:
         journal.add(run, {}, {"drops": b"torn"})
     assert (tmp_path / "out/runs/1/drops.arrow").read_bytes() == b"torn"
+
+
+def test_the_metrics_of_every_run_are_csv(folder, capfdbinary, tmp_path):
+    pair = folder / "results/pair"
+    runs = results.read(pair).runs
+    written = tmp_path / "metrics.csv"
+    assert cli.main(["report", str(pair), "--csv", str(written)]) == 0
+    capfdbinary.readouterr()
+    assert cli.main(["report", str(pair), "--csv", "-"]) == 0
+    assert capfdbinary.readouterr().out == written.read_bytes()
+    table = pandas.read_csv(written)
+    assert list(table["number"]) == [run.number for run in runs]
+    assert [round(value, 3) for value in table["metrics.goodput"]] == [round(run.metrics["goodput"], 3) for run in runs]
+    assert list(table["level"]) == [run.level for run in runs]
+    assert table["excluded"].iloc[-1] == "proof: a; b; c"
+    assert {name.split(".")[0] for name in table.columns} == set(tables.METRICS)
+    assert not any(name.startswith("readings") for name in table.columns)
+
+
+def test_csv_and_another_document_do_not_share_standard_output(folder, capsys):
+    assert cli.main(["report", str(folder / "results/pair"), "--csv", "-", "--json"]) == 2
+    assert "--csv" in capsys.readouterr().err

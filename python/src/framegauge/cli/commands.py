@@ -31,7 +31,8 @@ from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
 from framegauge.metrics import declared
 from framegauge.report.decision.model import Decision
-from framegauge.results.journal import Journal, Run, read, write_tables
+from framegauge.results.journal import Journal, Run, read
+from framegauge.results.tables import write_tables
 from framegauge.study import file as study_file
 from framegauge.study.aggregates import largest_aggregates
 from framegauge.study.blocks import order

@@ -19,6 +19,7 @@ examples:
   framegauge report results/rack --html rack.html --pictures pictures
   framegauge report results/rack --markdown - | less
   framegauge report results/rack --json | jq .verdicts
+  framegauge report results/rack --csv - | column -s, -t | less -S          the metrics of every run
   framegauge report results/rack --flows flows.csv --run 3                 # to replay it: framegauge simulate
   framegauge check --hosts inventory.ini --json > check.json
   framegauge report results/rack --decision --check check.json
@@ -33,6 +34,9 @@ def parser() -> Verb:
     whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
     whole.add_argument(
         "--markdown", type=output.place, metavar="FILE", help="write the answer and the tables as Markdown"
+    )
+    whole.add_argument(
+        "--csv", type=output.place, metavar="FILE", help="write the metrics of every run as CSV, a row for each"
     )
     whole.add_argument("--pictures", type=output.place, metavar="DIR", help="write every chart as SVG and PNG")
     whole.add_argument(
@@ -54,9 +58,12 @@ def run(words: Sequence[str]) -> None:
     """Judge, print and write what is asked for."""
     options = parser().parse_args(words)
     printed = {"--json": options.json, "--html": options.html, "--markdown": options.markdown}
-    piped = output.one_to_standard_output({**printed, "--flows": options.flows})
+    piped = output.one_to_standard_output({**printed, "--flows": options.flows, "--csv": options.csv})
     if options.flows is not None:
         _write_flows(options.flows, options.folder, options.run)
+        return
+    if options.csv is not None:
+        _write_metrics(options.csv, options.folder)
         return
     from framegauge.cli import commands, verdicts
     from framegauge.cli.documents import Wanted
@@ -75,6 +82,16 @@ def run(words: Sequence[str]) -> None:
         if path != output.STANDARD_OUTPUT:
             output.say_plainly(f"written: {path}")
     verdicts.demand_evidence(found)
+
+
+def _write_metrics(path: Path, folder: Path) -> None:
+    from framegauge.results import tables
+    from framegauge.results.journal import read
+
+    output.check_file("--csv", path)
+    output.write("--csv", path, tables.csv(read(folder).runs, tables.METRICS))
+    if path != output.STANDARD_OUTPUT:
+        output.say_plainly(f"written: {path}")
 
 
 def _write_flows(path: Path, folder: Path, number: int) -> None:

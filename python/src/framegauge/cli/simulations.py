@@ -24,7 +24,8 @@ from framegauge.experiment.simulated.pool import Pool
 from framegauge.files.distributions import Beside
 from framegauge.files.recordings import to_csv
 from framegauge.results import spools
-from framegauge.results.journal import RECORDINGS, Journal, read, write_tables
+from framegauge.results.journal import RECORDINGS, Journal, read
+from framegauge.results.tables import write_tables
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
 from framegauge.study.simulated import left_out

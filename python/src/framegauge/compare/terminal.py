@@ -10,11 +10,11 @@ from rich.console import Console
 from framegauge import quantities
 from framegauge.report import terminal
 from framegauge.summary import words
-from framegauge.summary.intervals import CORRECTED
+from framegauge.summary.intervals import BRIEFLY
 
 __all__ = ["show"]
 
-_COLUMNS = ("metric", "BASE", "NEW", "ratio", CORRECTED, "runs", "verdict")
+_COLUMNS = ("metric", "BASE", "NEW", "ratio", BRIEFLY, "runs", "verdict")
 FEW_LINES = 8
 _ANSWERS = ("better", "worse", "no practical difference", "undecided")
 _SOURCES = {"argument": "--margin", "base": "declared for BASE", "default": "default"}

@@ -21,14 +21,12 @@ import errno
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
 
@@ -38,7 +36,7 @@ from framegauge.results import shapes
 from framegauge.results.lock import LOCK, Claim
 from framegauge.results.runs import SCHEMA, Run, misfit
 
-__all__ = ["RECORDINGS", "SCHEMA", "Journal", "Run", "Saved", "check_readable", "parse_journal", "read", "write_tables"]
+__all__ = ["RECORDINGS", "SCHEMA", "Journal", "Run", "Saved", "check_readable", "parse_journal", "read"]
 
 # These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
 # and takes a sixth to a tenth of the space.
@@ -340,61 +338,3 @@ def _forget(claim: Claim) -> None:
     for name in ("runs", RECORDINGS):  # files of an unfinished run
         shutil.rmtree(claim.folder / name, ignore_errors=True)
     claim.forget()
-
-
-def write_tables(journal: Journal) -> None:
-    """Writes runs.parquet and runs.csv: one row per run, mappings flattened to columns named by their path.
-
-    Numbers, times and lists keep their types; in CSV, which lacks the latter two, times are ISO 8601 and lists are
-    joined by "; ".
-    """
-    rows = [_flat(asdict(run)) for run in journal.runs]
-    order = [each.name for each in fields(Run)]
-    names = sorted({name: None for row in rows for name in row}, key=lambda name: order.index(name.split(".")[0]))
-    columns = {name: [row.get(name) for row in rows] for name in names}
-    typed = {name: _column(name, values) for name, values in columns.items()}
-    plain = {name: _plain(map(_joined, values)) for name, values in columns.items()}
-    for file, write, table in (
-        ("runs.parquet", pyarrow.parquet.write_table, typed),
-        ("runs.csv", pyarrow.csv.write_csv, plain),
-    ):
-        sink = pa.BufferOutputStream()
-        write(pa.table(table), sink)
-        journal.save(file, sink.getvalue().to_pybytes())
-
-
-def _column(name: str, values: Sequence[Any]) -> pa.Array:
-    """A column of one type, which is the same in every folder if the name determines it."""
-    if name == "began":
-        times = [datetime.fromisoformat(value) if value else None for value in values]
-        return pa.array(times, pa.timestamp("ms", "UTC"))
-    if any(isinstance(value, list | tuple) for value in values):
-        texts = [value if value is None else [str(item) for item in value] for value in values]
-        return pa.array(texts, pa.list_(pa.string()))
-    column = _plain(values)
-    # Metrics are always floats, even if all are whole; a column without values needs a type that all readers support.
-    as_float = pa.types.is_null(column.type) or (name.startswith("metrics.") and pa.types.is_integer(column.type))
-    return column.cast(pa.float64()) if as_float else column
-
-
-def _plain(values: Iterable[Any]) -> pa.Array:
-    """A column of one type; mixed types (levels: 9000 and h1=9000,h2=1500) become text."""
-    found = list(values)
-    try:
-        return pa.array(found)
-    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([None if value is None else str(value) for value in found])
-
-
-def _joined(value: Any) -> Any:
-    return "; ".join(map(str, value)) if isinstance(value, list | tuple) else value
-
-
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            found |= _flat(item, f"{prefix}{key}.")
-        else:
-            found[prefix + key] = item
-    return found

@@ -14,7 +14,8 @@ from framegauge.errors import InputError
 from framegauge.experiment.simulated import engines, plan
 from framegauge.experiment.simulated.pool import Pool
 from framegauge.files import yaml as yaml_file
-from framegauge.results.journal import Journal, write_tables
+from framegauge.results.journal import Journal
+from framegauge.results.tables import write_tables
 from framegauge.study import file as study_file
 from framegauge.study.sweep import Source, axes, points, simulated
 from framegauge.summary import judging
