@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import re
 import shlex
@@ -133,7 +134,7 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
         assert cli.main(arguments) in (0, 1)
         return
     if arguments[0] == "compare":
-        for seed, source in enumerate(arguments[1:3]):
+        for seed, source in enumerate(itertools.takewhile(lambda word: not word.startswith("--"), arguments[1:])):
             folder = Path(windows.split(source)[0])
             if not folder.exists():
                 make_side(folder, seed)

@@ -353,7 +353,7 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, studies
     assert err.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [[], ["a"], ["a", "b", "c"], ["a", "b", "--pairs"]])
+@pytest.mark.parametrize("arguments", [[], ["a"], ["a", "b", "--pairs"]])
 def test_wrong_arguments_are_exit_2(arguments):
     found = run(*arguments)
     assert found.returncode == 2

@@ -11,7 +11,7 @@ from framegauge.errors import InputError, failing_as
 
 __all__ = ["SUMMARY", "parser", "run"]
 
-SUMMARY = "say whether one folder of runs is worse than another"
+SUMMARY = "say whether one folder of runs, or any of several, is worse than another"
 _MORE = """\
 BASE and NEW are each one of:
   DIR                 a results folder of framegauge study
@@ -25,6 +25,9 @@ listed, and so are excluded runs, which are no samples. The sides were measured 
 them is in the ratio; levels of one study are better compared by framegauge study, block by block
 (framegauge docs compare).
 
+Several NEWs make one table, each against BASE. All of its comparisons are one family, so the whole table misleads as
+seldom as that of one NEW; their intervals are wider for it.
+
 The margin of a metric (the smallest difference worth acting on) is that of --margin, else the one declared for BASE,
 else 2 % for goodput, completion_time, transactions and fairness, and 5 % for all others.
 
@@ -32,6 +35,7 @@ examples:
   framegauge compare results/before results/after
   framegauge compare results/soak@10:00..10:20 results/soak@11:00..11:20
   framegauge compare iperf3/before iperf3/after --margin goodput=1% --margin retransmits=20%
+  framegauge compare results/cubic results/bbr results/dctcp --metric goodput
   framegauge compare results/before results/after --json | jq '.verdicts[] | select(.verdict == "worse")'
 
 exit codes: 0 nothing is worse (what is undecided counts as not worse, and is said), 1 something is worse,
@@ -51,7 +55,7 @@ def parser() -> Verb:
         "Is NEW better or worse than BASE? Runs that were measured apart, with intervals and margins.",
     )  # fmt: skip
     whole.add_argument("base", metavar="BASE", help="what it was like")
-    whole.add_argument("new", metavar="NEW", help="what it is like now")
+    whole.add_argument("new", nargs="+", metavar="NEW", help="what it is like now, or what else it may be like")
     whole.add_argument(
         "--margin", action="append", default=[], metavar="METRIC=SHARE",
         help='the smallest difference worth acting on, such as goodput=2%%; may be repeated',
@@ -78,20 +82,24 @@ def _run(words: Sequence[str]) -> int:
     margins = dict(_margin(text) for text in options.margin)
     for metric in options.metric:
         _metric("--metric", metric)
-    from framegauge.compare import comparison
+    from framegauge.compare import comparison, several
     from framegauge.compare.sources import read_side
     from framegauge.summary import document as summary
 
-    document = comparison.compare(read_side(options.base), read_side(options.new), margins, options.metric)
+    base, *others = (read_side(name) for name in (options.base, *options.new))
+    if len(others) == 1:
+        document = comparison.compare(base, others[0], margins, options.metric)
+    else:
+        document = several.compare(base, others, margins, options.metric)
     if options.json:
         output.show_json_text(summary.text(document))
     else:
         _show(document)
     if document["outcome"] == "not_comparable":
-        from framegauge.compare import terminal as comparison_terminal
-
-        output.say(comparison_terminal.conclusion(document))
-    undecided = any(each["verdict"] == "undecided" for each in document["verdicts"])
+        for line in _conclusions(document):
+            output.say(line)
+    judged = [each for one in document.get("comparisons", [document]) for each in one["verdicts"]]
+    undecided = any(each["verdict"] == "undecided" for each in judged)
     if options.fail_on_undecided and undecided and document["outcome"] == "nothing_worse":
         return OPEN
     return CODES[document["outcome"]]
@@ -122,6 +130,13 @@ def _metric(name: str, metric: str) -> None:
 
 def _show(document: dict[str, Any]) -> None:
     from framegauge.cli.console import console
-    from framegauge.compare import terminal as comparison_terminal
+    from framegauge.compare import table, terminal as comparison_terminal
 
-    comparison_terminal.show(document, console(WIDTH))
+    shown = table if "comparisons" in document else comparison_terminal
+    shown.show(document, console(WIDTH))
+
+
+def _conclusions(document: dict[str, Any]) -> list[str]:
+    from framegauge.compare import table, terminal as comparison_terminal
+
+    return table.lines(document) if "comparisons" in document else [comparison_terminal.conclusion(document)]

@@ -15,20 +15,20 @@ examples:
   framegauge schema > study.schema.json
   framegauge schema summary
 """
+WHAT = (
+    "study", "summary", "decision", "decide", "check", "compare", "compare-several", "capture", "diagnose", "estimate",
+    "rollout", "rollout-plan", "rollout-status", "rollout-preflight", "rollout-ticket", "watch", "watched",
+)  # fmt: skip
 
 
 def parser() -> Verb:
     """The arguments."""
     whole = verb_parser("schema", SUMMARY, _MORE)
     whole.add_argument(
-        "what", nargs="?", default="study",
-        choices=(
-            "study", "summary", "decision", "decide", "check", "compare", "capture", "diagnose", "estimate", "rollout",
-            "rollout-plan", "rollout-status", "rollout-preflight", "rollout-ticket", "watch", "watched",
-        ),
-        help="a study file, a roll-out's or a watch file, a capture's HOST.json, or what study and report, report "
-        "--decision, decide, check, compare, diagnose, estimate, rollout plan, status, preflight or ticket, or watch "
-        "(watched) print with --json (study)",
+        "what", nargs="?", default="study", choices=WHAT, metavar="WHAT",
+        help=f"{', '.join(WHAT)}: a study file (the default), a roll-out's or a watch file, a capture's HOST.json, or "
+        "what study and report, report --decision, decide, check, compare of one NEW or of several, diagnose, "
+        "estimate, rollout plan, status, preflight or ticket, or watch (watched) print with --json",
     )  # fmt: skip
     return whole
 
@@ -44,7 +44,7 @@ def run(words: Sequence[str]) -> None:
     from framegauge.rollout import file as rollout_file, schema as rollout, ticket_schema
     from framegauge.rollout.preflight import schema as preflight
     from framegauge.study import file as study_file
-    from framegauge.summary.schema import comparison_schema, decision_schema, summary_schema
+    from framegauge.summary.schema import comparison_schema, decision_schema, several_schema, summary_schema
     from framegauge.watch import document as watched, model as watch_file
 
     makers = {
@@ -54,6 +54,7 @@ def run(words: Sequence[str]) -> None:
         "decide": decide_page.schema,
         "check": schema.json_schema,
         "compare": comparison_schema,
+        "compare-several": several_schema,
         "capture": captures.json_schema,
         "diagnose": diagnosis.schema,
         "estimate": estimates.json_schema,

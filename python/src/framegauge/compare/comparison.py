@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge.compare.formats.samples import Side, set_key
-from framegauge.compare.matching import RunSet, across, alike, direction, sets_of
+from framegauge.compare.matching import Alone, RunSet, across, alike, direction, sets_of
 from framegauge.errors import InputError
 from framegauge.metrics import METRICS, usual_margin
 from framegauge.statistics import unpaired
@@ -22,7 +22,7 @@ from framegauge.statistics.sides import Judged, Sets, judge
 from framegauge.statistics.verdict import Verdict
 from framegauge.summary.intervals import interval
 
-__all__ = ["SCHEMA", "compare"]
+__all__ = ["ANSWERS", "SCHEMA", "Pair", "Prepared", "compare", "document", "prepare"]
 
 SCHEMA = 1
 ANSWERS = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.UNDECIDED)
@@ -30,7 +30,7 @@ PROCESS_COSTS = "CPU costs in files of iperf3 are for its own processes, without
 
 
 @dataclass(frozen=True)
-class _Pair:
+class Pair:
     """One comparison to be made."""
 
     base: RunSet
@@ -39,8 +39,25 @@ class _Pair:
     sets: Sets
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """Two sides with the comparisons to be made of them, and what is not compared."""
+
+    base: Side
+    new: Side
+    given: Mapping[str, float]
+    pairs: Sequence[Pair]
+    alone: Alone
+
+
 def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[str] = ()) -> dict[str, Any]:
-    """The document of a comparison.
+    """The document of a comparison; arguments and errors are those of `prepare`."""
+    prepared = prepare(base, new, given, only)
+    return document(prepared, judge([each.sets for each in prepared.pairs]))
+
+
+def prepare(base: Side, new: Side, given: Mapping[str, float], only: Collection[str] = ()) -> Prepared:
+    """What is to be compared.
 
     `given`: margins (shares) by metric, which take precedence over those of BASE and the defaults; `only`: the metrics
     to compare, all if empty. InputError if a run is on both sides, which would make them dependent.
@@ -54,9 +71,15 @@ def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[
         for one, other, metric in matched
         if not only or metric in only
     ]
-    judged = judge([each.sets for each in pairs])
-    verdicts = [_verdict(pair, found) for pair, found in zip(pairs, judged, strict=True)]
-    metrics = dict.fromkeys(pair.metric for pair in pairs)
+    return Prepared(base, new, given, pairs, alone)
+
+
+def document(prepared: Prepared, judged: Sequence[Judged], family: int | None = None) -> dict[str, Any]:
+    """The document of two sides whose comparisons were judged as members of a `family` of so many; None: their own."""
+    base, new, given = prepared.base, prepared.new, prepared.given
+    verdicts = [_verdict(pair, found) for pair, found in zip(prepared.pairs, judged, strict=True)]
+    metrics = dict.fromkeys(pair.metric for pair in prepared.pairs)
+    own = sum(found.assumption is not None for found in judged)
     return {
         "schema": SCHEMA,
         "question": "Is NEW better or worse than BASE?",
@@ -64,10 +87,10 @@ def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[
         "new": _side(new),
         "assumption": unpaired.ASSUMPTION,
         "margins": {metric: _margin(metric, base, given) for metric in metrics},
-        "family": {"error": ALPHA, "comparisons": sum(found.assumption is not None for found in judged)},
+        "family": {"error": ALPHA, "comparisons": own if family is None else family},
         "outcome": _outcome(verdicts),
         "verdicts": verdicts,
-        "not_compared": alone,
+        "not_compared": prepared.alone,
         "differences": list(_differences(base, new)),
         "notes": list(_notes(base, new, metrics)),
         "excluded": [*_excluded("base", base), *_excluded("new", new)],
@@ -109,7 +132,7 @@ def _unequal(base: tuple[int, int], new: tuple[int, int]) -> str | None:
 
 def _pair(
     one: RunSet, other: RunSet, metric: str, asked: tuple[Side, Side, Mapping[str, float]], everything: str | None
-) -> _Pair:
+) -> Pair:
     base, new, given = asked
     doubts = [
         f"{name}: {side.doubts[key, metric]}"
@@ -121,7 +144,7 @@ def _pair(
     share = _margin(metric, base, given)["share"]
     unit = "block" if base.kind == new.kind == "results" else "run"
     sets = Sets(metric, share, one.values(metric), other.values(metric), unit, doubts[0] if doubts else None)
-    return _Pair(one, other, metric, sets)
+    return Pair(one, other, metric, sets)
 
 
 def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, Any]:
@@ -133,7 +156,7 @@ def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, An
     return {"share": usual_margin(metric), "declared_by": "default"}
 
 
-def _verdict(pair: _Pair, found: Judged) -> dict[str, Any]:
+def _verdict(pair: Pair, found: Judged) -> dict[str, Any]:
     """A verdict as in summary.json; both levels are the same."""
     runs = [len(each.with_metric(pair.metric)) for each in (pair.base, pair.new)]
     workload, conditions = pair.base.workload, dict(pair.base.conditions)

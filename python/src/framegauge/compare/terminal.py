@@ -12,7 +12,7 @@ from framegauge.report import terminal
 from framegauge.summary import words
 from framegauge.summary.intervals import BRIEFLY
 
-__all__ = ["show"]
+__all__ = ["conclusion", "margins", "show", "show_rest", "title"]
 
 _COLUMNS = ("metric", "BASE", "NEW", "ratio", BRIEFLY, "runs", "verdict")
 FEW_LINES = 8
@@ -28,24 +28,35 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     notes: dict[str, int] = {}
     rows = [_cells(each, notes) for each in verdicts]
     if rows:
-        cells, levels = words.Cells(verdicts), [words.levels(each["baseline"]) for each in verdicts]
-        several = len(set(levels)) > 1
-        _say(console, f"All rows: {_joined(cells.common, '' if several else levels[0])}")
-        titles = [
-            _joined(cells.of(each), level if several else "") for each, level in zip(verdicts, levels, strict=True)
-        ]
+        common, titles = title(verdicts)
+        _say(console, common)
         terminal.table(console, _COLUMNS, (0,), titles, rows, _words(verdicts))
     terminal.show_notes(console, notes)
-    _few(console, "not compared:", [_alone(each) for each in document["not_compared"]])
-    _few(console, "excluded:", [_excluded(each) for each in document["excluded"]])
-    _few(console, "differs between the sides:", [_difference(each) for each in document["differences"]])
-    for line in document["notes"]:
-        _say(console, line, "yellow")
+    show_rest(document, console)
     if verdicts:
-        _say(console, f"margins: {_margins(document['margins'])}")
+        _say(console, f"margins: {margins(document['margins'])}")
         _say(console, f"assumed: {document['assumption']}")
     if document["outcome"] != "not_comparable":  # otherwise the command's error message is the conclusion
         _say(console, conclusion(document), "bold")
+
+
+def title(verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
+    """What all rows have in common, and what each has of its own."""
+    cells, levels = words.Cells(verdicts), [words.levels(each["baseline"]) for each in verdicts]
+    several = len(set(levels)) > 1
+    own = [_joined(cells.of(each), level if several else "") for each, level in zip(verdicts, levels, strict=True)]
+    return f"All rows: {_joined(cells.common, '' if several else levels[0])}", own
+
+
+def show_rest(document: Mapping[str, Any], console: Console, of: str = "") -> None:
+    """Prints what is not compared, what does not count, and what else differs; `of` is the name of NEW where there are
+    several."""
+    before = f"{of}, " if of else ""
+    _few(console, f"{before}not compared:", [_alone(each) for each in document["not_compared"]])
+    _few(console, f"{before}excluded:", [_excluded(each) for each in document["excluded"]])
+    _few(console, f"{before}differs between the sides:", [_difference(each) for each in document["differences"]])
+    for line in document["notes"]:
+        _say(console, f"{of}: {line}" if of else line, "yellow")
 
 
 def conclusion(document: Mapping[str, Any]) -> str:
@@ -112,10 +123,11 @@ def _difference(entry: Mapping[str, Any]) -> str:
     return f"{entry['what']}: {sides[0]} in BASE, {sides[1]} in NEW"
 
 
-def _margins(margins: Mapping[str, Any]) -> str:
+def margins(found: Mapping[str, Any]) -> str:
+    """The margins with where they were declared."""
     return ", ".join(
         f"{words.metric(metric)} {quantities.exact_share(each['share'])} ({_SOURCES[each['declared_by']]})"
-        for metric, each in margins.items()
+        for metric, each in found.items()
     )
 
 

@@ -6,7 +6,7 @@ import json
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["comparison_schema", "decision_schema", "summary_schema"]
+__all__ = ["comparison_schema", "decision_schema", "several_schema", "summary_schema"]
 
 
 def summary_schema() -> dict[str, Any]:
@@ -25,6 +25,14 @@ def comparison_schema() -> dict[str, Any]:
     used = ("conditions", "levels", "discipline", "arm", "metric", "interval", "verdict")
     schema["$defs"] |= {name: shared[name] for name in used}
     return schema
+
+
+def several_schema() -> dict[str, Any]:
+    """The schema of the document of `framegauge compare` with several results."""
+    one, whole = comparison_schema(), _read("several")
+    shared = one.pop("$defs")
+    whole["$defs"] = {**shared, "comparison": {key: value for key, value in one.items() if key != "$schema"}}
+    return whole
 
 
 def _read(name: str) -> dict[str, Any]:
