@@ -160,6 +160,7 @@ def test_bad_input_is_exit_2_with_one_line(
         ("workloads: [{rr: {duration: 1 s}}]\nfactors: {overlay: vxlan}\n", "mine.yaml: factors.overlay: found one"),
         ("workloads: [{ftp: {size: 1 MB}}]\n", "mine.yaml:1: workloads"),
         ("blocks: 3\n", "mine.yaml"),
+        (MINE + "budget: 1 s\n", "mine.yaml: budget: found 1 s, expected 10.8 s or more, about what 2 blocks take"),
     ],
 )
 def test_a_workload_that_cannot_be_studied_is_told_before_anything_is_asked(

@@ -137,6 +137,7 @@ def test_plan_dry_run_and_study_refuse_the_same(
     assert cli.main([word.replace("FILE", "study.yaml") for word in words]) == 2
     said = capsys.readouterr()
     assert problem in said.err
+    assert said.err.startswith("framegauge: study.yaml:")
     assert said.out == ""
     assert not Path("out").exists()
 

@@ -320,10 +320,8 @@ def extended_study(study: Study, folder: Path, more_blocks: int) -> Study:
     return extension.extend(study, read(folder), more_blocks)[0]
 
 
-def plan_lines(study: Study, may_adapt: bool = False, resumes: bool = False) -> list[str]:
-    """What a study would do, for --dry-run; StudyError for what a study that begins is refused for."""
-    if not resumes:
-        refusals.check(study)
+def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
+    """What a study would do, for --dry-run."""
     slots = order(study)
     seconds = sum(expected_seconds(study, slot) for slot in slots)
     lines = [

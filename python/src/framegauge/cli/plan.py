@@ -64,7 +64,7 @@ def run(words: Sequence[str]) -> None:
         if options.seed < 0:
             raise InputError(f"--seed: found {options.seed}, expected a whole number from 0")
         study = study.model_copy(update={"seed": options.seed})
-    refusals.check(study)
+    refusals.check(study, name=options.file or f"preset {options.preset}")
     pilot: Mapping[str, Sequence[Spread]] = {}
     if options.pilot is not None:
         from framegauge.results.journal import read

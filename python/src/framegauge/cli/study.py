@@ -104,11 +104,14 @@ def run(words: Sequence[str]) -> None:
         raise InputError(
             "study: found neither FILE nor --preset, expected one; for example: framegauge study --preset demo"
         )
+    if not options.resume:
+        from framegauge.experiment import refusals
+
+        refusals.check(study, name=options.file or f"preset {options.preset}")
     if options.dry_run:
         if options.blocks:
             study = commands.extended_study(study, options.out, options.blocks)
-        begins = not options.resume
-        output.show(*commands.plan_lines(study, options.preset is not None and begins, resumes=not begins))
+        output.show(*commands.plan_lines(study, options.preset is not None and not options.resume))
         return
     _run(study, options.out or commands.choose_folder(name), options)
 

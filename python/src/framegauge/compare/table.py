@@ -11,11 +11,11 @@ from rich.console import Console
 from framegauge.compare import terminal
 from framegauge.report import terminal as tables
 from framegauge.summary import words
-from framegauge.summary.intervals import BRIEFLY
+from framegauge.summary.intervals import CORRECTED
 
 __all__ = ["lines", "show"]
 
-_COLUMNS = ("metric", "BASE", "result", "its value", "ratio", BRIEFLY, "verdict")
+_COLUMNS = ("metric", "BASE", "result", "its value", "ratio", CORRECTED, "verdict")
 Verdict = Mapping[str, Any]
 
 

@@ -10,11 +10,11 @@ from rich.console import Console
 from framegauge import quantities
 from framegauge.report import terminal
 from framegauge.summary import words
-from framegauge.summary.intervals import BRIEFLY
+from framegauge.summary.intervals import CORRECTED
 
 __all__ = ["conclusion", "margins", "show", "show_rest", "title"]
 
-_COLUMNS = ("metric", "BASE", "NEW", "ratio", BRIEFLY, "runs", "verdict")
+_COLUMNS = ("metric", "BASE", "NEW", "ratio", CORRECTED, "runs", "verdict")
 FEW_LINES = 8
 _ANSWERS = ("better", "worse", "no practical difference", "undecided")
 _SOURCES = {"argument": "--margin", "base": "declared for BASE", "default": "default"}

@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from framegauge.errors import StudyError
+from framegauge.experiment import refusals
 from framegauge.files import yaml as yaml_file
 from framegauge.files.machines import Machine
 from framegauge.study import file as study_file
@@ -51,7 +52,9 @@ def prepared(
     if path is None:
         usual = {**WORKLOADS, **(ON_A_RACK if machines is None else ON_HOSTS)}
         return study_file.parse(yaml.safe_dump(usual), "the usual workloads", alter)
-    return study_file.load(path, alter=alter)
+    study = study_file.load(path, alter=alter)
+    refusals.check(study, name=str(path))
+    return study
 
 
 def at(study: Study, present_mtu: int, family: int) -> Study:

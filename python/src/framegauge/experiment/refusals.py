@@ -49,10 +49,11 @@ def _text(path: Path) -> str:
         return ""
 
 
-def check(study: Study, kernel: Kernel | None = None) -> None:
-    """StudyError with all that would fail at the first run here; `kernel` is that of the hosts, by default this one."""
+def check(study: Study, kernel: Kernel | None = None, name: str = "") -> None:
+    """StudyError with all that would fail at the first run here; `kernel` is that of the hosts, by default this one,
+    and `name` stands for the study's file."""
     if problems := [*_levels(study), *_algorithms(study, kernel or Kernel.here()), *_budget(study)]:
-        raise StudyError(problems)
+        raise StudyError([f"{name}: {line}" if name else line for line in problems])
 
 
 def missing(study: Study, kernel: Kernel | None = None) -> list[dict[str, str]]:

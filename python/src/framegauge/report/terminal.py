@@ -12,7 +12,7 @@ from rich.text import Text
 from framegauge.report import causes, evidence, narrow
 from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, trial, unread, words
 from framegauge.summary.interactions import sentences
-from framegauge.summary.intervals import BRIEFLY, shown
+from framegauge.summary.intervals import CORRECTED, shown
 from framegauge.summary.sentence import answer
 
 __all__ = ["noted", "ratio_cells", "show", "show_notes", "table"]
@@ -36,7 +36,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     cells, verdicts = words.Cells(summary["verdicts"]), summary["verdicts"]
     arms = words.arms(verdicts)
     level = ["treatment", ""] if any(arms) else ["treatment"]
-    columns = ["metric", "baseline", *level, "ratio", BRIEFLY, "runs", "verdict"]
+    columns = ["metric", "baseline", *level, "ratio", CORRECTED, "runs", "verdict"]
     if said := words.of_all(verdicts):
         console.print(said, markup=False, highlight=False)
     rows = [_cells(verdict, arm, notes) for verdict, arm in zip(verdicts, arms, strict=True)]

@@ -12,10 +12,9 @@ from typing import Any, Protocol
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.ratio import is_usable
 
-__all__ = ["BRIEFLY", "CORRECTED", "interval", "label", "shown", "usable"]
+__all__ = ["CORRECTED", "interval", "label", "shown", "usable"]
 
 CORRECTED = "95 % interval (corrected)"  # the name of what `shown` returns
-BRIEFLY = "95 % (corrected)"  # the same above a column that is as wide as an interval of ratios
 
 
 class Ends(Protocol):
