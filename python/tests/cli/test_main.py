@@ -105,7 +105,7 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
         (["wire", "--mut", "9000"], "framegauge wire", "unknown option '--mut': did you mean '--mtu'?"),
         (["rack", "shwo"], "framegauge rack", "unknown verb 'shwo': did you mean 'show'?"),
         (["rack", "set", "h1", "--reat", "1"], "framegauge rack set", "unknown option '--reat': did you mean '--rate'?"),
-        (["schema", "sumary"], "framegauge schema", "argument what: unknown value 'sumary': did you mean 'summary'?"),
+        (["schema", "sumary"], "framegauge schema", "argument WHAT: unknown value 'sumary': did you mean 'summary'?"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_read_is_one_line_that_names_the_nearest(arguments, verb, line, capsys):

@@ -121,7 +121,7 @@ def test_from_nothing_to_the_page(tmp_path: Path) -> None:
     conforms(document, page.schema())
     assert document == json.loads((tmp_path / "out/decision.json").read_text())
     assert (document["choice"], document["paths"], document["brings"]) == ("do_it", "clear", "helps")
-    assert document["text"].startswith("Do it: jumbo frames (MTU 9000) move bulk transfers")
+    assert document["text"].startswith("Do it: jumbo frames (MTU 9000) raise the goodput of bulk transfers")
     assert "all 2 pairs carry packets of 9000 bytes" in document["text"]
     assert {each["name"]: each["left_out"] for each in document["steps"]} == dict.fromkeys(STEPS) | {
         "preflight": "nobody runs these hosts",

@@ -55,8 +55,8 @@ def test_reads_come_at_the_rate_and_with_every_metric_and_leave_the_file_as_it_i
     done = fio(command, file.parent, "--direct=0", "--runtime=1s", file=str(file), rate="50")
     assert done.returncode == 0, done.stderr
     found = {name: value(name, each, done.stdout, "fio") for name, each in command.metrics_.items()}
-    # Never above what was asked for; a busy machine may be slower.
-    assert 10 < found["reads"] < 50.6
+    # Never above what was asked for, but for the read that ends the second; a busy machine may be slower.
+    assert 10 < found["reads"] <= 51
     assert 0 < found["read_p50"] <= found["read_p95"]
     assert state(file) == before
     assert sorted(file.parent.iterdir()) == [file]

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from framegauge.cli import commands
 from framegauge.errors import AgentError, MissingRequirement, ProgramFailure, QuantityError
-from framegauge.experiment import planning
+from framegauge.experiment import planning, refusals
 from framegauge.files.placeholders import substitute
 from framegauge.results.journal import read
 from framegauge.study import file as study_file
@@ -245,7 +245,7 @@ def test_a_missing_program_is_one_line_before_anything_is_built(tmp_path, monkey
     (tmp_path / "bin" / "curl").write_text("#!/bin/sh\n")
     (tmp_path / "bin" / "curl").chmod(0o755)
     missing = planning.missing_programs(study, str(tmp_path / "bin"))
-    monkeypatch.setattr(commands, "missing_programs", lambda _: missing)
+    monkeypatch.setattr(refusals, "missing_programs", lambda _: missing)
     with pytest.raises(MissingRequirement) as error:
         commands.run_study(study, tmp_path / "out", False, lambda _: None, lambda _: None)
     assert str(error.value) == (
