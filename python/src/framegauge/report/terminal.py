@@ -76,11 +76,14 @@ def table(
     verdicts: Sequence[str],
 ) -> None:
     """Prints aligned rows under their titles, where they have one. Columns in `left` are left-aligned, numbers
-    right-aligned; the last column is the verdict."""
-    widths = [max(len(cell) for cell in column) for column in zip(columns, *rows, strict=True)]
-    fits = sum(widths) + 2 * len(widths) <= console.width
-    if fits:
-        _line(console, columns, widths, left, "dim")
+    right-aligned; the last column is the verdict. Long heads of columns take several lines if the rows fit then."""
+    heads: Sequence[Sequence[str]] = [columns]
+    if not _fits(console, [columns, *rows]):
+        heads = _folded(columns, rows)
+    widths = _widths([*heads, *rows])
+    fits = _fits(console, [*heads, *rows])
+    for head in heads if fits else ():
+        _line(console, head, widths, left, "dim")
     last = None
     for title, row, verdict in zip(titles, rows, verdicts, strict=True):
         if title not in ("", last):
@@ -92,6 +95,26 @@ def table(
         for line in narrow.stacked(columns, row, console.width):
             console.print(line, markup=False, highlight=False)
     console.print()
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _fits(console: Console, rows: Sequence[Sequence[str]]) -> bool:
+    widths = _widths(rows)
+    return sum(widths) + 2 * len(widths) <= console.width
+
+
+def _folded(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The heads in lines that are no wider than the cells below, or than their longest word; the last line is full."""
+    least = [max(map(len, cells)) for cells in zip(*rows, strict=True)] if rows else [0] * len(columns)
+    parts = [
+        textwrap.wrap(head, max(width, *map(len, head.split() or [""]))) or [""]
+        for head, width in zip(columns, least, strict=True)
+    ]
+    height = max(map(len, parts))
+    return [[([""] * (height - len(part)) + part)[line] for part in parts] for line in range(height)]
 
 
 def _line(console: Console, row: Sequence[str], widths: Sequence[int], left: Sequence[int], style: str) -> None:
