@@ -22,6 +22,7 @@ from framegauge.cli import (
     decide as cli_decide,
     diagnose as cli_diagnose,
     hosts as cli_hosts,
+    live as cli_live,
     main as cli,
     rack as cli_rack,
     rollout as cli_rollout,
@@ -89,6 +90,9 @@ def test_a_command_of_ours_does_something(words: list[str], tmp_path: Path, monk
     if arguments[0] == "requirements":  # needs the agent; the tests of the rack ask it
         with pytest.raises(SystemExit, match="0"):
             cli.main([*arguments, "--help"])
+        return
+    if "--live" in arguments:  # serves until Ctrl-C; that it is understood
+        cli.verb(arguments[0]).parser().parse_args(cli_live.spelt(arguments[1:]))
         return
     if arguments[0] == "rack":  # needs the agent, too; that it is understood, and that its study can be built
         cut = arguments.index("--") if "--" in arguments else len(arguments)

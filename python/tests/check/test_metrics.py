@@ -9,12 +9,13 @@ import urllib.request
 
 import pytest
 
+from framegauge import listening
 from framegauge.check import metrics
 
 
 @pytest.fixture
 def where(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(metrics, "CONNECTION_SECONDS", 0.2)
+    monkeypatch.setattr(listening.Server, "connection_seconds", 0.2)
     with metrics.served(("127.0.0.1", 0)) as (address, publish):
         publish("framegauge_up 1\n")
         host, _, port = address.rpartition(":")
@@ -31,7 +32,7 @@ def test_silent_strangers_get_few_threads_and_little_time(where, capfd):
     before = threading.active_count() + 1  # the one that counts
     watch = threading.Thread(target=count_threads, args=(counted, ended))
     watch.start()
-    for _ in range(5 * metrics.MOST_CONNECTIONS):
+    for _ in range(5 * listening.MOST_CONNECTIONS):
         strangers.append(socket.create_connection(where, timeout=10))
         strangers[-1].sendall(b"GET /metr")  # they speak, and stop
     until = time.monotonic() + 30
@@ -44,7 +45,7 @@ def test_silent_strangers_get_few_threads_and_little_time(where, capfd):
     ended.set()
     watch.join()
     assert scraped == b"framegauge_up 1\n"
-    assert 0 < max(counted) - before <= metrics.MOST_CONNECTIONS
+    assert 0 < max(counted) - before <= listening.MOST_CONNECTIONS
     for each in strangers:
         with each:
             each.settimeout(10)

@@ -13,9 +13,9 @@ import pytest
 from helpers.support import PLAN, ROOT
 from rich.console import Console
 
-from framegauge.cli.progress import Reporter, left, line
+from framegauge.cli.progress import Reporter
 from framegauge.experiment.busy import Process, Reading
-from framegauge.experiment.progress import Estimate, Event, Losses, exclusions, said_of
+from framegauge.experiment.progress import Estimate, Event, Losses, exclusions, left, line, said_of
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file

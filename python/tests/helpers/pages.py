@@ -29,6 +29,7 @@ stop: blocks
 margins: {goodput: 1 %, completion_time: 2 %, latency_p99: 5 %, fairness: 5 %, receiver_cpu_cost: 5 %}
 """
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&|`*_\x1b[31m\u202e\x00end"
+TAGS = "<b>5 % & less</b>"
 VOID = {"meta", "br", "hr", "img", "input", "link"}
 HEADINGS = ("h1", "h2", "h3", "h4")
 

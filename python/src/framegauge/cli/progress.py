@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
 from types import TracebackType
@@ -10,27 +9,11 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn
 
-from framegauge.experiment.progress import Event
-from framegauge.printable import one_line
+from framegauge.experiment.progress import Event, line
 
-__all__ = ["Reporter", "left"]
+__all__ = ["Reporter"]
 
 LINE_SECONDS = 5.0
-
-
-def left(seconds: float) -> str:
-    """Time for people: 40 s, 3 min, 7 h 25 min."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{minutes + 60 * hours} min" if hours < 2 else f"{hours} h {minutes} min"
-
-
-def line(event: Event) -> str:
-    """One event as one line."""
-    about = "" if math.isnan(event.seconds_left) else f", about {left(event.seconds_left)} left"
-    lost = f" ({event.excluded})" if event.excluded else ""
-    return f"run {event.number} of {event.total}{lost}{about}: {one_line(event.text)}"
 
 
 class Reporter:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from framegauge.cli import output
+from framegauge.cli import live, output
 from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.errors import InputError
 
 __all__ = ["SUMMARY", "parser", "run"]
 
@@ -23,6 +25,7 @@ examples:
   framegauge report results/rack --flows flows.csv --run 3                 # to replay it: framegauge simulate
   framegauge check --hosts inventory.ini --json > check.json
   framegauge report results/rack --decision --check check.json
+  framegauge report --live results/rack                                    a page of a study that runs elsewhere
 """
 
 
@@ -50,13 +53,17 @@ def parser() -> Verb:
         "--flows", type=output.place, metavar="FILE",
         help="write the flows of a run as CSV, which a simulation can replay (workload replay)",
     )  # fmt: skip
+    live.add(whole)
     whole.add_argument("--run", type=int, default=1, metavar="N", help="the number of that run (default: 1)")
     return whole
 
 
 def run(words: Sequence[str]) -> None:
     """Judge, print and write what is asked for."""
-    options = parser().parse_args(words)
+    options = parser().parse_args(live.spelt(words))
+    if options.live is not None:
+        _only_live(options)
+        return
     printed = {"--json": options.json, "--html": options.html, "--markdown": options.markdown}
     piped = output.one_to_standard_output({**printed, "--flows": options.flows, "--csv": options.csv})
     if options.flows is not None:
@@ -92,6 +99,13 @@ def _write_metrics(path: Path, folder: Path) -> None:
     output.write("--csv", path, tables.csv(read(folder).runs, tables.METRICS))
     if path != output.STANDARD_OUTPUT:
         output.say_plainly(f"written: {path}")
+
+
+def _only_live(options: argparse.Namespace) -> None:
+    given = ("json", "html", "markdown", "pictures", "decision", "check", "flows", "csv")
+    if beside := next((name for name in given if getattr(options, name)), None):
+        raise InputError(f"--live: found --{beside} beside it, expected it alone")
+    live.only(options.folder, options.live)
 
 
 def _write_flows(path: Path, folder: Path, number: int) -> None:

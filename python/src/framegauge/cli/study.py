@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framegauge.cli import output
+from framegauge.cli import live, output
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.cli.hurry import hurried
 from framegauge.errors import InputError, Interrupted
@@ -46,6 +46,7 @@ examples:
   framegauge study --resume --out results/rack              go on after Ctrl-C
   framegauge study --resume --blocks 12 --out results/rack  12 more blocks, if too much is open
   framegauge study rack.yaml --json > summary.json
+  framegauge study rack.yaml --live                         with a page of its progress, here and through ssh -L
 
 exit codes: 0 done, 2 bad input, 3 too busy, not faithful or nothing judged, 130 interrupted, 1 anything else
 """
@@ -77,15 +78,18 @@ def parser() -> Verb:
         "--run-inventory", action="store_true", help="with --dry-run: run an inventory that is a program"
     )
     whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    live.add(whole)
     return whole
 
 
 def run(words: Sequence[str]) -> None:
     """Run the study, print what follows, and say where its results are."""
     with hurried():
-        options = parser().parse_args(words)
+        options = parser().parse_args(live.spelt(words))
         if not options.list:
             from framegauge.cli import commands
+    if options.live is not None and (options.dry_run or options.list):
+        raise InputError("--live: found nothing that runs, expected a study without --dry-run or --list")
     if options.list:
         _list(options.json)
         return
@@ -113,7 +117,9 @@ def run(words: Sequence[str]) -> None:
             study = commands.extended_study(study, options.out, options.blocks)
         output.show(*commands.plan_lines(study, options.preset is not None and not options.resume))
         return
-    _run(study, options.out or commands.choose_folder(name), options)
+    folder = options.out or commands.choose_folder(name)
+    with live.beside(folder, options.live):
+        _run(study, folder, options)
 
 
 def _list(as_json: bool) -> None:

@@ -179,7 +179,7 @@ def _sample(watch: Watch, options: argparse.Namespace) -> int:
 
 
 def _wait(watch: Watch) -> None:
-    from framegauge.cli.progress import left
+    from framegauge.experiment.progress import left
     from framegauge.watch import sampler, samples
 
     if watch.agents is not None and not samples.is_written(Path(watch.agents.folder)) and time.time() < watch.ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from typing import Any, Protocol
 
 from framegauge.experiment import busy
 from framegauge.experiment.planning import expected_seconds
+from framegauge.printable import one_line
 from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.results.journal import Run
 from framegauge.results.runs import DOES_NOT_WORK
@@ -18,7 +20,8 @@ from framegauge.study.model import Study
 from framegauge.summary import words
 
 __all__ = [
-    "FIDELITY", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "remedy", "said_of", "tries",
+    "FIDELITY", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "left", "line", "progress",
+    "remedy", "said_of", "tries",
 ]  # fmt: skip
 
 Key = tuple[int, int, str]  # of a slot
@@ -45,6 +48,21 @@ class Event:
     fraction: float = 0.0
     run: Run | None = None
     excluded: str = ""
+
+
+def left(seconds: float) -> str:
+    """Time for people: 40 s, 3 min, 7 h 25 min."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    hours, minutes = divmod(round(seconds / 60), 60)
+    return f"{minutes + 60 * hours} min" if hours < 2 else f"{hours} h {minutes} min"
+
+
+def line(event: Event) -> str:
+    """One event as one line."""
+    about = "" if math.isnan(event.seconds_left) else f", about {left(event.seconds_left)} left"
+    lost = f" ({event.excluded})" if event.excluded else ""
+    return f"run {event.number} of {event.total}{lost}{about}: {one_line(event.text)}"
 
 
 class Kept(Protocol):
@@ -115,6 +133,17 @@ class Estimate:
 
 def _kind(slot: Slot) -> tuple[int, str]:
     return slot.cell.index, slot.arm.name
+
+
+def progress(study: Study, estimate: Estimate, slot: Slot, runs: Sequence[Run], planned: int, is_over: bool) -> Event:
+    """How far a study is in one of its slots, whose run `is_over` or under way, after these runs of about `planned`."""
+    tried = tries(runs)
+    block = block_order(study, slot.block)
+    seconds = estimate.seconds([each for each in block if has_attempts(tried.get(each.key, ()), study.retries)], runs)
+    # Later blocks are as long as this one, and nothing of them is run before this one is.
+    seconds += max(0, study.blocks - slot.block - 1) * estimate.seconds(block, runs)
+    number = min(len(tried) + (not is_over), planned)
+    return Event(number, planned, seconds, said_of(slot, study.treatment), excluded=exclusions(runs))
 
 
 def exclusions(runs: Sequence[Run]) -> str:

@@ -38,7 +38,7 @@ from framegauge.evidence.aggregates import is_asked
 from framegauge.evidence.unanswered import unanswered
 from framegauge.experiment import taps
 from framegauge.experiment.planning import conditions_of, runnable_of, stated_conditions
-from framegauge.experiment.progress import FIDELITY, Estimate, Event, Kept, exclusions, has_attempts, said_of, tries
+from framegauge.experiment.progress import FIDELITY, Estimate, Event, Kept, has_attempts, progress, said_of
 from framegauge.experiment.standing import Standing
 from framegauge.experiment.taps import Diagnose
 from framegauge.files.tables import Unfit, table, written
@@ -170,14 +170,8 @@ class Runner:
         return self._estimate.seconds(slots, self._journal.runs)
 
     def _event(self, slot: Slot, text: str, fraction: float = 0.0, run: Run | None = None) -> None:
-        tried, retries = tries(self._journal.runs), self._study.retries
-        block = block_order(self._study, slot.block)
-        left = self._guess([each for each in block if has_attempts(tried.get(each.key, ()), retries)])
-        # Later blocks are as long as this one, and nothing of them is run before this one is.
-        left += max(0, self._study.blocks - slot.block - 1) * self._guess(block)
-        number = min(len(tried) + (run is None), self._planned)
-        lost = exclusions(self._journal.runs)
-        self._on_event(Event(number, self._planned, left, text, fraction, run, lost))
+        at = progress(self._study, self._estimate, slot, self._journal.runs, self._planned, run is not None)
+        self._on_event(replace(at, text=text, fraction=fraction, run=run))
 
     def _once(self, slot: Slot) -> None:
         """One attempt at a slot: run it, check it, save it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge import foreign
@@ -33,7 +33,7 @@ from framegauge.summary.judging import (
 )  # fmt: skip
 from framegauge.summary.why import why
 
-__all__ = ["factor_key", "summarise", "text"]
+__all__ = ["factor_key", "summarise", "text", "verdicts"]
 
 SCHEMA = 1
 # The rules of judging (docs/why/statistics.md lists them). 2: treatments are compared with the baseline and
@@ -51,7 +51,6 @@ def summarise(saved: Saved) -> dict[str, Any]:
     compared, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
     found = [each for each in compared if not each.is_unread]
     treatments = sum(each.judged is not None and each.role != "control" for each in found)
-    degraded = sorted({line for run in saved.runs for line in run.degraded})
     any_differs = any(each.control_differs for each in found)
     judged = doubted(found)
     return {
@@ -77,11 +76,8 @@ def summarise(saved: Saved) -> dict[str, Any]:
         },
         "trial": saved.plan.get("trial"),
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
-        "verdicts": [_verdict(each, saved.plan, degraded) for each in unasked.leading_first(judged)],
-        "unasked": [
-            _verdict(one, saved.plan, degraded)
-            for one in unasked.worse(rows, saved.plan["margins"], rule_of(saved.plan), judged)
-        ],
+        "verdicts": _verdicts(saved, unasked.leading_first(judged)),
+        "unasked": _verdicts(saved, unasked.worse(rows, saved.plan["margins"], rule_of(saved.plan), judged)),
         "big_tcp": big_tcp.entries(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "competitors": competitors(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
@@ -111,6 +107,16 @@ def _excluded(runs: Sequence[Run], key: str) -> Iterator[dict[str, Any]]:
                 key: run.level,
                 "reasons": list(run.excluded),
             }
+
+
+def verdicts(saved: Saved) -> list[dict[str, Any]]:
+    """The verdicts of a summary alone."""
+    return _verdicts(saved, unasked.leading_first(doubted(compare(saved))))
+
+
+def _verdicts(saved: Saved, judged: Iterable[Comparison]) -> list[dict[str, Any]]:
+    degraded = sorted({line for run in saved.runs for line in run.degraded})
+    return [_verdict(each, saved.plan, degraded) for each in judged]
 
 
 def _positions(saved: Saved) -> Iterator[dict[str, Any]]:

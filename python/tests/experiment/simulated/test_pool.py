@@ -14,9 +14,8 @@ import pyarrow as pa
 import pytest
 
 from framegauge.agents.simulator import Progress, Simulated
-from framegauge.cli.progress import line
 from framegauge.errors import AgentFailure
-from framegauge.experiment.progress import Event
+from framegauge.experiment.progress import Event, line
 from framegauge.experiment.simulated import plan as planning
 from framegauge.experiment.simulated.pool import Pool
 from framegauge.results.journal import Journal, Run, read

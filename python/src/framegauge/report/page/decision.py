@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 
 from framegauge import __version__
-from framegauge.plots import draw
 from framegauge.report.decision.model import Decision, Line, Part, split
 from framegauge.report.decision.sheet import shortened
-from framegauge.report.page.markup import Cell, answered, items, section, table, text
+from framegauge.report.page.markup import Cell, answered, asset, colours, items, section, table, text
 from framegauge.report.pictures.material import Material
 
 __all__ = ["page", "section_of"]
@@ -27,13 +25,12 @@ def page(found: Decision) -> str:
     short = shortened(found)
     scope = _SCOPES.get(short.scope, short.scope)
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    colours = " ".join(f"--{role}: {value};" for role, value in draw.ROLES.items())
     return "".join([
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>Decision: {text(short.goal)}</title>\n",
-        f"<style>\n:root {{ {colours} }}\n{_asset('study_page.css')}{_asset('decision.css')}</style>\n",
+        f"<style>\n{colours()}{asset('study_page.css')}{asset('decision.css')}</style>\n",
         '</head>\n<body class="sheet">\n<header>\n',
         f'<p class="soft brand">framegauge · decision · <strong>{text(scope)}</strong></p>\n</header>\n',
         f'<main id="main">\n<h1>{text(short.goal)}</h1>\n',
@@ -79,7 +76,3 @@ def _look(verdict: str) -> str:
 def _line(line: Line) -> str:
     said, command = split(line)
     return f"{text(said)}: <code>{text(command)}</code>" if command else text(said)
-
-
-def _asset(name: str) -> str:
-    return files("framegauge.report.page").joinpath("assets", name).read_text(encoding="utf-8")

@@ -6,15 +6,11 @@ page carries, named by their hashes. Whatever a colour shows is also shown by wo
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import re
-from importlib.resources import files
 
 from framegauge import __version__
-from framegauge.plots import draw
 from framegauge.report import evidence
-from framegauge.report.page.markup import answered, items, text
+from framegauge.report.page.markup import answered, asset, colours, hash_of, items, text
 from framegauge.report.page.sections import SECTIONS, courses_json
 from framegauge.report.pictures.material import Material
 from framegauge.summary import contention, trial
@@ -29,10 +25,10 @@ _HEADING = re.compile(r'<h2 id="([a-z]+)" tabindex="-1">([^<]*)</h2>')
 def page(material: Material) -> str:
     """The whole page."""
     sections = "".join(part(material) for part in SECTIONS)
-    scripts = [_asset("uplot.min.js"), _asset("study_page.js")] if material.courses else []
-    hashes = " ".join(f"'sha256-{_hash(script)}'" for script in scripts) or "'none'"
+    scripts = [asset("uplot.min.js"), asset("study_page.js")] if material.courses else []
+    hashes = " ".join(map(hash_of, scripts)) or "'none'"
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
-    style = _asset("study_page.css") + _asset("decision.css") + (_asset("uplot.min.css") if scripts else "")
+    style = asset("study_page.css") + asset("decision.css") + (asset("uplot.min.css") if scripts else "")
     question = text(material.summary["question"])
     data = f'<script type="application/json" id="courses-data">{courses_json(material)}</script>\n' if scripts else ""
     return "".join([
@@ -40,7 +36,7 @@ def page(material: Material) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>{question} {text(material.answer.text)}</title>\n",
-        f"<style>\n{_colours()}{style}</style>\n</head>\n<body>\n",
+        f"<style>\n{colours()}{style}</style>\n</head>\n<body>\n",
         '<a class="skip" href="#main">Skip to the answer</a>\n<header>\n',
         f'<p class="soft brand">framegauge study · {text(material.saved.plan["scope"])}</p>\n</header>\n',
         f'<main id="main" tabindex="-1">\n<h1>{question}</h1>\n',
@@ -50,24 +46,11 @@ def page(material: Material) -> str:
         f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, result schema '
         f"{text(material.summary['schema'])}. Rates and sizes are decimal. MTUs are readings unless stated otherwise; "
         "goodput and times are measurements.</p></footer>\n",
-        f"<!-- This page carries uPlot 1.6.32:\n{_asset('uplot.LICENSE')}-->\n" if scripts else "",
+        f"<!-- This page carries uPlot 1.6.32:\n{asset('uplot.LICENSE')}-->\n" if scripts else "",
         data,
         *(f"<script>{script}</script>\n" for script in scripts),
         "</body>\n</html>\n",
     ])  # fmt: skip
-
-
-def _asset(name: str) -> str:
-    return files("framegauge.report.page").joinpath("assets", name).read_text(encoding="utf-8")
-
-
-def _hash(script: str) -> str:
-    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-def _colours() -> str:
-    """The colours of charts on white paper, as variables; those of the dark theme are in the style sheet."""
-    return ":root { " + " ".join(f"--{role}: {value};" for role, value in draw.ROLES.items()) + " }\n"
 
 
 def _contents(sections: str) -> str:

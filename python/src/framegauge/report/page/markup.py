@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import enum
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.resources import files
 
 from framegauge.plots import draw
 from framegauge.printable import escaped as text
@@ -11,7 +14,9 @@ from framegauge.report.decision.model import Choice
 from framegauge.report.pictures.charts import Picture
 from framegauge.summary.sentence import Answer, Kind
 
-__all__ = ["Cell", "answered", "figure", "items", "lines", "section", "slug", "table", "text"]
+__all__ = [
+    "Cell", "answered", "asset", "colours", "figure", "hash_of", "items", "lines", "section", "slug", "table", "text",
+]  # fmt: skip
 
 Cell = str | tuple[str, str]  # text, or text and the class of its cell
 # The class of each kind, and the sign before the sentence.
@@ -22,6 +27,21 @@ _LOOKS: Mapping[enum.StrEnum, tuple[str, str]] = {
     Choice.DO_IT: ("better", "✓"), Choice.SUBNET_ONLY: ("better", "✓"), Choice.DO_NOT: ("worse", "✗"),
     Choice.CANNOT_TELL: ("undecided", "?"),
 }  # fmt: skip
+
+
+def asset(name: str) -> str:
+    """The text of a file that pages carry."""
+    return files("framegauge.report.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def colours() -> str:
+    """The colours of charts on white paper, as variables; those of the dark theme are in the style sheet."""
+    return ":root { " + " ".join(f"--{role}: {value};" for role, value in draw.ROLES.items()) + " }\n"
+
+
+def hash_of(script: str) -> str:
+    """By which a page's policy names a script that it carries."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}'"
 
 
 def answered(answer: Answer) -> str:
