@@ -202,7 +202,7 @@ def test_the_page_has_both_sections_and_its_tables_say_what_its_charts_say(found
     rows = {
         each.attributes["aria-label"]: [[cell.text for cell in row.children] for row in inside_of(each)]
         for each in page.elements
-        if each.attributes.get("class") == "scroll"
+        if each.attributes.get("class") == "scroll cards"
     }
     goodput = next(body for name, body in rows.items() if str(name).startswith("Goodput by flow"))
     chart = next(each for each in found.pictures if each.name == "flows-1")

@@ -10,7 +10,7 @@ from typing import Any
 
 from framegauge import __version__
 from framegauge.live.state import State
-from framegauge.report.page.markup import Cell, asset, colours, hash_of, section, table, text
+from framegauge.report.page.markup import Cell, hash_of, section, style, table, text
 from framegauge.results.journal import Run
 from framegauge.summary import words
 
@@ -55,7 +55,7 @@ def _whole(title: str, head: str, inside: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f'<noscript><meta http-equiv="refresh" content="{REFRESH_SECONDS}"></noscript>\n',
-        f"<title>{text(title)}</title>\n<style>\n{colours()}{asset('study_page.css')}{_STYLE}</style>\n</head>\n",
+        f"<title>{text(title)}</title>\n<style>\n{style()}{_STYLE}</style>\n</head>\n",
         f'<body data-live="yes">\n<header>\n{head}</header>\n<main id="live">\n{inside}</main>\n',
         '<p id="gone" class="soft" role="status" hidden>framegauge gives no answer: what is shown may be old.</p>\n',
         f'<footer class="soft"><p>framegauge {text(__version__)}. When the study ends, its report is shown here.</p>',

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from framegauge.printable import escaped as text
+from framegauge.report.page import tables
 from framegauge.rollout.model import Json
 
 __all__ = ["page"]
@@ -51,7 +52,8 @@ def page(ticket: Json, digest: str) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
-        f"<title>Change ticket: {text(title)}</title>\n<style>\n{_STYLE}</style>\n</head>\n<body>\n<header>\n",
+        f"<title>Change ticket: {text(title)}</title>\n",
+        f"<style>\n{_STYLE}{tables.style()}</style>\n</head>\n<body>\n<header>\n",
         f'<h1>Change ticket</h1>\n<p class="verdict {look}"><span aria-hidden="true">{sign}</span> {text(title)}</p>\n',
         f"<p>{text(last['question'])}</p>\n</header>\n<main>\n",
         *(_run(number, each, len(runs)) for number, each in reversed(list(enumerate(runs, 1)))),
@@ -90,17 +92,7 @@ def _run(number: int, run: Json, runs: int) -> str:
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table, its first column being the heads of rows; nothing without rows."""
-    body = "".join(
-        f'<tr><th scope="row">{text(row[0])}</th>{"".join(f"<td>{text(cell)}</td>" for cell in row[1:])}</tr>\n'
-        for row in rows
-    )
-    if not body:
-        return ""
-    named = "".join(f'<th scope="col">{text(each)}</th>' for each in head) if any(head) else ""
-    top = f"<thead><tr>{named}</tr></thead>\n" if named else ""
-    inside = f"<table><caption>{text(caption)}</caption>\n{top}<tbody>\n{body}</tbody></table>\n"
-    return f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption)}">\n{inside}</div>\n'
+    return tables.table(caption, head, (list(map(text, row)) for row in rows))
 
 
 def _list(title: str, lines: Sequence[str]) -> str:

@@ -6,13 +6,12 @@ Everything that comes from outside is escaped; the page may load nothing and run
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from importlib.resources import files
 from typing import Any
 
 from framegauge import __version__
 from framegauge.plots import draw, rows
 from framegauge.plots.course import Line, Moment, course
-from framegauge.report.page.markup import items, section, slug, table, text
+from framegauge.report.page.markup import items, section, slug, style, table, text
 from framegauge.summary.units import figure
 from framegauge.watch import contrast, document as documents, terminal
 from framegauge.watch.run import Seen, Watched
@@ -39,14 +38,12 @@ def page(found: Watched) -> str:
     document = documents.document(found)
     look, sign = _LOOKS[document["gate"]]
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-    colours = " ".join(f"--{role}: {value};" for role, value in draw.ROLES.items())
-    style = files("framegauge.report.page").joinpath("assets", "study_page.css").read_text(encoding="utf-8")
     return "".join([
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>{text(document['question'])} {text(document['answer'])}</title>\n",
-        f"<style>\n:root {{ {colours} }}\n{style}</style>\n</head>\n<body>\n",
+        f"<style>\n{style()}</style>\n</head>\n<body>\n",
         '<a class="skip" href="#main">Skip to the answer</a>\n<header>\n',
         f'<p class="soft brand">framegauge watch · {_SOURCES[document["prometheus"] is None]}</p>\n</header>\n',
         f'<main id="main" tabindex="-1">\n<h1>{text(document["question"])}</h1>\n',

@@ -17,9 +17,11 @@ from typing import Any
 from framegauge import __version__
 from framegauge.diagnose.page import parts, places
 from framegauge.diagnose.page.groups import group_of
-from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, table, text, to_picture, whole
+from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, text, to_picture, whole
 from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, worth_fixing
 from framegauge.quantities import print_bytes
+from framegauge.report.page import tables
+from framegauge.report.page.tables import table
 
 __all__ = ["page"]
 
@@ -46,7 +48,7 @@ def page(document: Json, pictures: Mapping[int, Json], notes: Sequence[str] = ()
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>Why is TCP slow here? {text(answer)}</title>\n",
-        f"<style>\n{_asset('colours.css')}{shared}{_asset('diagnosis.css')}</style>\n</head>\n<body>\n",
+        f"<style>\n{_asset('colours.css')}{shared}{tables.style()}{_asset('diagnosis.css')}</style>\n</head>\n<body>\n",
         '<a class="skip" href="#main">Skip to the answer</a>\n<header>\n',
         f'<p class="soft brand">framegauge diagnose · {text(names)}</p>\n</header>\n',
         '<main id="main" tabindex="-1">\n<h1>Why is TCP slow here?</h1>\n',

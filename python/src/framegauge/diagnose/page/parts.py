@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from framegauge.diagnose.page.groups import GROUPS, OTHER, group_of
 from framegauge.printable import escaped as text
 from framegauge.quantities import print_seconds
 
-__all__ = ["bar", "ends", "interval", "legend", "lost", "seconds", "section", "table", "text", "to_picture", "whole"]
+__all__ = ["bar", "ends", "interval", "legend", "lost", "seconds", "section", "text", "to_picture", "whole"]
 
 Json = Mapping[str, Any]
 
@@ -45,21 +45,6 @@ def section(name: str, title: str, inside: str) -> str:
     if not inside:
         return ""
     return f'<section aria-labelledby="{name}"><h2 id="{name}" tabindex="-1">{text(title)}</h2>\n{inside}</section>\n'
-
-
-def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]], look: str = "") -> str:
-    """A table of HTML, whose first column names the row, in a region that the keyboard can scroll."""
-    body = "".join(
-        f'<tr><th scope="row">{first}</th>{"".join(f"<td>{each}</td>" for each in rest)}</tr>\n'
-        for first, *rest in rows
-    )
-    if not body:
-        return ""
-    named = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption)}"><table class="{look}">'
-        f"<caption>{text(caption)}</caption>\n<thead><tr>{named}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
-    )
 
 
 def to_picture(found: Json, drawn: Iterable[int], words: str) -> str:

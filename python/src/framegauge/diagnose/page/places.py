@@ -7,8 +7,9 @@ from typing import Any
 
 from framegauge.diagnose import together
 from framegauge.diagnose.joined import WORTH_SECONDS, ends, hops, waits
-from framegauge.diagnose.page.parts import seconds, section, table, text, whole
+from framegauge.diagnose.page.parts import seconds, section, text, whole
 from framegauge.quantities import print_bytes, print_seconds
+from framegauge.report.page.tables import table
 
 __all__ = ["between"]
 

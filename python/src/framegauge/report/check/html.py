@@ -27,6 +27,7 @@ from framegauge.report.check.matrix import (
     matrices,
     plan_text,
 )  # fmt: skip
+from framegauge.report.page import tables
 
 __all__ = ["page"]
 
@@ -57,7 +58,8 @@ def page(document: Mapping[str, Any], when: str = "") -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n",
-        f"<title>Path MTU check: {_text(headline(document))}</title>\n<style>\n{style}</style>\n</head>\n<body>\n",
+        f"<title>Path MTU check: {_text(headline(document))}</title>\n",
+        f"<style>\n{style}{tables.style()}</style>\n</head>\n<body>\n",
         '<a class="skip" href="#findings">Skip to the findings</a>\n<header>\n<h1>framegauge check: path MTU</h1>\n',
         f'<p class="verdict {_VERDICTS[document["verdict"]]}">{_text(headline(document))}</p>\n',
         f'<p class="soft">{about}</p>\n</header>\n<main>\n',
@@ -144,23 +146,15 @@ def _pairs(document: Mapping[str, Any]) -> str:
         verb = "pair carries the target and is" if good == 1 else "pairs carry the target and are"
         parts.append(f"<p>{good} {verb} not listed.</p>\n")
     if worth:
-        head = "".join(
-            f'<th scope="col">{name}</th>'
-            for name in ("from", "to", "IP", "verdict", "path MTU", "route MTU", "bad flows", "error from", "findings")
-        )
-        rows = "".join(_pair(pair, numbers) for pair in worth[:MOST_ROWS])
+        head = ("from", "to", "IP", "verdict", "path MTU", "route MTU", "bad flows", "error from", "findings")
         caption = f"Pairs with a fault or without a verdict, {min(len(worth), MOST_ROWS)} of {len(worth)}"
-        parts.append(_scroll(
-            "Pairs with a fault or without a verdict",
-            f'<table class="list"><caption>{caption}</caption>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}</tbody>'
-            "</table>\n",
-        ))  # fmt: skip
+        parts.append(tables.table(caption, head, (_pair(pair, numbers) for pair in worth[:MOST_ROWS]), "list"))
     if len(worth) > MOST_ROWS:
         parts.append(f"<p>{len(worth) - MOST_ROWS} more are in the JSON document.</p>\n")
     return "".join([*parts, "</section>\n"])
 
 
-def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[int]]) -> str:
+def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[int]]) -> list[str]:
     flows = pair["flows"]
     told = sorted({each["address"] or "the sender's kernel" for each in pair["told_by"]})
     key = (pair["source"], pair["destination"], pair["family"])
@@ -168,12 +162,11 @@ def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[in
     sizes = ["?" if pair[name] is None else str(pair[name]) for name in ("path_mtu_bytes", "route_mtu_bytes")]
     look, words = _CLASSES[pair["verdict"]], pair["verdict"].replace("_", " ")
     words += ", one-ended" if pair.get("method") == "one_ended" else ""
-    return (
-        f'<tr><th scope="row">{_name(pair["source"])}</th><td>{_name(pair["destination"])}</td>'
-        f"<td>{pair['family']}</td>"
-        f'<td><span class="tag {look}">{words}</span></td><td>{sizes[0]}</td><td>{sizes[1]}</td>'
-        f"<td>{flows['bad']} of {flows['probed']}</td><td>{', '.join(map(_name, told))}</td><td>{links}</td></tr>\n"
-    )
+    return [
+        _name(pair["source"]), _name(pair["destination"]), str(pair["family"]),
+        f'<span class="tag {look}">{words}</span>', *sizes, f"{flows['bad']} of {flows['probed']}",
+        ", ".join(map(_name, told)), links,
+    ]  # fmt: skip
 
 
 def _hosts(document: Mapping[str, Any]) -> str:
@@ -189,17 +182,14 @@ def _hosts(document: Mapping[str, Any]) -> str:
         said = said or ("no interface" if facts else "no readings")
         error = f'<br><span class="tag u">error</span>{_text(host["error"])}' if host["error"] else ""
         addresses = ", ".join(map(_name, host["addresses"]))
-        rows.append(f'<tr><th scope="row">{_name(host["name"])}</th><td>{addresses}</td><td>{said}{error}</td></tr>\n')
+        rows.append([_name(host["name"]), addresses, f"{said}{error}"])
     more = (
         f"<p>{len(hosts) - MOST_HOST_ROWS} more are in the JSON document.</p>\n" if len(hosts) > MOST_HOST_ROWS else ""
     )
     return (
         '<section aria-labelledby="hosts"><h2 id="hosts">Hosts</h2>\n'
-        + _scroll(
-            "Hosts",
-            '<table class="list"><caption>Readings of the interfaces: name, MTU, driver</caption>\n<thead><tr>'
-            '<th scope="col">host</th><th scope="col">addresses</th><th scope="col">interfaces</th></tr></thead>\n'
-            f"<tbody>\n{''.join(rows)}</tbody></table>\n",
+        + tables.table(
+            "Readings of the interfaces: name, MTU, driver", ("host", "addresses", "interfaces"), rows, "list"
         )
         + more
         + "</section>\n"

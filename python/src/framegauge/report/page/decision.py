@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from framegauge import __version__
 from framegauge.report.decision.model import Decision, Line, Part, split
 from framegauge.report.decision.sheet import shortened
-from framegauge.report.page.markup import Cell, answered, asset, colours, items, section, table, text
+from framegauge.report.page.markup import Cell, answered, asset, items, section, style, table, text
 from framegauge.report.pictures.material import Material
 
 __all__ = ["page", "section_of"]
@@ -30,7 +30,7 @@ def page(found: Decision) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>Decision: {text(short.goal)}</title>\n",
-        f"<style>\n{colours()}{asset('study_page.css')}{asset('decision.css')}</style>\n",
+        f"<style>\n{style()}{asset('decision.css')}</style>\n",
         '</head>\n<body class="sheet">\n<header>\n',
         f'<p class="soft brand">framegauge · decision · <strong>{text(scope)}</strong></p>\n</header>\n',
         f'<main id="main">\n<h1>{text(short.goal)}</h1>\n',

@@ -10,7 +10,7 @@ import re
 
 from framegauge import __version__
 from framegauge.report import evidence
-from framegauge.report.page.markup import answered, asset, colours, hash_of, items, text
+from framegauge.report.page.markup import answered, asset, hash_of, items, style, text
 from framegauge.report.page.sections import SECTIONS, courses_json
 from framegauge.report.pictures.material import Material
 from framegauge.summary import contention, trial
@@ -28,7 +28,7 @@ def page(material: Material) -> str:
     scripts = [asset("uplot.min.js"), asset("study_page.js")] if material.courses else []
     hashes = " ".join(map(hash_of, scripts)) or "'none'"
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hashes}; base-uri 'none'; form-action 'none'"
-    style = asset("study_page.css") + asset("decision.css") + (asset("uplot.min.css") if scripts else "")
+    looks = style() + asset("decision.css") + (asset("uplot.min.css") if scripts else "")
     question = text(material.summary["question"])
     data = f'<script type="application/json" id="courses-data">{courses_json(material)}</script>\n' if scripts else ""
     return "".join([
@@ -36,7 +36,7 @@ def page(material: Material) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>{question} {text(material.answer.text)}</title>\n",
-        f"<style>\n{colours()}{style}</style>\n</head>\n<body>\n",
+        f"<style>\n{looks}</style>\n</head>\n<body>\n",
         '<a class="skip" href="#main">Skip to the answer</a>\n<header>\n',
         f'<p class="soft brand">framegauge study · {text(material.saved.plan["scope"])}</p>\n</header>\n',
         f'<main id="main" tabindex="-1">\n<h1>{question}</h1>\n',

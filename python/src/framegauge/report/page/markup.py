@@ -11,11 +11,13 @@ from importlib.resources import files
 from framegauge.plots import draw
 from framegauge.printable import escaped as text
 from framegauge.report.decision.model import Choice
+from framegauge.report.page import tables
 from framegauge.report.pictures.charts import Picture
 from framegauge.summary.sentence import Answer, Kind
 
 __all__ = [
-    "Cell", "answered", "asset", "colours", "figure", "hash_of", "items", "lines", "section", "slug", "table", "text",
+    "Cell", "answered", "asset", "colours", "figure", "hash_of", "items", "lines", "section", "slug", "style",
+    "table", "text",
 ]  # fmt: skip
 
 Cell = str | tuple[str, str]  # text, or text and the class of its cell
@@ -32,6 +34,11 @@ _LOOKS: Mapping[enum.StrEnum, tuple[str, str]] = {
 def asset(name: str) -> str:
     """The text of a file that pages carry."""
     return files("framegauge.report.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def style() -> str:
+    """What every page of a study has: its colours, and the style of text, tables and charts."""
+    return colours() + asset("study_page.css") + tables.style()
 
 
 def colours() -> str:
@@ -77,24 +84,9 @@ def section(name: str, title: str, inside: str) -> str:
 
 
 def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:
-    """A table whose first column names the row, in a region that the keyboard can scroll; empty without rows."""
-    body = "".join(f"<tr>{_row(row)}</tr>\n" for row in rows)
-    if not body:
-        return ""
-    named = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption)}"><table>'
-        f"<caption>{text(caption)}</caption>\n<thead><tr>{named}</tr></thead>\n<tbody>\n{body}</tbody></table></div>\n"
-    )
-
-
-def _row(row: Sequence[Cell]) -> str:
-    cells = [(cell, "") if isinstance(cell, str) else cell for cell in row]
-    looks = [f' class="{look}"' if look else "" for _, look in cells]
-    first, *rest = [text(value) for value, _ in cells]
-    return f'<th scope="row"{looks[0]}>{first}</th>' + "".join(
-        f"<td{look}>{value}</td>" for value, look in zip(rest, looks[1:], strict=True)
-    )
+    """A table of text; empty without rows."""
+    escaped = ([(text(cell[0]), cell[1]) if isinstance(cell, tuple) else text(cell) for cell in row] for row in rows)
+    return tables.table(caption, head, escaped)
 
 
 def figure(picture: Picture) -> str:
