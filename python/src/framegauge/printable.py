@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import html
+import re
+import textwrap
 
-__all__ = ["escaped", "one_line", "printable", "sentence"]
+__all__ = ["escaped", "one_line", "printable", "prose", "sentence", "wrapped"]
+
+KEEPING = "\N{NO-BREAK SPACE}"
+# The space between a number and its unit, after which a word or a path may not go on.
+_OF_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]?b/s|[kKMGT]?i?B(?:/s)?|[nmuµ]?s(?:/GB)?|min|h|ppm)(?![\w/]))")
 
 
 def printable(text: str) -> str:
@@ -30,3 +36,18 @@ def sentence(text: str) -> str:
 def escaped(value: object) -> str:
     """For HTML, in text and in attributes alike."""
     return html.escape(printable(str(value)), quote=True)
+
+
+def prose(value: object) -> str:
+    """For HTML, where lines may be broken anywhere but between a number and its unit. Not for what is copied."""
+    return _OF_UNIT.sub(KEEPING, escaped(value))
+
+
+def wrapped(text: str, width: int, first: str = "", following: str = "", hyphens: bool = True) -> list[str]:
+    """The lines of a text on a terminal: no number without its unit. `first` and `following` are the indents; `hyphens`
+    says whether a line may end at one."""
+    lines = textwrap.wrap(
+        _OF_UNIT.sub(KEEPING, text), max(1, width), initial_indent=first, subsequent_indent=following,
+        break_on_hyphens=hyphens,
+    )  # fmt: skip
+    return [line.replace(KEEPING, " ") for line in lines]

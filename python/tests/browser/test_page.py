@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,15 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study = study_file.load_preset("quick")
     study = study.model_copy(update={"testbed": study.testbed.model_copy(update={"kind": "fake"})})
     folder = tmp_path_factory.mktemp("quick") / "out"
+    return commands.run_study(study, folder, False, lambda _: None, lambda _: None).page
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of the preset `demo`: two sizes at two RTTs, with invented figures."""
+    study = study_file.load_preset("demo")
+    study = study.model_copy(update={"testbed": study.testbed.model_copy(update={"kind": "fake"})})
+    folder = tmp_path_factory.mktemp("demo") / "out"
     return commands.run_study(study, folder, False, lambda _: None, lambda _: None).page
 
 
@@ -71,7 +81,7 @@ def test_it_draws_everything_without_a_network(quick: Path, opened: Opened) -> N
         page.locator(".answer")
         .first.inner_text()
         .replace("\n", " ")
-        .startswith("✓ Yes: jumbo frames (MTU 9000) move bulk")
+        .startswith("✓ Yes: jumbo frames (MTU 9000) raise the goodput")
     )
     assert page.locator(".numbers > div").count() == 3
     assert page.locator("svg.chart").count() == 6
@@ -212,6 +222,23 @@ def test_keys_reach_the_answer_first_and_links_lead_to_their_sections(quick: Pat
         assert page.evaluate("location.hash") == target
         top = page.evaluate("id => document.querySelector(id).getBoundingClientRect().top", target)
         assert -1 <= top < 900
+
+
+def test_it_prints_on_few_sheets_and_its_yaml_on_none(demo: Path, opened: Opened) -> None:
+    page = opened(demo)
+    printed = page.pdf(prefer_css_page_size=True)
+    assert re.search(rb"/MediaBox \[0 0 59\d(\.\d+)? 84\d", printed)  # A4
+    assert len(re.findall(rb"/Type /Page\b", printed)) <= 8
+    page.emulate_media(media="print")
+    assert page.get_by_text("The whole study.yaml").count() == 1
+    assert not page.locator("#repeat ~ details").is_visible()
+    # What is printed as a heading stays with what follows it, and charts stay whole.
+    kept = page.eval_on_selector_all(
+        "h2, h3, figcaption, caption", "all => all.map(one => getComputedStyle(one).breakAfter)"
+    )
+    assert set(kept) == {"avoid"}
+    whole = page.eval_on_selector_all("figure, .panels, tr", "all => all.map(one => getComputedStyle(one).breakInside)")
+    assert set(whole) == {"avoid"}
 
 
 def test_it_prints_whole(varied: Path, opened: Opened) -> None:

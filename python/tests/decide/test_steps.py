@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers import pages
 from helpers.own_hosts import Network
 from helpers.schemas import conforms
 
@@ -240,7 +241,7 @@ def test_a_machine_too_busy_for_the_study_cannot_tell_and_is_asked_again(tmp_pat
     assert found.document["choice"] == "cannot_tell"
     left_out = {each["name"]: each["left_out"] for each in found.document["steps"]}
     assert left_out["study"] == "this machine is too busy: 1 Gb/s is not carried at the moment (idle CPU)"
-    assert "this machine is too busy: 1 Gb/s is not carried" in found.place.read_text()
+    assert "this machine is too busy: 1 Gb/s is not carried" in pages.as_read(found.place.read_text())
     assert not asked.folder.has("study")
     assert asked.run().exit_code == 0
 

@@ -43,7 +43,8 @@ class Element:
 
 
 class Page(HTMLParser):
-    """Every element of a page, in order; AssertionError where one is closed that was not open."""
+    """Every element of a page, in order; AssertionError where one is closed that was not open. Its texts are as people
+    read them, with spaces that are all alike."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -74,10 +75,15 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         for element in self._open:
-            element.text += data
+            element.text += as_read(data)
 
     def all(self, tag: str) -> list[Element]:
         return [each for each in self.elements if each.tag == tag]
+
+
+def as_read(text: str) -> str:
+    """With spaces that are all alike, as people read them."""
+    return text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def check(text: str) -> Page:

@@ -50,7 +50,7 @@ def gathered(folder: Path, clients: list[dict[str, Any]]) -> Material:
 def page_of(folder: Path, clients: list[dict[str, Any]]) -> tuple[str, str]:
     """The tables, and the whole page."""
     found = gathered(folder, clients)
-    return switch.tables(found), html.page(found)
+    return pages.as_read(switch.tables(found)), html.page(found)
 
 
 def rows_of(text: str) -> list[list[str]]:
@@ -60,7 +60,7 @@ def rows_of(text: str) -> list[list[str]]:
             cell.partition(">")[2].partition("<")[0]
             for cell in row.partition("</tr>")[0].replace("<td", "<th").split("<th")[1:]
         ]
-        for row in text.split("<tr>")[1:]
+        for row in pages.as_read(text).split("<tr>")[1:]
     ]
     return [row[2:] for row in rows if row[1] == "MTU 9000"]
 

@@ -49,7 +49,7 @@ def with_web(folder: Path, found: dict[str, Any]) -> Saved:
 def test_components_and_times_have_a_row_for_each_arm(tmp_path: Path) -> None:
     saved = with_web(tmp_path / "out", WEB)
     found = material.gather(saved, summary.summarise(saved))
-    text = web.section_of(found)
+    text = pages.as_read(web.section_of(found))
     pages.check(html.page(found))
     assert "<b>" not in text
     rows = [
@@ -74,7 +74,7 @@ def test_the_sizes_of_connections_are_a_chart_with_a_line_for_each_arm(tmp_path:
     found = material.gather(saved, summary.summarise(saved))
     (chart,) = found.of("web")
     assert chart.text == "driver: median 2 kB / 2 kB / 2 kB."
-    text = web.section_of(found)
+    text = pages.as_read(web.section_of(found))
     assert text.count("<svg") == 1
     drawn = text.partition("<svg")[2].partition("</svg>")[0]
     for words in (">driver<", ">MTU 1500<", ">MTU 1500 (A/A)<", ">MTU 9000<", ">100 B<", ">1 kB<", ">10 kB<"):
@@ -93,7 +93,7 @@ def test_the_steps_until_saturation_have_a_row_for_each_number_of_users(tmp_path
         return {"users": users, "operations_per_second": users / 5, "judged": judged, "beyond": beyond}
 
     saved = with_web(tmp_path / "out", {**WEB, "steps": [step(50, 0.25), step(100, 2.0)]})
-    text = web.section_of(material.gather(saved, summary.summarise(saved)))
+    text = pages.as_read(web.section_of(material.gather(saved, summary.summarise(saved))))
     rows = text.partition("Steps until the site was saturated</caption>")[2].partition("</table>")[0].split("<tr>")[2:]
     cells = [re.findall(r"<t[hd][^>]*>([^<]*)<", row) for row in rows]
     assert [[row[1], *row[3:]] for row in cells if row[2] == "MTU 9000"] == [

@@ -150,7 +150,11 @@ def test_conditions_that_do_not_vary_are_said_once(saved: Saved, found: dict[str
     out = io.StringIO()
     terminal.show(found, Console(file=out, width=118))
     made = material.gather(saved, found)
-    texts = {"terminal": out.getvalue(), "page": html.page(made), "markdown": markdown.markdown(made).replace("\\", "")}
+    texts = {
+        "terminal": out.getvalue(),
+        "page": pages.as_read(html.page(made)),
+        "markdown": markdown.markdown(made).replace("\\", ""),
+    }
     for name, text in texts.items():
         common = "All rows: stream, 2 s, many-to-one, RTT 200 us, reno, MTU 1500, offloads off, rate 1 Gb/s; baseline "
         assert common in " ".join(text.split()), name

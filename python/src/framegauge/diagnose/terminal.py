@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.diagnose import together
 from framegauge.diagnose.run import QUALITY, is_judgeable, worth_fixing
-from framegauge.printable import one_line
+from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bytes, print_seconds
 
 __all__ = ["lines"]
@@ -72,7 +71,7 @@ def _where(each: Json, connections: Mapping[int, Json]) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, initial_indent="   ", subsequent_indent="   ", break_on_hyphens=False)
+    return wrapped(text, WIDTH, "   ", "   ", hyphens=False)
 
 
 def _table(document: Json, worth: Sequence[Json]) -> Iterator[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framegauge.estimate.document import ALREADY, MAYBE, NO, NO_TRAFFIC, NOT_POSSIBLE
-from framegauge.printable import one_line
+from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bits_per_second, print_bytes
 
 __all__ = ["lines"]
@@ -44,9 +43,7 @@ def lines(document: Json) -> Iterator[str]:
 
 def _wrapped(text: str) -> list[str]:
     indent = "  " + " " * (len(text) - len(text.lstrip()))
-    return textwrap.wrap(
-        text.lstrip(), WIDTH, initial_indent=indent, subsequent_indent=indent + "  ", break_on_hyphens=False
-    )
+    return wrapped(text.lstrip(), WIDTH, indent, indent + "  ", hyphens=False)
 
 
 def _host(host: Json) -> Iterator[str]:

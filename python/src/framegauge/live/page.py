@@ -10,9 +10,9 @@ from typing import Any
 
 from framegauge import __version__
 from framegauge.live.state import State
-from framegauge.report.page.markup import Cell, hash_of, section, style, table, text
+from framegauge.report.page.markup import Cell, hash_of, lines, section, style, table, text
 from framegauge.results.journal import Run
-from framegauge.summary import words
+from framegauge.summary import intervals, words
 
 __all__ = ["REFRESH_SECONDS", "message", "page"]
 
@@ -70,7 +70,7 @@ def _status(state: State) -> str:
         command = shlex.join(["framegauge", "study", "--resume", "--out", str(state.folder)])
         more = (
             "<p>No process of this machine writes to the folder. If none on another machine does, it goes on with "
-            f"<code>{text(command)}</code></p>\n"
+            f"<code>{lines(command)}</code></p>\n"
         )
     return (
         f'<p class="answer" id="status" role="status">{text(said)}</p>\n{more}'
@@ -82,7 +82,7 @@ def _estimates(state: State) -> str:
     """The intervals as they are after the last whole block, beside those of the block before."""
     if not state.verdicts:
         return section("estimates", "Intervals so far", "<p>They are here once every run of a block is over.</p>\n")
-    label = words.interval_label({"verdicts": state.verdicts})
+    label = intervals.label({"stopping": state.stopping})
     before = {_key(each): each["ci95"] for each in state.before}
     cells = words.Cells(state.verdicts)
     rows: list[list[Cell]] = [

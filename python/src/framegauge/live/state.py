@@ -32,6 +32,7 @@ class State:
     share: float  # of the planned runs
     is_running: bool
     blocks: int
+    stopping: Mapping[str, Any]  # as in summary.json
     verdicts: Sequence[Mapping[str, Any]]
     before: Sequence[Mapping[str, Any]]
     runs: Sequence[Run]
@@ -54,8 +55,8 @@ class Reader:
         return State(
             self._folder, saved.plan["question"], saved.plan["scope"],
             document.factor_key(saved.plan["treatment"]), line(at), min(1.0, (at.number - 1) / at.total),
-            is_held(self._folder), blocks, self._verdicts.get(blocks, ()), self._verdicts.get(blocks - 1, ()),
-            saved.runs,
+            is_held(self._folder), blocks, document.stopping(saved),
+            self._verdicts.get(blocks, ()), self._verdicts.get(blocks - 1, ()), saved.runs,
         )  # fmt: skip
 
     def _after(self, saved: Saved, blocks: int) -> list[dict[str, Any]]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
+
+from framegauge.printable import wrapped
 
 __all__ = ["aligned", "stacked"]
 
@@ -12,11 +13,11 @@ LEAST = 24  # columns for a last column of text, which wraps
 
 def stacked(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[str]:
     """A row where a table does not fit: its first cell, then a line for each other one under it, with its title."""
-    yield from textwrap.wrap(row[0], max(1, width))
+    yield from wrapped(row[0], width)
     for title, cell in zip(columns[1:], row[1:], strict=True):
         if cell:
             named = f"{title}: {cell}" if title else cell
-            yield from textwrap.wrap(named, max(10, width), initial_indent="  ", subsequent_indent="    ")
+            yield from wrapped(named, max(10, width), "  ", "    ")
 
 
 def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
@@ -29,5 +30,5 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -
         return
     for row in [columns, *rows]:
         head = "".join(cell.ljust(size) + "  " for cell, size in zip(row[:-1], widths[:-1], strict=True))
-        for place, piece in enumerate(textwrap.wrap(row[-1], width - left) or [""]):
+        for place, piece in enumerate(wrapped(row[-1], width - left) or [""]):
             yield (" " * left if place else head) + piece

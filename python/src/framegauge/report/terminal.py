@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from framegauge.printable import wrapped
 from framegauge.report import causes, evidence, narrow
 from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, trial, unread, words
 from framegauge.summary.interactions import sentences
@@ -30,7 +30,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     """Prints question, answer, one line per verdict grouped by conditions, warnings, exclusions and scope."""
     console.print(summary["question"], style="bold", markup=False, highlight=False)
     for line in filter(None, (answer(summary).text, trial.beside(summary), contention.beside(summary))):
-        console.print(line, markup=False, highlight=False)
+        _say(console, line)
     console.print()
     notes: dict[str, int] = {}
     cells, verdicts = words.Cells(summary["verdicts"]), summary["verdicts"]
@@ -38,7 +38,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     level = ["treatment", ""] if any(arms) else ["treatment"]
     columns = ["metric", "baseline", *level, "ratio", CORRECTED, "runs", "verdict"]
     if said := words.of_all(verdicts):
-        console.print(said, markup=False, highlight=False)
+        _say(console, said)
     rows = [_cells(verdict, arm, notes) for verdict, arm in zip(verdicts, arms, strict=True)]
     left, titles = (0, 2) if any(arms) else (0,), [cells.of(each) for each in verdicts]
     table(console, columns, left, titles, rows, [words.verdict(each) for each in verdicts])
@@ -54,17 +54,23 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     _few(console, "flows to one host:", list(contention.lines(summary)))
     _few(console, "how sure:", evidence.how_sure(summary))
     for line in unread.lines(summary):
-        console.print(line, style="yellow", markup=False, highlight=False)
+        _say(console, line, "yellow")
     _excluded(summary, console)
     if cpu := summary.get("cpu"):
         shares = ", ".join(f"{name} {cpu[name]:.0%}" for name in ("hosts", "fabric", "framegauge", "unattributed"))
         meter = f"{cpu['meter_seconds'] * 1e3:.1f} ms per run"
         line = f"CPU time of the whole system: {shares}; reading the CPU meter took {meter}"
-        console.print(line, markup=False, highlight=False)
+        _say(console, line)
     for line in summary.get("caveats", ()):
-        console.print(line, markup=False, highlight=False)
+        _say(console, line)
     faithful = "faithful" if summary["faithful"] else "NOT faithful: this is not evidence"
-    console.print(f"scope: {summary['scope']}; {faithful}", markup=False, highlight=False)
+    _say(console, f"scope: {summary['scope']}; {faithful}")
+
+
+def _say(console: Console, line: str, style: str = "") -> None:
+    """Prints a line, which is broken between no number and its unit."""
+    for piece in wrapped(line, console.width):
+        console.print(piece, style=style, markup=False, highlight=False)
 
 
 def table(
@@ -93,7 +99,7 @@ def table(
             _line(console, row, widths, left, _STYLES.get(verdict, ""))
             continue
         for line in narrow.stacked(columns, row, console.width):
-            console.print(line, markup=False, highlight=False)
+            _say(console, line)
     console.print()
 
 
@@ -137,10 +143,10 @@ def noted(verdict: str, warnings: Sequence[str], notes: dict[str, int]) -> str:
 def show_notes(console: Console, notes: Mapping[str, int]) -> None:
     """Prints the notes that the numbers behind the verdicts refer to."""
     for line, number in list(notes.items())[:MOST_NOTES]:
-        console.print(f"[{number}] {line}", style="yellow", markup=False, highlight=False)
+        _say(console, f"[{number}] {line}", "yellow")
     if len(notes) > MOST_NOTES:
         rest = f"[{MOST_NOTES + 1}] to [{len(notes)}]: see the report"
-        console.print(rest, style="yellow", markup=False, highlight=False)
+        _say(console, rest, "yellow")
 
 
 def ratio_cells(verdict: Mapping[str, Any]) -> list[str]:
@@ -170,7 +176,7 @@ def _few(console: Console, title: str, lines: Sequence[str]) -> None:
         return
     console.print(title, style="bold", markup=False, highlight=False)
     for line in lines[:FEW_LINES]:
-        for piece in textwrap.wrap(line, console.width - 2, initial_indent="  ", subsequent_indent="    "):
+        for piece in wrapped(line, console.width - 2, "  ", "    "):
             console.print(piece, markup=False, highlight=False)
     if len(lines) > FEW_LINES:
         console.print(f"  … and {len(lines) - FEW_LINES} more: see the report", highlight=False)
@@ -185,6 +191,6 @@ def _excluded(summary: Mapping[str, Any], console: Console) -> None:
     for run in excluded[:FEW_LINES]:
         more = f" (and {len(run['reasons']) - 1} more)" if len(run["reasons"]) > 1 else ""
         line = f"  run {run['run']}, {run['arm']}: {run['reasons'][0]}{more}"
-        console.print(line, markup=False, highlight=False)
+        _say(console, line)
     if len(excluded) > FEW_LINES:
         console.print(f"  … and {len(excluded) - FEW_LINES} more: see summary.json", highlight=False)

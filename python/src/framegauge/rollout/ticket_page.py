@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from framegauge.printable import escaped as text
+from framegauge.printable import escaped, prose as text
 from framegauge.report.page import tables
 from framegauge.rollout.model import Json
 
@@ -157,4 +157,4 @@ def _changes(found: Sequence[Json]) -> Iterator[str]:
 
 def _block(value: Any) -> str:
     """Lines as they are."""
-    return f"<pre>{chr(10).join(map(text, str(value).splitlines()))}</pre>\n"
+    return f"<pre>{chr(10).join(map(escaped, str(value).splitlines()))}</pre>\n"

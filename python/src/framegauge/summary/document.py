@@ -33,7 +33,7 @@ from framegauge.summary.judging import (
 )  # fmt: skip
 from framegauge.summary.why import why
 
-__all__ = ["factor_key", "summarise", "text", "verdicts"]
+__all__ = ["factor_key", "stopping", "summarise", "text", "verdicts"]
 
 SCHEMA = 1
 # The rules of judging (docs/why/statistics.md lists them). 2: treatments are compared with the baseline and
@@ -67,13 +67,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
             "treatments": treatments,
             "controls": sum(each.judged is not None and each.role == "control" for each in found),
         },
-        "stopping": {
-            "stop": saved.plan.get("stop", "blocks"),
-            "planned_blocks": saved.plan.get("planned_blocks"),
-            "blocks": 1 + max((run.block for run in saved.runs), default=-1),
-            "extended_from": list(saved.plan.get("extended_from", ())),
-            "confidence": 1 - rule_of(saved.plan).error(ALPHA),
-        },
+        "stopping": stopping(saved),
         "trial": saved.plan.get("trial"),
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
         "verdicts": _verdicts(saved, unasked.leading_first(judged)),
@@ -107,6 +101,17 @@ def _excluded(runs: Sequence[Run], key: str) -> Iterator[dict[str, Any]]:
                 key: run.level,
                 "reasons": list(run.excluded),
             }
+
+
+def stopping(saved: Saved) -> dict[str, Any]:
+    """How the study is to end, or ended, and the confidence of its intervals."""
+    return {
+        "stop": saved.plan.get("stop", "blocks"),
+        "planned_blocks": saved.plan.get("planned_blocks"),
+        "blocks": 1 + max((run.block for run in saved.runs), default=-1),
+        "extended_from": list(saved.plan.get("extended_from", ())),
+        "confidence": 1 - rule_of(saved.plan).error(ALPHA),
+    }
 
 
 def verdicts(saved: Saved) -> list[dict[str, Any]]:

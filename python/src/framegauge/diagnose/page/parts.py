@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from framegauge.diagnose.page.groups import GROUPS, OTHER, group_of
-from framegauge.printable import escaped as text
+from framegauge.printable import prose as text
 from framegauge.quantities import print_seconds
 
 __all__ = ["bar", "ends", "interval", "legend", "lost", "seconds", "section", "text", "to_picture", "whole"]

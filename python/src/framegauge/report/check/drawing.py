@@ -13,7 +13,7 @@ from typing import Any
 
 from rich.cells import cell_len
 
-from framegauge.printable import escaped as _text, printable
+from framegauge.printable import printable, prose as _text
 
 __all__ = ["line", "svg", "words"]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from framegauge.check.judgement.findings import CATALOGUE, title
-from framegauge.printable import escaped as text
+from framegauge.printable import escaped, prose as text
 from framegauge.report.check import drawing
 
 __all__ = ["MOST_FINDINGS", "columns", "grouped", "is_fault", "place", "section"]
@@ -102,7 +102,7 @@ def _commands(found: Mapping[str, Any], number: int) -> str:
         groups = [("On Linux:", str(found["fix"]).split("\n"))]
     for index, (heading, lines) in enumerate(groups, 1):
         label = f"Finding {number}, commands {index}: {heading}"
-        code = "\n".join(map(text, lines))
+        code = "\n".join(map(escaped, lines))
         parts.append(
             f'<p class="label">{text(heading)}</p>\n<pre class="commands" tabindex="0" role="region" '
             f'aria-label="{text(label)}"><code>{code}</code></pre>\n'

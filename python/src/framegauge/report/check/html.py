@@ -12,7 +12,7 @@ from typing import Any
 
 from framegauge import __version__, quantities
 from framegauge.check.judgement.verdict import route_mtu_disagreement
-from framegauge.printable import escaped as _text
+from framegauge.printable import prose as _text
 from framegauge.report.check import findings
 from framegauge.report.check.matrix import (
     LEGEND,

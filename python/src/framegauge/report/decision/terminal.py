@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from rich.console import Console
 
+from framegauge.printable import wrapped
 from framegauge.report import narrow
 from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
@@ -32,7 +32,7 @@ def _lines(part: Part, width: int) -> Iterator[str]:
         for line in narrow.aligned(part.head, part.rows, width - 2):
             yield f"  {line}"
     for text, command in map(split, part.lines):
-        yield from textwrap.wrap(text + (":" if command else ""), width, initial_indent="  ", subsequent_indent="    ")
+        yield from wrapped(text + (":" if command else ""), width, "  ", "    ")
         if command:  # never broken: it is meant to be copied
             yield f"    {command}"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from framegauge import __version__
 from framegauge.report.decision.model import Decision, Line, Part, split
 from framegauge.report.decision.sheet import shortened
-from framegauge.report.page.markup import Cell, answered, asset, items, section, style, table, text
+from framegauge.report.page.markup import Cell, answered, asset, items, lines, section, style, table, text
 from framegauge.report.pictures.material import Material
 
 __all__ = ["page", "section_of"]
@@ -75,4 +75,4 @@ def _look(verdict: str) -> str:
 
 def _line(line: Line) -> str:
     said, command = split(line)
-    return f"{text(said)}: <code>{text(command)}</code>" if command else text(said)
+    return f"{text(said)}: <code>{lines(command)}</code>" if command else text(said)

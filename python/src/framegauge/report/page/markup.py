@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
 from framegauge.plots import draw
-from framegauge.printable import escaped as text
+from framegauge.printable import escaped, prose as text
 from framegauge.report.decision.model import Choice
 from framegauge.report.page import tables
 from framegauge.report.pictures.charts import Picture
@@ -61,8 +61,8 @@ def answered(answer: Answer) -> str:
 
 
 def lines(value: str) -> str:
-    """The text, escaped, with its line ends."""
-    return "\n".join(map(text, value.splitlines()))
+    """The text to be copied as it is, escaped, with its line ends."""
+    return "\n".join(map(escaped, value.splitlines()))
 
 
 def slug(value: str) -> str:

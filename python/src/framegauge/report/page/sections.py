@@ -283,13 +283,14 @@ def _method(material: Material) -> str:
 
 def _repeat(material: Material) -> str:
     study = (
-        f"<details><summary>The whole study.yaml</summary><pre><code>{lines(material.study)}</code></pre></details>\n"
+        '<details class="data"><summary>The whole study.yaml</summary>'
+        f"<pre><code>{lines(material.study)}</code></pre></details>\n"
         if material.study
         else ""
     )
     return section(
         "repeat", "How to repeat it",
-        f"<pre><code>{text(method.repeat(material))}</code></pre>\n"
+        f"<pre><code>{lines(method.repeat(material))}</code></pre>\n"
         f"<p>The order of runs is the same on every machine.</p>\n{study}",
     )  # fmt: skip
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 
-from framegauge.printable import escaped as text
+from framegauge.printable import prose as text
 
 __all__ = ["Html", "style", "table"]
 

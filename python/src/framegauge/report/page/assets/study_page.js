@@ -131,9 +131,13 @@
   addEventListener("beforeprint", () => {
     for (const fold of document.querySelectorAll("details")) fold.open = true;
     for (const place of places) if (place.hidden) build(place);
+    // Three in a row of a sheet, whatever the window's width.
+    for (const plot of charts) plot.setSize({ width: 222, height: 120 });
+    redraw();
+  });
+  addEventListener("afterprint", () => {
     fit();
     redraw();
   });
-  addEventListener("afterprint", redraw);
   matchMedia("print").addEventListener("change", redraw);
 })();
