@@ -124,6 +124,15 @@ def test_a_ticket_tells_who_did_what_when_and_how_it_ended(folder: Path) -> None
     link = next(step for step in done["steps"] if step["kind"] == "link")
     assert link["command"] == ["ip", "link", "set", "dev", "eth1", "mtu", "9000"]
     assert link["undo"] == ["ip", "link", "set", "dev", "eth1", "mtu", "1500"]
+    assert link["ip"] == ["ip link set dev eth1 mtu 9000"]
+    hold = done["steps"][0]
+    assert hold["ip"] == [
+        "ip -4 route change ROUTE dev eth1 mtu 1500  # ROUTE: each in `ip -4 route show dev eth1`",
+        "ip -6 route change ROUTE dev eth1 mtu lock 1500  # ROUTE: each in `ip -6 route show dev eth1`",
+    ]
+    assert hold["ip_undo"][0] == (
+        "ip -4 route change ROUTE dev eth1  # ROUTE: each in `ip -4 route show dev eth1`, without its mtu"
+    )
     before, after = done["proofs"]
     assert (before["mtu"], after["mtu"]) == (1500, 9000)
     assert after["matrices"]["4"]["db1"]["db2"] == {
@@ -142,6 +151,8 @@ def test_the_page_has_it_all_stands_alone_and_runs_nothing(folder: Path) -> None
         "# then: netplan apply", "gate before wave 2: go on", "failed; everything was put back",
     ):  # fmt: skip
         assert words in text
+    assert "ip -6 route change ROUTE dev eth1 mtu lock 1500" in text
+    assert "framegauge-agent change" not in text
     assert "default-src 'none'" in page
 
 

@@ -181,3 +181,13 @@ def test_the_largest_packet_to_an_address_is_that_of_its_longest_route():
 def test_a_value_reads_back(named):
     found = Value(Held(1500), named)
     assert parse(str(found)) == found
+
+
+def test_settings_are_lines_that_every_administrator_knows() -> None:
+    settings = {"mtu:eth1.5": "9000", "routes4:eth1.5": "1500 10.0.0.0/24=0 default#100=1400!"}
+    assert transition.typed(settings) == [
+        "ip link set dev eth1.5 mtu 9000",
+        "ip -4 route change ROUTE dev eth1.5  # ROUTE: 10.0.0.0/24 in `ip -4 route show dev eth1.5`, without its mtu",
+        "ip -4 route change ROUTE dev eth1.5 mtu lock 1400  # ROUTE: default#100 in `ip -4 route show dev eth1.5`",
+        "ip -4 route change ROUTE dev eth1.5 mtu 1500  # ROUTE: each other in `ip -4 route show dev eth1.5`",
+    ]

@@ -62,7 +62,7 @@ class Step:
     """One thing that is done on a host. `kind`: `hold`, `link` or `release`.
 
     `request`: the agent's method and its params, empty for what only a command does. `command`: what an administrator
-    would type for it, and `undo` for the way back.
+    would type for it, and `undo` for the way back; `back`: the settings of the way back.
     """
 
     host: str
@@ -70,3 +70,4 @@ class Step:
     command: tuple[str, ...]
     undo: tuple[str, ...]
     request: Json = field(default_factory=dict)
+    back: Json = field(default_factory=dict)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from framegauge.errors import BadAnswer
 
-__all__ = ["FREE", "Held", "Route", "Value", "largest", "of_answer", "parse", "value"]
+__all__ = ["FREE", "Held", "Route", "Value", "largest", "of_answer", "parse", "typed", "value"]
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,19 @@ def parse(text: str) -> Value:
         return Value(_held(first), {name: _held(held) for name, held in named.items()})
     except ValueError:
         raise BadAnswer(f"found the route MTUs {text!r}, expected such as 1500 10.0.0.0/24=0") from None
+
+
+def typed(interface: str, family: int, value: Value) -> Iterator[str]:
+    """The same with `ip`, a line for all routes alike. ROUTE stands for what the comment names: its gateway and so on
+    are nowhere but on the host."""
+    dev = f"dev {shlex.quote(interface)}"
+    show = f"ip -{family} route show {dev}"
+    for name, held in [*sorted(value.named.items()), ("", value.others)]:
+        lock = "lock " if held.locked else ""
+        mtu = f" mtu {lock}{held.mtu}" if held.mtu else ""
+        which = f"{name} in" if name else "each other in" if value.named else "each in"
+        without = "" if held.mtu else ", without its mtu"
+        yield f"ip -{family} route change ROUTE {dev}{mtu}  # ROUTE: {which} `{show}`{without}"
 
 
 def largest(routes: Iterable[Route], value: Value, mtu: int, address: str) -> int:

@@ -16,7 +16,7 @@ from framegauge.errors import CorruptResults, FolderNotEmpty, InputError
 from framegauge.printable import one_line
 from framegauge.rollout import ansible, journal, ticket_page
 from framegauge.rollout.model import Json
-from framegauge.rollout.transition import HostChange, steps
+from framegauge.rollout.transition import HostChange, steps, typed
 
 __all__ = ["SCHEMA", "bundle", "differences", "document", "read", "write"]
 
@@ -67,7 +67,14 @@ def _run(entries: Sequence[Json]) -> Json:
         "hosts": hosts,
         "findings": plan.get("findings", []),
         "steps": [
-            {"host": step.host, "kind": step.kind, "command": list(step.command), "undo": list(step.undo)}
+            {
+                "host": step.host,
+                "kind": step.kind,
+                "command": list(step.command),
+                "undo": list(step.undo),
+                "ip": typed(step.request["settings"]),
+                "ip_undo": typed(step.back),
+            }
             for step in steps(changes, float(asked["lease_seconds"]))
         ],
         "changes": plan.get("changes", []),

@@ -137,11 +137,18 @@ def _cell(pair: Json) -> str:
 
 def _steps(run: Json) -> str:
     rows = [
-        (str(number), each["host"], _STAGES.get(each["kind"], each["kind"]), shlex.join(each["command"]),
-         shlex.join(each["undo"]))
-        for number, each in enumerate(run["steps"], 1)
+        [
+            str(number), text(step["host"]), text(_STAGES.get(step["kind"], step["kind"])), _typed(step["ip"]),
+            _typed(step["ip_undo"]),
+        ]
+        for number, step in enumerate(run["steps"], 1)
     ]  # fmt: skip
-    return _table("Every command with its undo", ("", "host", "stage", "command", "undo"), rows)
+    caption = "Every change with its undo, as ip has it; what framegauge ran is in ticket.json"
+    return tables.table(caption, ("", "host", "stage", "change", "undo"), rows)
+
+
+def _typed(lines: Sequence[str]) -> str:
+    return "<br>".join(f"<code>{escaped(line)}</code>" for line in lines)
 
 
 def _changes(found: Sequence[Json]) -> Iterator[str]:

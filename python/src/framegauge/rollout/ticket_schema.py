@@ -48,7 +48,16 @@ def json_schema() -> dict[str, Any]:
         asked=_ANY,
         hosts=_ANY,
         findings=_list(_ANY),
-        steps=_list(_object(host=_TEXT, kind=_TEXT, command=_TEXTS, undo=_TEXTS)),
+        steps=_list(
+            _object(
+                host=_TEXT,
+                kind=_TEXT,
+                command=_TEXTS,
+                undo=_TEXTS,
+                ip={**_TEXTS, "description": "The same as lines of `ip`."},
+                ip_undo=_TEXTS,
+            )
+        ),
         changes=_list(_ANY),
         addresses={"type": "object", "additionalProperties": _TEXTS},
         proofs=_list(proof),

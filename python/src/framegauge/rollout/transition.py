@@ -13,15 +13,16 @@ killed, nothing is lost for longer than it takes to go back. Each stage is kept 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
 from framegauge.errors import InputError
 from framegauge.rollout.model import Asked, Json, Step
-from framegauge.rollout.routes import FREE, Held, Route, Value, of_answer, value
+from framegauge.rollout.routes import FREE, Held, Route, Value, of_answer, parse, typed as typed_routes, value
 
-__all__ = ["STAGES", "HostChange", "Link", "back_to", "changes", "links_of", "steps"]
+__all__ = ["STAGES", "HostChange", "Link", "back_to", "changes", "links_of", "steps", "typed"]
 
 STAGES = ("hold", "link", "release")
 STANDING_ON = ("vlan", "macvlan", "macvtap", "ipvlan")  # kinds whose MTU is at most that of what they stand on
@@ -121,8 +122,6 @@ def back_to(
     links: Mapping[str, Sequence[Link]],
 ) -> list[HostChange]:
     """What every host does to have settings again that it had: `before`, by host; `links`: as it is now."""
-    from framegauge.rollout.routes import parse
-
     hosts = [name for wave in waves for name in wave]
     ends = {
         name: {
@@ -213,7 +212,7 @@ def steps(changes: Sequence[HostChange], lease_seconds: float) -> Iterator[Step]
                 undo = {name: now[name] for name in group}
                 now |= group
                 request = {"method": "lease.begin" if stage == "hold" else "lease.set", "settings": dict(group)}
-                yield Step(change.host, stage, _words(group, lease_seconds), _words(undo, lease_seconds), request)
+                yield Step(change.host, stage, _words(group, lease_seconds), _words(undo, lease_seconds), request, undo)
 
 
 def _until(change: HostChange, stage: str) -> dict[str, str]:
@@ -223,6 +222,18 @@ def _until(change: HostChange, stage: str) -> dict[str, str]:
         for group in change.stages[earlier]:
             now |= group
     return now
+
+
+def typed(settings: Mapping[str, str]) -> list[str]:
+    """Settings as lines that every administrator knows: those of `ip`."""
+    lines = []
+    for name, text in settings.items():
+        kind, _, interface = name.partition(":")
+        if kind == "mtu":
+            lines.append(shlex.join(["ip", "link", "set", "dev", interface, "mtu", text]))
+        else:
+            lines += typed_routes(interface, int(kind.removeprefix("routes")), parse(text))
+    return lines
 
 
 def _words(settings: Mapping[str, str], lease_seconds: float) -> tuple[str, ...]:
