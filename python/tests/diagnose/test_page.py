@@ -19,7 +19,7 @@ from helpers.captures import pcap, pcapng, stalled
 from framegauge.cli.main import main
 from framegauge.diagnose import pictures, run as diagnosis, sources
 from framegauge.diagnose.kinds import KINDS
-from framegauge.diagnose.page import groups, html
+from framegauge.diagnose.page import groups, html, parts
 from framegauge.plots.draw import ROLES
 
 pytestmark = pytest.mark.agent
@@ -47,13 +47,39 @@ def embedded(page: str) -> dict[str, Any]:
     return data
 
 
+def finding(kind: str, lost_seconds: float) -> dict[str, Any]:
+    return {"kind": kind, "lost_seconds": lost_seconds}
+
+
+@pytest.mark.parametrize(
+    ("worth", "said"),
+    [
+        ([finding("tail_loss", 0.445), finding("zero_window", 0.23)],
+         "The last segments of a burst were lost; 2 findings worth fixing in 1 TCP connection; 675 ms lost, 445 ms of it by this."),
+        ([finding("mss_mismatch", 0.0)],
+         "The two ends announce different MSSs; 1 finding worth fixing in 1 TCP connection."),
+        ([], "Nothing worth fixing was found in 1 TCP connection."),
+    ],
+)  # fmt: skip
+def test_the_headline_names_what_cost_most(worth: list[dict[str, Any]], said: str) -> None:
+    assert html._answer({"connections": [{}]}, worth) == said
+
+
+def test_what_stands_in_backticks_is_a_command() -> None:
+    assert parts.spoken("Set x=1. `framegauge check <h>` finds it.") == (
+        "Set x=1. <code>framegauge check &lt;h&gt;</code> finds it."
+    )
+    assert parts.spoken("a ` alone") == "a ` alone"
+
+
 def test_the_page_says_all_of_it_without_scripts(slow: Path, tmp_path: Path) -> None:
     out = tmp_path / "slow.html"
     assert main(["diagnose", str(slow), "--html", str(out)]) == 1
     page = pages.check(out.read_text("utf-8"))
     assert (
         page.all("title")[0].text
-        == "Why is TCP slow here? 1 finding worth fixing in 1 TCP connection; 400 ms lost in all."
+        == "Why is TCP slow here? The sender fell silent until its retransmission timer ran out; "
+        "1 finding worth fixing in 1 TCP connection; 400 ms lost, all of it by this."
     )
     (card,) = (each for each in page.all("article"))
     for said in (
@@ -64,6 +90,7 @@ def test_the_page_says_all_of_it_without_scripts(slow: Path, tmp_path: Path) -> 
         "fell silent once",
     ):
         assert said in card.text, said
+    assert [each.attributes["id"] for each in page.all("h2")][:3] == ["first", "pictures", "findings"]
     captions = [each.text for each in page.all("caption")]
     count = len(diagnosis.diagnose([slow])["findings"])
     assert captions == [f"Findings, {count} of {count}", "Connections, 1 of 1", "What was read"]

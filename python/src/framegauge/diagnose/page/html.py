@@ -15,9 +15,10 @@ from importlib.resources import files
 from typing import Any
 
 from framegauge import __version__
+from framegauge.diagnose.kinds import CAUSES
 from framegauge.diagnose.page import parts, places
 from framegauge.diagnose.page.groups import group_of
-from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, text, to_picture, whole
+from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, spoken, text, to_picture, whole
 from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, worth_fixing
 from framegauge.quantities import print_bytes
 from framegauge.report.page import tables
@@ -55,10 +56,10 @@ def page(document: Json, pictures: Mapping[int, Json], notes: Sequence[str] = ()
         f'<p class="answer {"worse" if worth else "better"}"><span class="sign" aria-hidden="true">'
         f"{'!' if worth else '✓'}</span><span>{text(answer)}</span></p>\n",
         section("first", "Worth fixing first", "".join(_card(*each) for each in _first(document, worth, pictures))),
+        section("pictures", "Pictures", _pictures(document, pictures, notes)),
         section("findings", "All findings", _findings(document, pictures)),
         places.between(document["joined"]),
         section("connections", "Connections", _connections(document, worth, pictures)),
-        section("pictures", "Pictures", _pictures(document, pictures, notes)),
         section("captures", "Captures", _captures(document)),
         f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, result schema {document["schema"]}. Times '
         "are seconds since the first TCP packet of the capture; packet numbers are those that Wireshark shows. What "
@@ -85,9 +86,15 @@ def _answer(document: Json, worth: Sequence[Json]) -> str:
     connections = _count(len(document["connections"]), "TCP connection")
     if not worth:
         return f"Nothing worth fixing was found in {connections}."
-    cost = sum(each["lost_seconds"] for each in worth)
-    said = f"{_count(len(worth), 'finding')} worth fixing in {connections}"
-    return f"{said}; {seconds(cost)} lost in all." if cost else f"{said}."
+    kind = worth[0]["kind"]  # that which cost most
+    said = f"{CAUSES.get(kind, kind)}; {_count(len(worth), 'finding')} worth fixing in {connections}"
+    all_of_it, of_kind = (
+        sum(finding["lost_seconds"] for finding in worth if only in (None, finding["kind"])) for only in (None, kind)
+    )
+    if not all_of_it:
+        return f"{said}."
+    mine = "all of it by this" if of_kind == all_of_it else f"{seconds(of_kind)} of it by this"
+    return f"{said}; {seconds(all_of_it)} lost, {mine}."
 
 
 def _first(document: Json, worth: Sequence[Json], pictures: Mapping[int, Json]) -> Iterator[tuple[int, Json, str, str]]:
@@ -106,8 +113,8 @@ def _card(place: int, found: Json, where: str, link: str) -> str:
     shown = " · ".join(each for each in (link, f"packets {packets}" if packets else "") if each)
     return (
         f'<article class="finding g-{group_of(found["kind"])}"><h3>{place}. {text(found["kind"])}{cost}</h3>\n'
-        f'<p class="soft">{where}{interval(found)}</p>\n<p>{text(found["text"])}</p>\n'
-        f"<p><strong>Do:</strong> {text(found['remedy'])}</p>\n"
+        f'<p class="soft">{where}{interval(found)}</p>\n<p>{spoken(found["text"])}</p>\n'
+        f"<p><strong>Do:</strong> {spoken(found['remedy'])}</p>\n"
         + (f'<p class="soft">{shown}</p>\n' if shown else "")
         + "</article>\n"
     )
@@ -127,7 +134,7 @@ def _findings(document: Json, pictures: Mapping[int, Json]) -> str:
             str(each["count"]),
             whole(lost(each)),
             ", ".join(map(str, each["packets"])) or "-",
-            f"{text(each['text'])} <strong>Do:</strong> {text(each['remedy'])}",
+            f"{spoken(each['text'])} <strong>Do:</strong> {spoken(each['remedy'])}",
         ]
         for each in found[:MOST_FINDINGS]
     )

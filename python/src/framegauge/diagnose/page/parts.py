@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from framegauge.diagnose.page.groups import GROUPS, OTHER, group_of
-from framegauge.printable import prose as text
+from framegauge.printable import escaped, prose as text
 from framegauge.quantities import print_seconds
 
-__all__ = ["bar", "ends", "interval", "legend", "lost", "seconds", "section", "text", "to_picture", "whole"]
+__all__ = ["bar", "ends", "interval", "legend", "lost", "seconds", "section", "spoken", "text", "to_picture", "whole"]
 
 Json = Mapping[str, Any]
 
@@ -23,6 +23,14 @@ def interval(found: Json) -> str:
     """When a finding was, in seconds since the capture began."""
     begin, end = found["begin_seconds"], found["end_seconds"]
     return f"{begin:.6f} s" if begin == end else f"{begin:.6f} to {end:.6f} s"
+
+
+def spoken(words: str) -> str:
+    """Words in which what stands between backticks is a command."""
+    parts = words.split("`")
+    if len(parts) % 2 == 0:  # one of them is nothing but itself
+        return text(words)
+    return "".join(f"<code>{escaped(part)}</code>" if place % 2 else text(part) for place, part in enumerate(parts))
 
 
 def whole(words: str) -> str:
