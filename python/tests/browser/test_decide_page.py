@@ -15,6 +15,7 @@ from summary.test_sentence import BETTER, INSIDE, one, summary
 
 from framegauge.decide import judge, page
 from framegauge.decide.steps import Found
+from framegauge.report.drawings import drawings
 from framegauge.report.page import decision as decision_page
 
 
@@ -28,8 +29,9 @@ def found(hosts: int, lab: Lab, study: dict[str, Any] | None, left_out: dict[str
 def written(folder: Path, of: Found, place: str = "results/decide") -> Path:
     asked = page.Situation("Should these hosts run jumbo frames (MTU 9000)?", "measured", 9000, Path(place), False)
     shown = page.decision(asked, of, judge.conclude(of.paths(9000), of.benefit(9000)))
+    drawn = drawings(of.target, of.summary)
     path = folder / "decision.html"
-    path.write_text(decision_page.page(shown), "utf-8")
+    path.write_text(decision_page.page(shown, drawn), "utf-8")
     return path
 
 
@@ -56,6 +58,25 @@ def test_it_prints_on_one_sheet_and_is_no_wider_than_the_window(make: Any, tmp_p
     for width in (1280, 360):
         shown.set_viewport_size({"width": width, "height": 740})
         assert shown.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0, width
+
+
+def test_it_has_the_matrix_of_the_paths_and_one_chart_of_the_effect(tmp_path: Path, opened: Opened) -> None:
+    shown = opened(written(tmp_path, good()))
+    assert shown.locator(".matrix td.c").count() == 6
+    assert shown.get_by_role("heading", name="Which paths carry 9000 bytes").is_visible()
+    assert shown.locator(".drawings svg.chart").count() == 1
+    below, above = (shown.locator(name).bounding_box() for name in ("#decision-verdicts", ".drawings"))
+    assert above["y"] < below["y"]
+    shown.emulate_media(media="print")
+    assert shown.locator(".drawings").is_visible()
+    cut_off = shown.locator(".drawings").evaluate("one => one.scrollHeight - one.clientHeight")
+    assert cut_off <= 0
+    larger = tmp_path / "many"
+    larger.mkdir()
+    many_hosts = opened(written(larger, many()))
+    assert many_hosts.locator(".matrix td.b").count() == 42
+    many_hosts.emulate_media(media="print")
+    assert many_hosts.locator(".drawings").evaluate("one => one.scrollHeight - one.clientHeight") <= 0
 
 
 def test_axe_finds_nothing_serious_and_the_answer_is_marked(tmp_path: Path, opened: Opened) -> None:

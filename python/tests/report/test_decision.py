@@ -229,16 +229,23 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "out"
 
 
-def test_the_command_writes_the_page_into_the_folder(results: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_writes_the_page_into_the_folder(
+    results: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert cli.main(["report", str(results), "--decision"]) == 0
     printed = capsys.readouterr()
     assert printed.err == f"written: {results / 'decision.html'}\n"
     assert "What it would take next" in printed.out
     found = pages.check((results / "decision.html").read_text())
     assert [each.text for each in found.all("h2")] == [
-        "Verdicts", "The smallest sufficient MTU", "What competes: other settings", "Risks on the paths",
-        "What was not measured", "What it would take next",
+        "What it brings", "Verdicts", "The smallest sufficient MTU", "What competes: other settings",
+        "Risks on the paths", "What was not measured", "What it would take next",
     ]  # fmt: skip
+    Path("check.json").write_text(json.dumps(Lab((2,)).document()))
+    assert cli.main(["report", str(results), "--decision", "--check", "check.json"]) == 0
+    found = pages.check((results / "decision.html").read_text())
+    assert [each.text for each in found.all("h2")][:2] == ["Which paths carry 9000 bytes", "What it brings"]
 
 
 def test_json_and_markdown_have_the_same_and_write_no_page(

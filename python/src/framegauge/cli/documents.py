@@ -5,10 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from framegauge.cli import output
 from framegauge.errors import InputError
@@ -47,14 +47,20 @@ class Wanted:
         output.check_file("--markdown", self.markdown)
         output.check_folder("--pictures", self.pictures)
 
-    def risks(self) -> Risks | None:
-        """What the check found, if there is one."""
+    def check_document(self) -> Mapping[str, Any] | None:
+        """What the check printed, if there is one."""
         if self.paths is None:
             return None
         from framegauge.check import saved as check_file
+
+        return check_file.read(self.paths)
+
+    def risks(self) -> Risks | None:
+        """What the check found, if there is one."""
         from framegauge.report.check import risks
 
-        return risks.of_check(check_file.read(self.paths))
+        document = self.check_document()
+        return None if document is None else risks.of_check(document)
 
 
 def begin() -> None:
@@ -110,7 +116,11 @@ def decided(saved: Saved, summary: dict[str, object], wanted: Wanted) -> tuple[D
     """The decision, and where it was written: in the results folder, if `wanted` names no place."""
     from framegauge.report import markdown
     from framegauge.report.decision import content
+    from framegauge.report.drawings import drawings
     from framegauge.report.page import decision as decision_page
+
+    def page(decision: Decision) -> str:
+        return decision_page.page(decision, drawings(wanted.check_document(), summary))
 
     found = content.decide(summary, saved.folder, wanted.risks())
     places = {"--html": wanted.html, "--markdown": wanted.markdown}
@@ -118,7 +128,7 @@ def decided(saved: Saved, summary: dict[str, object], wanted: Wanted) -> tuple[D
         places = {"--decision": saved.folder / DECISION}
     makers = {"--markdown": markdown.decision}
     return found, [
-        _write(option, path, makers.get(option, decision_page.page)(found).encode())
+        _write(option, path, makers.get(option, page)(found).encode())
         for option, path in places.items() if path is not None
     ]  # fmt: skip
 

@@ -15,6 +15,7 @@ from framegauge.decide.question import Question
 from framegauge.decide.steps import Hands
 from framegauge.decide.trial import LEAST_MTU
 from framegauge.report.decision.model import Decision
+from framegauge.report.drawings import drawings
 from framegauge.report.page import decision as decision_page
 from framegauge.study.model import Study
 
@@ -46,7 +47,8 @@ def answer(question: Question, allowed: bool, folder: Folder, hands: Hands) -> A
     shown = page.decision(asked, found, conclusion)
     document = page.document(asked, found, conclusion, shown)
     folder.keep("decision", document)
-    written = folder.write(PAGE, decision_page.page(shown).encode())
+    drawn = drawings(found.target or found.present, found.summary)
+    written = folder.write(PAGE, decision_page.page(shown, drawn).encode())
     return Answered(shown, written, document, judge.EXIT_CODES[conclusion.choice])
 
 

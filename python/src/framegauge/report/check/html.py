@@ -29,9 +29,10 @@ from framegauge.report.check.matrix import (
 )  # fmt: skip
 from framegauge.report.page import tables
 
-__all__ = ["page"]
+__all__ = ["matrix", "page"]
 
 MOST_HOSTS = 128
+FEW_HOSTS = 12  # on a page of other things
 DENSE_ABOVE = 20  # names beyond which cells show signs only
 MOST_ROWS, MOST_HOST_ROWS = 400, 200
 _CLASSES = {"carries_target": "c", "too_small": "t", "black_hole": "b", "unreachable": "u", "unknown": "q"}
@@ -46,7 +47,8 @@ def _name(value: object) -> str:
 
 def page(document: Mapping[str, Any], when: str = "") -> str:
     """The whole page; `when` is printed as it is given."""
-    style = files("framegauge.report.check").joinpath("page.css").read_text(encoding="utf-8")
+    looks = files("framegauge.report.check")
+    style = "".join(looks.joinpath(name).read_text(encoding="utf-8") for name in ("matrix.css", "page.css"))
     drawn = matrices(document, MOST_HOSTS)
     about = " · ".join(
         _text(each) for each in (
@@ -75,6 +77,15 @@ def page(document: Mapping[str, Any], when: str = "") -> str:
         "Sizes are IP packets in bytes. Interface MTUs are readings, path MTUs measurements.</p></footer>\n",
         "</body>\n</html>\n",
     ])  # fmt: skip
+
+
+def matrix(document: Mapping[str, Any]) -> str:
+    """The matrix that has most to say, with its legend, for a page of other things; empty if none is small enough."""
+    drawn = matrices(document, FEW_HOSTS)
+    if not drawn:
+        return ""
+    shown = max(drawn, key=lambda one: sum(cell.verdict != "carries_target" for cell in one.cells.values()))
+    return _matrix(shown, 0, document["target_mtu"]) + _legend([shown])
 
 
 def _scroll(label: str, inside: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 
 from framegauge.summary.sentence import Answer
 
-__all__ = ["SCHEMA", "Choice", "Decision", "Line", "Part", "Risks", "document", "sections", "split"]
+__all__ = ["SCHEMA", "Choice", "Decision", "Drawing", "Line", "Part", "Risks", "document", "sections", "split"]
 
 SCHEMA = 1
 
@@ -61,6 +61,16 @@ class Decision:
     parts: Sequence[Part]
     whole: str = "the full report"
     footer: str = "The full report is report.html in the study's folder, and all figures are in its summary.json."
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """A picture or a matrix beside the words, as HTML with the style that it needs."""
+
+    name: str
+    title: str
+    html: str
+    style: str = ""
 
 
 def split(line: Line) -> tuple[str, str]:

@@ -14,10 +14,11 @@ from framegauge.printable import sentence
 from framegauge.report.decision.model import Decision, Line, Part, split
 from framegauge.summary.sentence import Answer
 
-__all__ = ["LIMITS", "shortened"]
+__all__ = ["LIMITS", "has_room", "shortened"]
 
 HALVES = ("risks", "not_measured")  # side by side
 LINES = 74  # on a sheet
+DRAWN = 17  # of which drawings take so many, side by side (decision.css)
 # Characters in a line: of a section, of one beside another, of a table, of the answer, of the title.
 FULL, HALF, TABLE, ANSWER, TITLE = 103, 47, 112, 76, 60
 
@@ -48,10 +49,16 @@ LIMITS = (
 )
 
 
-def shortened(found: Decision) -> Decision:
-    """The same, cut to what fits on a sheet."""
+def shortened(found: Decision, drawn: bool = False) -> Decision:
+    """The same, cut to what fits on a sheet, beside drawings if there is room for them."""
+    room = LINES - (DRAWN if drawn and has_room(found) else 0)
     cut = (_cut_to(found, limits) for limits in LIMITS)
-    return next((each for each in cut if _height(each) <= LINES), _cut_to(found, LIMITS[-1]))
+    return next((each for each in cut if _height(each) <= room), _cut_to(found, LIMITS[-1]))
+
+
+def has_room(found: Decision) -> bool:
+    """Whether drawings fit on the sheet, too."""
+    return _height(_cut_to(found, LIMITS[-1])) <= LINES - DRAWN
 
 
 def _cut_to(found: Decision, limits: Limits) -> Decision:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from framegauge import __version__
-from framegauge.report.decision.model import Decision, Line, Part, split
-from framegauge.report.decision.sheet import shortened
+from framegauge.report.decision.model import Decision, Drawing, Line, Part, split
+from framegauge.report.decision.sheet import has_room, shortened
 from framegauge.report.page.markup import Cell, answered, asset, items, lines, section, style, table, text
 from framegauge.report.pictures.material import Material
 
@@ -20,9 +20,11 @@ _SCOPES: Mapping[str, str] = {
 }  # fmt: skip
 
 
-def page(found: Decision) -> str:
-    """The page of its own."""
-    short = shortened(found)
+def page(found: Decision, drawings: Sequence[Drawing] = ()) -> str:
+    """The page of its own. Drawings that have no room on the sheet are not printed."""
+    short = shortened(found, drawn=bool(drawings))
+    drawn = _drawn(drawings, has_room(found))
+    looks = "".join(drawing.style for drawing in drawings)
     scope = _SCOPES.get(short.scope, short.scope)
     policy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
     return "".join([
@@ -30,11 +32,11 @@ def page(found: Decision) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>Decision: {text(short.goal)}</title>\n",
-        f"<style>\n{style()}{asset('decision.css')}</style>\n",
+        f"<style>\n{style()}{asset('decision.css')}{looks}</style>\n",
         '</head>\n<body class="sheet">\n<header>\n',
         f'<p class="soft brand">framegauge · decision · <strong>{text(scope)}</strong></p>\n</header>\n',
         f'<main id="main">\n<h1>{text(short.goal)}</h1>\n',
-        _inside(short, "h2"),
+        _inside(short, "h2", drawn),
         f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}. {text(short.footer)}</p></footer>\n',
         "</body>\n</html>\n",
     ])  # fmt: skip
@@ -46,12 +48,22 @@ def section_of(material: Material) -> str:
     return section("decision", "Decision", f"<p><strong>{text(whole.goal)}</strong></p>\n{_inside(whole, 'h3')}")
 
 
-def _inside(found: Decision, heading: str) -> str:
+def _drawn(drawings: Sequence[Drawing], is_printed: bool) -> str:
+    shown = "".join(
+        f'<section aria-labelledby="drawn-{drawing.name}"><h2 id="drawn-{drawing.name}">{text(drawing.title)}</h2>\n'
+        f"{drawing.html}</section>\n"
+        for drawing in drawings
+    )
+    return f'<div class="drawings wide{"" if is_printed else " data"}">\n{shown}</div>\n' if shown else ""
+
+
+def _inside(found: Decision, heading: str, drawn: str = "") -> str:
     """Everything but the goal."""
     tables = any(part.rows for part in found.parts if part.name == "competitors")
     wide = (*_WIDE, *(("smallest",) if tables else ()))
     parts = "".join(_part(each, heading, bool(each.rows) or each.name in wide) for each in found.parts)
-    return f'<div class="decision">\n{answered(found.answer)}{items(found.beside, "beside-answer")}{parts}</div>\n'
+    above = answered(found.answer) + items(found.beside, "beside-answer") + drawn
+    return f'<div class="decision">\n{above}{parts}</div>\n'
 
 
 def _part(part: Part, heading: str, is_wide: bool) -> str:

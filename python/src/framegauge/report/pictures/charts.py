@@ -17,8 +17,9 @@ from framegauge.summary import words
 from framegauge.summary.intervals import shown
 from framegauge.summary.units import unit_scale
 
-__all__ = ["Picture", "pictures"]
+__all__ = ["Picture", "leading", "pictures"]
 
+MOST_LEADING = 8
 ROLES = {"better": "better", "worse": "worse", "undecided": "undecided"}  # all other verdicts have the role "soft"
 
 
@@ -45,6 +46,13 @@ def pictures(saved: Saved, summary: Mapping[str, Any], readings: Sequence[Readin
 
 def _better_is(metric: str) -> str:
     return "higher is better" if METRICS[metric].higher_is_better else "lower is better"
+
+
+def leading(summary: Mapping[str, Any]) -> Picture | None:
+    """The effects on the metric that leads, without controls; None without any."""
+    treated = [each for each in summary["verdicts"] if not words.is_control(each) and each["ratio"] is not None]
+    mine = [each for each in treated if each["metric"] == treated[0]["metric"]][:MOST_LEADING]
+    return next(_effects({**summary, "verdicts": mine}, words.Cells(summary["verdicts"])), None) if mine else None
 
 
 def _effects(summary: Mapping[str, Any], cells: words.Cells) -> Iterator[Picture]:
