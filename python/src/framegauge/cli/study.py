@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from framegauge.cli import live, output
+from framegauge.cli import live, notify, output
 from framegauge.cli.arguments import Verb, verb_parser
 from framegauge.cli.hurry import hurried
 from framegauge.errors import InputError, Interrupted
@@ -46,6 +46,7 @@ examples:
   framegauge study --resume --out results/rack              go on after Ctrl-C
   framegauge study --resume --blocks 12 --out results/rack  12 more blocks, if too much is open
   framegauge study rack.yaml --json > summary.json
+  framegauge study rack.yaml --notify 'echo "$FRAMEGAUGE_ANSWER" | mail -s "$FRAMEGAUGE_VERDICT" me@example.net'
   framegauge study rack.yaml --live                         with a page of its progress, here and through ssh -L
 
 exit codes: 0 done, 2 bad input, 3 too busy, not faithful or nothing judged, 130 interrupted, 1 anything else
@@ -79,6 +80,7 @@ def parser() -> Verb:
     )
     whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
     live.add(whole)
+    notify.add(whole)
     return whole
 
 
@@ -118,7 +120,7 @@ def run(words: Sequence[str]) -> None:
         output.show(*commands.plan_lines(study, options.preset is not None and not options.resume))
         return
     folder = options.out or commands.choose_folder(name)
-    with live.beside(folder, options.live):
+    with live.beside(folder, options.live), notify.at_end(folder, options.notify):
         _run(study, folder, options)
 
 
