@@ -71,6 +71,35 @@ def test_zsh_takes_its_script(tmp_path: Path) -> None:
     accepted("zsh", tmp_path)
 
 
+@pytest.mark.needs("fish")
+def test_fish_takes_its_script(tmp_path: Path) -> None:
+    accepted("fish", tmp_path)
+
+
+@pytest.mark.needs("fish")
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("framegauge stu", "study"),
+        ("framegauge study --preset dem", "demo"),
+        ("framegauge rack wa", "watch"),
+        ("framegauge completion f", "fish"),
+    ],
+)
+def test_fish_completes(line: str, expected: str, tmp_path: Path) -> None:
+    path = tmp_path / "script"
+    path.write_text(completion.script("fish"))
+    asked = ["fish", "--no-config", "-c", f"source {path}; complete -C {line!r}"]
+    offered = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert [row.split("\t")[0] for row in offered.stdout.splitlines()] == [expected]
+
+
+def test_a_script_of_every_shell_has_every_verb() -> None:
+    for shell in completion.SHELLS:
+        script = completion.script(shell)
+        assert [verb for verb in main.VERBS if verb not in script] == [], shell
+
+
 @pytest.mark.needs("tcsh")
 def test_tcsh_takes_its_script(tmp_path: Path) -> None:
     accepted("tcsh", tmp_path)

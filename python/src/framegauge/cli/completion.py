@@ -11,8 +11,8 @@ from framegauge.shipped import examples, pages
 
 __all__ = ["SUMMARY", "parser", "run", "script"]
 
-SUMMARY = "print completion for bash, zsh or tcsh"
-SHELLS = ("bash", "zsh", "tcsh")
+SUMMARY = "print completion for bash, zsh, fish or tcsh"
+SHELLS = ("bash", "zsh", "fish", "tcsh")
 _MORE = """\
 The script names the verbs and options of this version: make it again after an update.
 
@@ -20,6 +20,7 @@ examples:
   eval "$(framegauge completion bash)"      in ~/.bashrc
   framegauge completion bash > ~/.local/share/bash-completion/completions/framegauge
   framegauge completion zsh > ~/.zfunc/_framegauge        with ~/.zfunc in fpath, before compinit
+  framegauge completion fish > ~/.config/fish/completions/framegauge.fish
   framegauge completion tcsh > ~/.framegauge.tcsh         and `source ~/.framegauge.tcsh` in ~/.tcshrc
 """
 # Where the words of an argument come from follows from how its help names it.
