@@ -16,7 +16,10 @@ from typing import Any
 
 import pytest
 from helpers import evil
+from helpers.schemas import conforms
 from helpers.support import by_length
+
+from framegauge.cli import printed
 
 pytestmark = [pytest.mark.agent, pytest.mark.soak(6)]
 MEGABYTES = 200
@@ -90,6 +93,7 @@ def test_hosts(method: str, mode: str, run: Run) -> None:
     code, found, said = run(method, mode, "hosts", "hosts.yaml", "--json")
     assert isinstance(found, dict)
     errors = told(found, said)
+    conforms(found, printed.hosts())
     assert errors["beta"] is errors["gamma"] is None
     assert (errors["alpha"] is None) == (mode in evil.SHAPELY), errors
     assert code == (0 if mode in evil.SHAPELY else 1)

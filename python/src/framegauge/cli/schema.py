@@ -18,6 +18,7 @@ examples:
 WHAT = (
     "study", "summary", "decision", "decide", "check", "compare", "compare-several", "capture", "diagnose", "estimate",
     "rollout", "rollout-plan", "rollout-status", "rollout-preflight", "rollout-ticket", "watch", "watched",
+    "plan", "wire", "hosts", "rack", "requirements",
 )  # fmt: skip
 
 
@@ -28,7 +29,8 @@ def parser() -> Verb:
         "what", nargs="?", default="study", choices=WHAT, metavar="WHAT",
         help=f"{', '.join(WHAT)}: a study file (the default), a roll-out's or a watch file, a capture's HOST.json, or "
         "what study and report, report --decision, decide, check, compare of one NEW or of several, diagnose, "
-        "estimate, rollout plan, status, preflight or ticket, or watch (watched) print with --json",
+        "estimate, rollout plan, status, preflight or ticket, watch (watched), plan, wire, hosts, rack up or list, or "
+        "requirements print with --json",
     )  # fmt: skip
     return whole
 
@@ -38,6 +40,7 @@ def run(words: Sequence[str]) -> None:
     options = parser().parse_args(words)
     from framegauge.capture import schema as captures
     from framegauge.check.judgement import schema
+    from framegauge.cli import printed
     from framegauge.decide import page as decide_page
     from framegauge.diagnose import run as diagnosis
     from framegauge.estimate import schema as estimates
@@ -65,5 +68,10 @@ def run(words: Sequence[str]) -> None:
         "rollout-status": rollout.status_schema,
         "watch": watch_file.json_schema,
         "watched": watched.json_schema,
+        "plan": printed.plan,
+        "wire": printed.wire,
+        "hosts": printed.hosts,
+        "rack": printed.rack,
+        "requirements": printed.requirements,
     }
     output.show_json(makers[options.what](), indent=2)

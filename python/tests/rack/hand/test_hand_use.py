@@ -18,9 +18,11 @@ from typing import Any
 
 import pytest
 from helpers.real import agent_processes, await_end, hosts_of, leaves_nothing
+from helpers.schemas import conforms
 from helpers.support import PATIENCE_SECONDS, SOAK
 
 from framegauge.agents.binary import find_agent
+from framegauge.cli import printed
 from framegauge.rack import keeper, state as kept
 
 STUDY = """\
@@ -115,6 +117,7 @@ def test_what_is_printed_says_how_to_go_on(path: str) -> None:
         assert "framegauge rack exec h1 -- ping -c 3 10.77.0.2" in found.stdout
         assert kept.FOR_ROOT.stat().st_mode & 0o777 == 0o600
         shown = json.loads(rack("list", "--json").stdout)
+        conforms(shown, printed.rack())
         # The baseline of mtu, the first level of offloads.
         assert shown["conditions"]["mtu"] == {"h1": 1500, "h2": 1500}
         assert [host["running"] for host in shown["hosts"]] == [True, True]
