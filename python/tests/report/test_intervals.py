@@ -13,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from helpers import pages
 from helpers.support import STUDY
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 from rich.console import Console
@@ -125,7 +126,7 @@ def test_a_verdict_has_one_interval_wherever_its_figure_is(study: Saved) -> None
         "terminal": console.file.getvalue(),  # type: ignore[attr-defined]
         # Before the parts of a change, which are other figures: what is unexplained may vary as much as the whole.
         "markdown": markdown(made).partition("## Why")[0],
-        "page": unescape(re.sub(r"<[^>]+>", "", html.page(made).partition('id="why"')[0])),
+        "page": unescape(re.sub(r"<[^>]+>", "", pages.as_read(html.page(made)).partition('id="why"')[0])),
         "decision": str(content.decide(summary, Path("out"))),
     }
     for verdict in summary["verdicts"]:

@@ -12,7 +12,8 @@ from framegauge import __version__
 from framegauge.live.state import State
 from framegauge.report.page.markup import Cell, hash_of, lines, section, style, table, text
 from framegauge.results.journal import Run
-from framegauge.summary import intervals, words
+from framegauge.summary import words
+from framegauge.summary.intervals import CORRECTED, shown
 
 __all__ = ["REFRESH_SECONDS", "message", "page"]
 
@@ -82,26 +83,25 @@ def _estimates(state: State) -> str:
     """The intervals as they are after the last whole block, beside those of the block before."""
     if not state.verdicts:
         return section("estimates", "Intervals so far", "<p>They are here once every run of a block is over.</p>\n")
-    label = intervals.label({"stopping": state.stopping})
-    before = {_key(each): each["ci95"] for each in state.before}
+    before = {_key(each): ends for each in state.before if (ends := shown(each))}
     cells = words.Cells(state.verdicts)
     rows: list[list[Cell]] = [
         [
             ", ".join(filter(None, (words.metric(each["metric"]), cells.of(each)))),
             words.levels(each["treatment"]) + (" (A/A)" if words.is_control(each) else ""),
-            "-" if each["ratio"] is None else words.change(each["ratio"], each["ci95"]),
-            words.change_interval(each["ci95"]) if each["ci95"] else "-",
+            "-" if each["ratio"] is None else words.change(each["ratio"], shown(each)),
+            words.change_interval(ends) if (ends := shown(each)) else "-",
             words.change_interval(then) if (then := before.get(_key(each))) else "-",
             "-" if each.get("margin") is None else words.margin(each["margin"]),
             str(each["runs"]),
         ]
         for each in state.verdicts
     ]
-    head = ("metric", "treatment", "change", label, "one block before", "margin", "runs")
+    head = ("metric", "treatment", "change", CORRECTED, "one block before", "margin", "runs")
     blocks = f"{state.blocks} whole block{'' if state.blocks == 1 else 's'}"
     key = (
-        f'<p class="soft">After {blocks}. Thick: the interval ({label}); thin: that of one block before; grey band: no '
-        "practical difference. There are no verdicts before the study ends: who stops when an interval pleases is "
+        f'<p class="soft">After {blocks}. Thick: the {CORRECTED}; thin: that of one block before; grey band: '
+        "no practical difference. There are no verdicts before the study ends: who stops when an interval pleases is "
         "wrong more often than the interval says.</p>\n"
     )
     drawn = "".join(_figures(state.verdicts, before, cells))
@@ -119,7 +119,7 @@ def _figures(
     """One drawing a comparison; all of a metric have one logarithmic axis."""
     yield '<div class="grid">\n'
     for number, each in enumerate(verdicts):
-        if each["ci95"] is None or words.is_control(each):
+        if shown(each) is None or words.is_control(each):
             continue
         name = ", ".join(filter(None, (
             words.metric(each["metric"]), cells.of(each), words.levels(each["treatment"]),
@@ -131,8 +131,8 @@ def _figures(
 
 def _most(verdicts: Sequence[Mapping[str, Any]], metric: str) -> float:
     """How far the axis of a metric reaches to either side, as the logarithm of a ratio."""
-    mine = [each for each in verdicts if each["metric"] == metric and each["ci95"] is not None]
-    ends = [abs(math.log(end)) for each in mine for end in each["ci95"] if end > 0 and math.isfinite(end)]
+    mine = [each for each in verdicts if each["metric"] == metric and shown(each) is not None]
+    ends = [abs(math.log(end)) for each in mine for end in shown(each) or () if end > 0 and math.isfinite(end)]
     return min(math.log(10), max([1.5 * math.log1p(mine[0].get("margin") or 0.0), 1e-6, *ends]) * 1.05)
 
 
@@ -146,13 +146,14 @@ def _interval(number: int, name: str, verdict: Mapping[str, Any], before: Sequen
 
     margin, middle = verdict.get("margin") or 0.0, HEIGHT / 2
     left, right = at(1 / (1 + margin)), at(1 + margin)
-    said = f"{words.change(verdict['ratio'], verdict['ci95'])}, {words.change_interval(verdict['ci95'])}"
+    ends = shown(verdict) or (1.0, 1.0)
+    said = f"{words.change(verdict['ratio'], ends)}, {words.change_interval(ends)}"
     return "".join([
         f'<svg class="interval-drawn" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="i{number}t" '
         f'aria-describedby="i{number}d"><title id="i{number}t">{text(name)}</title><desc id="i{number}d">{text(said)}',
         f'</desc><rect class="band" x="{left:.1f}" width="{right - left:.1f}" y="0" height="{HEIGHT}"/>',
         f'<line class="same" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>',
-        line("then", before, HEIGHT - 3) if before else "", line("now", verdict["ci95"], middle),
+        line("then", before, HEIGHT - 3) if before else "", line("now", ends, middle),
         f'<circle cx="{at(verdict["ratio"]):.1f}" cy="{middle}" r="4.5"/></svg>\n',
     ])  # fmt: skip
 
@@ -160,8 +161,8 @@ def _interval(number: int, name: str, verdict: Mapping[str, Any], before: Sequen
 def _excluded(state: State) -> str:
     rows = [[str(run.number), str(run.block + 1), _of(run, state.treatment), "; ".join(run.excluded)]
             for run in reversed(state.runs) if run.excluded]  # fmt: skip
-    shown = table("Excluded runs, with all reasons", ("run", "block", "of", "reasons"), rows[:MOST_RUNS])
-    return section("excluded", "Excluded runs", shown + _more(rows))
+    listed = table("Excluded runs, with all reasons", ("run", "block", "of", "reasons"), rows[:MOST_RUNS])
+    return section("excluded", "Excluded runs", listed + _more(rows))
 
 
 def _runs(state: State) -> str:
@@ -175,8 +176,8 @@ def _runs(state: State) -> str:
         ]
         for run in reversed(state.runs)
     ]
-    shown = table("Runs, the last one first", ("run", "block", "of", "took", ""), rows[:MOST_RUNS])
-    return section("runs", "Runs", (shown or "<p>No run is over yet.</p>\n") + _more(rows))
+    listed = table("Runs, the last one first", ("run", "block", "of", "took", ""), rows[:MOST_RUNS])
+    return section("runs", "Runs", (listed or "<p>No run is over yet.</p>\n") + _more(rows))
 
 
 def _more(rows: Sequence[object]) -> str:

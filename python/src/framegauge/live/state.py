@@ -32,7 +32,6 @@ class State:
     share: float  # of the planned runs
     is_running: bool
     blocks: int
-    stopping: Mapping[str, Any]  # as in summary.json
     verdicts: Sequence[Mapping[str, Any]]
     before: Sequence[Mapping[str, Any]]
     runs: Sequence[Run]
@@ -55,7 +54,7 @@ class Reader:
         return State(
             self._folder, saved.plan["question"], saved.plan["scope"],
             document.factor_key(saved.plan["treatment"]), line(at), min(1.0, (at.number - 1) / at.total),
-            is_held(self._folder), blocks, document.stopping(saved),
+            is_held(self._folder), blocks,
             self._verdicts.get(blocks, ()), self._verdicts.get(blocks - 1, ()), saved.runs,
         )  # fmt: skip
 

@@ -33,7 +33,7 @@ from framegauge.summary.judging import (
 )  # fmt: skip
 from framegauge.summary.why import why
 
-__all__ = ["factor_key", "stopping", "summarise", "text", "verdicts"]
+__all__ = ["factor_key", "summarise", "text", "verdicts"]
 
 SCHEMA = 1
 # The rules of judging (docs/why/statistics.md lists them). 2: treatments are compared with the baseline and
@@ -67,7 +67,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
             "treatments": treatments,
             "controls": sum(each.judged is not None and each.role == "control" for each in found),
         },
-        "stopping": stopping(saved),
+        "stopping": _stopping(saved),
         "trial": saved.plan.get("trial"),
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
         "verdicts": _verdicts(saved, unasked.leading_first(judged)),
@@ -103,7 +103,7 @@ def _excluded(runs: Sequence[Run], key: str) -> Iterator[dict[str, Any]]:
             }
 
 
-def stopping(saved: Saved) -> dict[str, Any]:
+def _stopping(saved: Saved) -> dict[str, Any]:
     """How the study is to end, or ended, and the confidence of its intervals."""
     return {
         "stop": saved.plan.get("stop", "blocks"),
