@@ -10,7 +10,7 @@ from framegauge.diagnose.run import QUALITY, is_judgeable, worth_fixing
 from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bytes, print_seconds
 
-__all__ = ["lines"]
+__all__ = ["lines", "nothing_judged"]
 
 FIRST = 3
 MOST_ROWS = 20

@@ -116,7 +116,7 @@ def _folded(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[list[
     """The heads in lines that are no wider than the cells below, or than their longest word; the last line is full."""
     least = [max(map(len, cells)) for cells in zip(*rows, strict=True)] if rows else [0] * len(columns)
     parts = [
-        textwrap.wrap(head, max(width, *map(len, head.split() or [""]))) or [""]
+        wrapped(head, max(width, *map(len, head.split() or [""]))) or [""]
         for head, width in zip(columns, least, strict=True)
     ]
     height = max(map(len, parts))

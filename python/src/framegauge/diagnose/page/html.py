@@ -15,11 +15,12 @@ from importlib.resources import files
 from typing import Any
 
 from framegauge import __version__
+from framegauge.diagnose import terminal
 from framegauge.diagnose.kinds import CAUSES
 from framegauge.diagnose.page import parts, places
 from framegauge.diagnose.page.groups import group_of
 from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, spoken, text, to_picture, whole
-from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, worth_fixing
+from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, is_judgeable, worth_fixing
 from framegauge.quantities import print_bytes
 from framegauge.report.page import tables
 from framegauge.report.page.tables import table
@@ -84,6 +85,8 @@ def _count(number: int, word: str) -> str:
 
 def _answer(document: Json, worth: Sequence[Json]) -> str:
     connections = _count(len(document["connections"]), "TCP connection")
+    if not is_judgeable(document):
+        return terminal.nothing_judged(document)
     if not worth:
         return f"Nothing worth fixing was found in {connections}."
     kind = worth[0]["kind"]  # that which cost most
