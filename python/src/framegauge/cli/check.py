@@ -25,9 +25,9 @@ overlay, say. Each gets an agent that sends and answers UDP probes; no ICMP is n
 ssh the agent is copied to a cache folder where it is missing; --hosts FILE takes an inventory, ours or Ansible's, which
 is run if it is a program (see framegauge hosts --help).
 
-Every direction of every pair is probed over many source ports, so that one bad path of several is found. What a path
-is said not to carry has been silent so often that loss explains it with a chance of one in a million for the whole
-check, or somebody said so; where that cannot be had, the answer is "could not tell".
+Every direction of every pair is probed over many source ports, so that one bad path of several is found. A size counts
+as lost only if a router reports it, or chance loss is below one in a million, for the whole check; else the answer is
+"could not tell".
 
 --one-ended TARGET is for a target where no agent can run, such as a router, a storage box or somebody else's host. From
 each HOST (local, if none is named) the largest ICMP echo that comes back whole is looked for, which passes both ways;
