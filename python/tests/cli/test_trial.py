@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.pages import as_read
 from helpers.schemas import conforms
 from helpers.support import ROOT
 
@@ -70,9 +71,9 @@ def test_a_preset_runs_at_the_rate_that_is_carried_and_every_report_begins_with_
         assert "How sure" not in before.split("<body>")[-1]
         assert "MTUs compare as they would at 1 Gb/s in long transfers" in after
     assert cli.main(["report", str(tmp_path / "out"), "--decision"]) == 0
-    sheet = (tmp_path / "out/decision.html").read_text()
+    sheet = as_read((tmp_path / "out/decision.html").read_text())
     assert "Run at 200 Mb/s instead of 1 Gb/s, which this machine did not carry" in sheet
-    for text in ((tmp_path / "report.md").read_text(), done.page.read_text()):
+    for text in ((tmp_path / "report.md").read_text(), as_read(done.page.read_text())):
         assert "A trial before the first run found what this machine carries: 1 Gb/s not carried (" in text
 
 
@@ -81,7 +82,7 @@ def test_what_is_carried_as_it_is_changes_no_word_of_the_answer(tmp_path: Path, 
     done, said = run(tmp_path / "out", may_adapt=True)
     assert said == ["trial: this machine carries 1 Gb/s"]
     assert done.summary["trial"]["bits_per_second"] == 10**9
-    page = done.page.read_text()
+    page = as_read(done.page.read_text())
     assert "instead of 1 Gb/s" not in page
     assert "A trial before the first run found what this machine carries: 1 Gb/s carried in" in page
     assert study_file.load(tmp_path / "out/study.yaml") == preset()

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from helpers.pages import as_read
 from helpers.support import STUDY
 
 from framegauge.cli import main as cli
@@ -40,7 +41,7 @@ def test_it_runs_more_blocks_and_says_what_they_cost(extended, tmp_path):
     assert found["family"]["error"] == pytest.approx(error)
     assert found["stopping"]["extended_from"] == [6]
     assert found["stopping"]["confidence"] == pytest.approx(1 - StoppingRule(None, (6, 10)).error(0.05))
-    page = (tmp_path / "out/report.html").read_text()
+    page = as_read((tmp_path / "out/report.html").read_text())
     assert "Planned for 6 blocks, and extended to 10 after its verdicts were seen" in page
     assert f"At most {100 * error:.2g} % of such studies" in page
     assert "as fixed beforehand" not in page

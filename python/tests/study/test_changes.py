@@ -6,6 +6,7 @@ import threading
 import time
 
 import pytest
+from helpers.pages import as_read
 
 from framegauge.errors import AgentError, StudyError
 from framegauge.evidence.changes import paths
@@ -373,7 +374,7 @@ def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):
         float(part.split(" Mb/s")[0].split()[-1]) for part in picture.text.split("MTU 1500: ")[1].split(",")[:2]
     )
     assert 800 < before < after < 990
-    page = section_of(material)
+    page = as_read(section_of(material))
     for text in ("What was changed while runs were under way", "h1, h2, h3: MTU 9000", "1.000 to 1.000 s", "<svg"):
         assert text in page
     # All cells have the same changes, so the page says them once.
