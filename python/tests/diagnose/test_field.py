@@ -22,6 +22,9 @@ ASIDE = {"application_limited", "network_limited", "truncated", "aggregates", "c
 CHECK = "`framegauge check` finds the link"
 
 
+JOINED = ("29_joined_a_sender", "29_joined_b_receiver")
+
+
 @dataclass(frozen=True)
 class Case:
     """Its right findings with their counts, and words that their texts have."""
@@ -93,5 +96,15 @@ def test_where_nothing_could_be_judged_nothing_is_acquitted(capsys: pytest.Captu
     assert "Cannot tell: there is no TCP connection in 1 packet (1 ICMP)." in capsys.readouterr().out
 
 
+def test_the_last_packet_of_a_file_is_not_the_end_of_its_capture(capsys: pytest.CaptureFixture[str]) -> None:
+    """K: 21 packets of 8,948 bytes at the sender, none of them at the receiver, whose capture ran to the end."""
+    sender, receiver = (str(FIELD / f"{name}.pcap") for name in JOINED)
+    assert main(["diagnose", "--host", f"a={sender}", "--host", f"b={receiver}"]) == 1
+    printed = capsys.readouterr().out
+    assert "cannot tell whether 21 packets of a came to b" in printed
+    assert "no packet was lost" not in printed
+    assert "pmtu_black_hole" in printed
+
+
 def test_every_capture_has_its_case() -> None:
-    assert {path.stem for path in FIELD.iterdir()} == set(CASES)
+    assert {path.stem for path in FIELD.iterdir()} == {*CASES, *JOINED}

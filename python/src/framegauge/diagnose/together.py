@@ -13,6 +13,8 @@ __all__ = ["lines"]
 
 MOST_ROWS = 10
 MOST_DELAYS = 4
+MOST_UNJUDGED = 3
+LEAST_UNJUDGED = 3  # of fewer, the edges of captures are reason enough
 Json = Mapping[str, Any]
 
 
@@ -33,7 +35,8 @@ def lines(joined: Json | None) -> Iterator[str]:
 def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
     """Where packets were lost, the most first."""
     lost = sorted((each for each in hops(joined) if each[2]["lost_packets"]), key=lambda each: -each[2]["lost_packets"])
-    if not lost:
+    unjudged = [each for each in hops(joined) if each[2]["unjudged_packets"] >= LEAST_UNJUDGED]
+    if not lost and not unjudged:
         yield "  no packet was lost between them"
     for connection, direction, hop in lost[:MOST_ROWS]:
         one, other = (names[tap] for tap in hop["between"])
@@ -45,6 +48,13 @@ def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
         )
     if len(lost) > MOST_ROWS:
         yield f"  … and {len(lost) - MOST_ROWS} more: --json has them all"
+    for connection, direction, hop in sorted(unjudged, key=lambda each: -each[2]["unjudged_packets"])[:MOST_UNJUDGED]:
+        one, other = (names[tap] for tap in hop["between"])
+        count = hop["unjudged_packets"]
+        yield (
+            f"  cannot tell whether {count} packet{'' if count == 1 else 's'} of {one} came to {other}, which has nothing "
+            f"from so early or so late: its capture may have begun later or ended before, from {ends(connection, direction)}"
+        )
     missed = sum(hop["missed_packets"] for _, _, hop in hops(joined))
     if missed:
         yield f"  {missed} packets arrived that a capture behind them has not: those are no losses of the network"
