@@ -50,10 +50,9 @@ def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
         yield f"  … and {len(lost) - MOST_ROWS} more: --json has them all"
     for connection, direction, hop in sorted(unjudged, key=lambda each: -each[2]["unjudged_packets"])[:MOST_UNJUDGED]:
         one, other = (names[tap] for tap in hop["between"])
-        count = hop["unjudged_packets"]
         yield (
-            f"  cannot tell whether {count} packet{'' if count == 1 else 's'} of {one} came to {other}, which has nothing "
-            f"from so early or so late: its capture may have begun later or ended before, from {ends(connection, direction)}"
+            f"  cannot tell whether {hop['unjudged_packets']} packets of {one} came to {other}, whose capture has nothing "
+            f"from so early or so late and may have begun later or ended before, from {ends(connection, direction)}"
         )
     missed = sum(hop["missed_packets"] for _, _, hop in hops(joined))
     if missed:
