@@ -51,8 +51,8 @@ def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
     for connection, direction, hop in sorted(unjudged, key=lambda each: -each[2]["unjudged_packets"])[:MOST_UNJUDGED]:
         one, other = (names[tap] for tap in hop["between"])
         yield (
-            f"  cannot tell whether {hop['unjudged_packets']} packets of {one} came to {other}, whose capture has nothing "
-            f"from so early or so late and may have begun later or ended before, from {ends(connection, direction)}"
+            f"  cannot tell whether {hop['unjudged_packets']} packets of {one} came to {other}, whose capture may have "
+            f"begun later or ended before, from {ends(connection, direction)}"
         )
     missed = sum(hop["missed_packets"] for _, _, hop in hops(joined))
     if missed:
