@@ -75,6 +75,14 @@ pub(crate) fn mark(segment: &Segment) -> u32 {
     stamp.rotate_left(16) ^ u32::from(segment.identification.unwrap_or(0))
 }
 
+/// Keeps the newest prints.
+fn keep(prints: &mut VecDeque<(i64, Print)>, now: i64, print: Print) {
+    if prints.len() == MOST_PRINTS {
+        prints.pop_front();
+    }
+    prints.push_back((now, print));
+}
+
 /// All of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Connection {
@@ -252,6 +260,16 @@ impl Connection {
         }
     }
 
+    /// Whether a segment has data, or acknowledges some, beyond all before it, so that it is no copy.
+    fn is_news(&self, segment: &Segment, from: Side) -> bool {
+        let half = self.half(from);
+        if segment.payload_bytes > 0 {
+            return half.high > 0 && half.places.near(segment.seq) >= half.high;
+        }
+        let newest = self.prints[from as usize].back();
+        newest.is_some_and(|(_, last)| (segment.ack.wrapping_sub(last.ack) as i32) > 0)
+    }
+
     fn is_duplicate(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) -> bool {
         let print = Print {
             seq: segment.seq,
@@ -264,7 +282,12 @@ impl Connection {
         };
         // Without an identification only what carries data or opens a connection can be told from a repeated ACK.
         let marked = segment.identification.is_some_and(|id| id != 0);
+        let is_news = self.is_news(segment, from);
         let prints = &mut self.prints[from as usize];
+        if is_news {
+            keep(prints, now, print);
+            return false;
+        }
         // A sender that numbers its packets gives a repeat a number of its own, however late it is (RFC 6864 section 4.1).
         let numbers = marked && prints.iter().any(|(_, old)| old.identification != print.identification);
         // Without it, a repair within a rack may look the same, but not so soon.
@@ -275,10 +298,7 @@ impl Connection {
             _ => UNMARKED_NANOSECONDS,
         };
         let again = prints.iter().any(|(at, old)| *old == print && now - at <= within);
-        if prints.len() == MOST_PRINTS {
-            prints.pop_front();
-        }
-        prints.push_back((now, print));
+        keep(prints, now, print);
         let may_tell =
             segment.payload_bytes > 0 && segment.timestamps.is_some() && !self.notes.tell_too_big();
         again && (marked || opens || may_tell)
