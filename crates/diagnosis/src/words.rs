@@ -49,8 +49,8 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
 fn of_sizes(connection: &Connection, tally: &Tally) -> String {
     let Some(sizes) = connection.sizes.filter(|_| SIZED.contains(&tally.kind)) else { return String::new() };
     let passed = match sizes.passed {
-        0 => "of the handshake alone it is known that it passed".to_owned(),
-        bytes => format!("every one of up to {bytes} bytes passed"),
+        0 => "nothing but the handshake was".to_owned(),
+        bytes => format!("the largest that was has {bytes} bytes"),
     };
     let doubt = match (sizes.is_certain, sizes.passed) {
         (true, _) => "",
@@ -59,7 +59,7 @@ fn of_sizes(connection: &Connection, tally: &Tally) -> String {
         }
         (false, _) => " Or the other end died at that moment, which this capture cannot tell.",
     };
-    format!(" No segment of {} bytes was ever acknowledged, and {passed}.{doubt}", sizes.lost)
+    format!(" No segment of {} bytes was ever acknowledged; {passed}.{doubt}", sizes.lost)
 }
 
 fn times(tally: &Tally) -> String {
