@@ -238,10 +238,12 @@ def test_a_killed_keeper_or_agent_takes_the_rack_down(path: str, victim: str) ->
 
 
 def kill(pids: Sequence[int]) -> None:
-    """All of them at once: stopped first, so that none can react to another's end."""
-    for number in (signal.SIGSTOP, signal.SIGKILL):
-        for pid in pids:
-            os.kill(pid, number)
+    """All of them at once: stopped first, so that none can react to another's end. Children end before their parents:
+    a stopped child whose group loses its last parent would be sent SIGCONT, and act (POSIX, `_exit`, orphaned groups)."""
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    for pid in reversed(pids):
+        os.kill(pid, signal.SIGKILL)
 
 
 def test_all_killed_together_are_swept_up_by_the_next(path: str) -> None:
