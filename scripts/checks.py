@@ -4,10 +4,13 @@
 
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
 from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at
-a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then those on
-racks: a rack goes before all other programs, but not before another rack, so one at a time, and beside it one whose
+a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, and beside
+them those on racks: a rack goes before all other programs, but not before another rack, so one at a time, and beside it one whose
 racks let all others go first. Tests that look for what is left on this machine have no other tests beside them; they
 wait more than they work, so they are run while all is compiled.
+
+A test on racks that fails beside other checks is run once more when they have ended, alone. What fails again is red,
+what passes is listed, and more than a few are red at once.
 
 Ctrl-C, and SIGINT or SIGTERM to this process alone, end all that it has started; the second one at once.
 """
@@ -68,6 +71,8 @@ NETWORKS = [
 ]
 SLOWEST = 40
 MOST_UNJUDGED = 0.02  # of the tests on racks: more is a fault of ours, or no machine to test on
+AGAIN, MOST_AGAIN = "pytest, again", 5  # tests on racks that are run once more, alone
+UNPASSED = {"failure", "error", "skipped"}  # words of pytest's reports
 UNJUDGED = "not judged: "  # so begins what helpers/unjudged.py writes into pytest's report
 # What a check may take: several times what it takes on a busy machine. A test has a limit of its own.
 COMPILE_SECONDS, PYTHON_SECONDS, RACKS_SECONDS, SOAK_SECONDS = 1800.0, 1800.0, 3600.0, 86400.0
@@ -92,16 +97,17 @@ def pytest(name: str, *words: str, cpus: int = 1, seconds: float = PYTHON_SECOND
     return Check(name, command, cpus, kind="tests", apart=apart, limit_seconds=seconds, report=True)
 
 
-def racks(name: str, *words: str, one_of: str = "racks", after: Sequence[str] = (), **rest: bool | int) -> Check:
-    """One on real hosts. Racks go before all other programs, but not before each other: one at a time."""
-    check = pytest(name, *words, seconds=RACKS_SECONDS, **rest)
+def racks(name: str, *words: str, one_of: str = "racks", after: Sequence[str] = (), apart: bool = False) -> Check:
+    """One on real hosts. Racks go before all other programs, but not before each other: one at a time. They wait more
+    than they work."""
+    check = pytest(name, *words, seconds=RACKS_SECONDS, cpus=0, apart=apart)
     return replace(check, after=[AGENT.name, *after], one_of=one_of)
 
 
 def proofs(name: str, *words: str) -> Check:
     """One on real hosts whose runs need not be faithful. Its racks let others go first, and one of these runs beside
-    one of those; they wait more than they work."""
-    check = racks(name, *words, one_of="proofs", cpus=0, after=["pytest"])
+    one of those."""
+    check = racks(name, *words, one_of="proofs")
     return replace(check, environment={"FRAMEGAUGE_PRECEDENCE": "ordinary"})
 
 
@@ -141,8 +147,10 @@ AGENTS = [
 def python(chosen: str, agents: Sequence[str]) -> list[Check]:
     """The `chosen` Python tests without a rack, and those of files `agents` that need an agent."""
     pure = pytest("pytest", *PURE, "-m", chosen, "-n", str(CPUS), cpus=CPUS)
-    some = replace(pytest("pytest, agent", *agents, "-m", "agent"), after=[AGENT.name], one_of="racks")
-    return [replace(pure, is_small=True), some]
+    return [
+        replace(pure, command=["nice", *pure.command], is_small=True),
+        racks("pytest, agent", *agents, "-m", "agent"),
+    ]
 
 
 def with_racks() -> list[Check]:
@@ -150,7 +158,7 @@ def with_racks() -> list[Check]:
     agents = [path for path in AGENTS if not path.startswith((*HOSTS, *INSTALL))]
     return [
         AGENT,
-        racks("pytest, traces", *TRACES, apart=True, cpus=0),
+        racks("pytest, traces", *TRACES, apart=True),
         *LINT,
         *CARGO,
         *python("not agent", agents),
@@ -214,34 +222,58 @@ class Results:
     seconds: dict[str, float] = field(default_factory=dict)
     cpu_seconds: dict[str, float] = field(default_factory=dict)
     failed: list[str] = field(default_factory=list)
+    alone: list[str] = field(default_factory=list)
     tally: Tally = field(default_factory=Tally)
 
     def reporting(self, check: Check) -> Check:
         """With the words by which pytest writes how long each test took."""
-        report = self.folder / f"{check.name.replace(' ', '-').replace(',', '')}.xml"
+        report = self.report_of(check.name)
         small = {"PYTEST_DEBUG_TEMPROOT": str(self.folder)} if check.is_small else {}
         words = [*check.command, f"--junitxml={report}"] if check.report else check.command
         return replace(check, command=words, environment={**check.environment, **small})
 
+    def report_of(self, name: str) -> Path:
+        """Where pytest writes what a check found."""
+        return self.folder / f"{name.replace(' ', '-').replace(',', '')}.xml"
+
     def add(self, job: Job, ended: Ended) -> None:
         """What is known of a check that has ended."""
         self.seconds[job.name], self.cpu_seconds[job.name] = ended.seconds, ended.cpu_seconds
+        if job.name == AGAIN:
+            return
         self.failed += [] if ended.passed else [job.name]
         for line in ended.lines:
             self.tally.read(line)
 
-    def cases(self) -> Iterator[ElementTree.Element]:
+    def cases(self, checks: str = "*") -> Iterator[ElementTree.Element]:
         """All tests of pytest that have ended."""
-        for path in self.folder.glob("*.xml"):
+        for path in sorted(self.folder.glob(self.report_of(checks).name)):
             yield from ElementTree.parse(path).iter("testcase")
 
     def slowest(self) -> list[tuple[float, str]]:
         """All tests whose times are known, the slowest first."""
         return sorted(((float(case.get("time", 0)), name_of(case)) for case in self.cases()), reverse=True)
 
-    def failures(self) -> list[str]:
+    def failures(self, checks: str = "*") -> list[str]:
         """The tests of pytest that did not pass."""
-        return [name_of(case) for case in self.cases() if {"failure", "error"} & {each.tag for each in case}]
+        return [name_of(case) for case in self.cases(checks) if {each.tag for each in case} & {"failure", "error"}]
+
+    def once_more(self) -> Check | None:
+        """The tests on racks that failed, to be run alone; none if there are too many, or a check failed otherwise."""
+        names = [name for check in self.failed for name in self.failures(check)]
+        of_racks = all(name.startswith(RACK.replace("/", ".")) for name in names)
+        if not of_racks or not 0 < len(names) <= MOST_AGAIN or not all(map(self.failures, self.failed)):
+            return None
+        places = [name.partition("::") for name in names]
+        words = [f"{module.replace('.', '/')}.py::{test}" for module, _, test in places]
+        return self.reporting(pytest(AGAIN, *words, seconds=RACKS_SECONDS))
+
+    def settle(self) -> None:
+        """A check in which nothing failed but tests that passed alone has passed."""
+        passed = {name_of(case) for case in self.cases(AGAIN) if not {each.tag for each in case} & UNPASSED}
+        self.failed = [check for check in self.failed if not set(self.failures(check)) <= passed]
+        self.alone = sorted(passed)
+        self.tally.failed, self.tally.passed = self.tally.failed - len(passed), self.tally.passed + len(passed)
 
     def unjudged(self) -> list[tuple[str, str]]:
         """The tests that are not judged, with their reasons."""
@@ -276,7 +308,11 @@ def main(groups: list[str]) -> int:
         results = Results(Path(folder))
         with noted() as signals:
             jobs = Jobs([results.reporting(check) for check in checks], CPUS, ROOT, results.add)
-            if not jobs.run(signals):
+            done = jobs.run(signals)
+            if done and groups == ["test"] and (again := results.once_more()):
+                done = Jobs([again], CPUS, ROOT, results.add).run(signals)
+                results.settle()
+            if not done:
                 print(f"\nended by {signals[0]}, and with it all that was started", flush=True)
                 return 130
         return summed_up(len(checks), results, time.monotonic() - began)
@@ -288,7 +324,8 @@ def summed_up(count: int, results: Results, seconds: float) -> int:
     listed("the slowest tests", slowest)
     parts = [f"{took:6.0f} s {results.cpu_seconds[name]:6.0f} s  {name}" for name, took in results.seconds.items()]
     listed("by part, and the CPU time of its processes", parts)
-    listed("failed tests", results.failures())
+    listed("failed beside other checks, passed alone", results.alone)
+    listed("failed tests", sorted({*results.failures()} - {*results.alone}))
     unjudged, most = results.unjudged(), MOST_UNJUDGED * results.judgeable()
     listed("not judged, because the machine was busy", [f"{name}: {reason}" for name, reason in unjudged])
     failed = list(results.failed)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.support import ROOT, script
+from helpers.support import PATIENCE_SECONDS, ROOT, script
 
 checks = script("checks")
 jobs = sys.modules["jobs"]
@@ -43,6 +43,35 @@ checks.GROUPS["small"] = [
     checks.pytest("tests", "-n", "2", "-p", "no:cacheprovider", "test_waiting.py", cpus=0),
 ]
 sys.exit(checks.main(["small"]))
+"""
+
+
+# One that fails the first time, as if work beside it had held it up, and one that is asked to fail always.
+AGAIN = """
+from pathlib import Path
+
+def test_that_is_held_up():
+    count = len(list(Path().glob("held-up-*")))
+    Path(f"held-up-{count}").touch()
+    assert count > 0
+
+def test_with_a_fault():
+    assert not Path("fault").exists()
+
+def test_that_passes():
+    pass
+"""
+ONCE_MORE = f"""
+import sys
+from pathlib import Path
+sys.path.insert(0, {str(ROOT / "scripts")!r})
+import checks
+checks.ROOT = Path.cwd()
+checks.GROUPS["test"] = [
+    checks.Check("lint", [*sys.argv[1:]]),
+    checks.pytest("racks", "-p", "no:cacheprovider", "python/tests/rack"),
+]
+sys.exit(checks.main(["test"]))
 """
 
 
@@ -80,6 +109,46 @@ def test_a_signal_to_the_runner_alone_ends_all_that_it_started(tmp_path: Path, n
     assert started_by(runner.pid) == {}
     assert runner.returncode == 130
     assert f"ended by {signal.Signals(numbers[0]).name}, and with it all that was started" in said
+
+
+def ran_with(folder: Path, *lint: str) -> tuple[int, str]:
+    """How a runner ends, and what it prints, with these tests on racks and a check of this command."""
+    (folder / "python/tests/rack").mkdir(parents=True)
+    (folder / "python/tests/rack/test_again.py").write_text(AGAIN)
+    (folder / "pytest.ini").touch()
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+    words = [sys.executable, "-c", ONCE_MORE, *lint]
+    done = subprocess.run(
+        words, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.thorough
+def test_a_test_on_racks_that_passes_alone_is_listed_and_not_red(tmp_path: Path) -> None:
+    code, said = ran_with(tmp_path, "true")
+    assert code == 0
+    assert "failed beside other checks, passed alone:\n  python.tests.rack.test_again::test_that_is_held_up\n" in said
+    assert "failed tests" not in said
+    assert "passed (2 of 2 checks; 3 tests passed; " in said
+
+
+@pytest.mark.thorough
+def test_a_test_on_racks_with_a_fault_stays_red(tmp_path: Path) -> None:
+    (tmp_path / "fault").touch()
+    code, said = ran_with(tmp_path, "true")
+    assert code == 1
+    assert "failed beside other checks, passed alone:\n  python.tests.rack.test_again::test_that_is_held_up\n" in said
+    assert "failed tests:\n  python.tests.rack.test_again::test_with_a_fault\n" in said
+    assert "FAILED: racks (1 of 2 checks; 2 tests passed, 1 failed; " in said
+
+
+@pytest.mark.thorough
+def test_beside_any_other_failure_nothing_is_run_again(tmp_path: Path) -> None:
+    code, said = ran_with(tmp_path, "false")
+    assert code == 1
+    assert "passed alone" not in said
+    assert "FAILED: lint, racks (0 of 2 checks; 2 tests passed, 1 failed; " in said
 
 
 def ran(*given: Any, cpus: int = 2) -> dict[str, Any]:
