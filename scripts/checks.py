@@ -5,9 +5,9 @@
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
 from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at
 a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, and beside
-them those on racks: a rack goes before all other programs, but not before another rack, so one at a time, and beside it one whose
-racks let all others go first. Tests that look for what is left on this machine have no other tests beside them; they
-wait more than they work, so they are run while all is compiled.
+them those on racks, which wait more than they work. A rack goes before all other programs, but not before another
+rack: so one at a time, and beside it one whose racks let all others go first. Tests that look for what is left on this
+machine have no other tests beside them; they are run while all is compiled.
 
 A test on racks that fails beside other checks is run once more when they have ended, alone. What fails again is red,
 what passes is listed, and more than a few are red at once.
