@@ -1,4 +1,5 @@
-"""Standard output that is full, closed or not read to its end changes no exit code, and prints one line at most."""
+"""Standard output and standard error that are full, closed or not read to their end change no exit code; the first
+prints one line at most."""
 
 from __future__ import annotations
 
@@ -55,3 +56,25 @@ def test_a_reader_that_has_left_and_a_closed_output_say_nothing(name: str, unbuf
         assert found == code
         assert code != 0 or said == ""
         assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("name", COMMANDS)
+def test_standard_error_that_takes_nothing_changes_neither_the_answer_nor_its_code(name: str, unbuffered: str) -> None:
+    words, code = COMMANDS[name]
+    reading, left = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "framegauge", *words]
+    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    usual = subprocess.run(command, capture_output=True, check=False, env=environment).stdout
+    try:
+        with Path("/dev/full").open("wb") as full:
+            for place in (full.fileno(), left):
+                done = subprocess.run(command, stdout=subprocess.PIPE, stderr=place, check=False, env=environment)
+                assert (done.returncode, done.stdout) == (code, usual)
+    finally:
+        os.close(left)
+    closed = subprocess.run(
+        ["sh", "-c", 'exec 2>&-; exec "$@"', "sh", *command], stdout=subprocess.PIPE, check=False, env=environment
+    )
+    assert (closed.returncode, closed.stdout) == (code, usual)

@@ -1,10 +1,12 @@
-"""Standard output whose end is no error of ours: the reader has left, the disk is full, or nobody has opened it."""
+"""Standard streams whose end is no error of ours: the reader has left, the disk is full, or nobody has opened it."""
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import sys
+from typing import TextIO
 
 __all__ = ["Enduring", "endure"]
 
@@ -42,14 +44,20 @@ class Enduring(io.RawIOBase):
 
 
 def endure() -> None:
-    """Has standard output endure its end. What a test has put in its place stays as it is."""
-    if sys.stdout is None:  # it was closed when this started
-        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 (for as long as this process)
-    buffer = getattr(sys.stdout, "buffer", None)
-    raw, text = getattr(buffer, "raw", buffer), sys.stdout  # there is no buffer in between with PYTHONUNBUFFERED
-    if isinstance(text, io.TextIOWrapper) and type(raw) is io.FileIO and text is sys.__stdout__:
-        encoding, by_line, at_once = text.encoding, text.line_buffering, raw is buffer
+    """Has standard output and standard error endure their end. What a test has put in their place stays as it is."""
+    sys.stdout = _enduring(sys.stdout, sys.__stdout__)
+    sys.stderr = _enduring(sys.stderr, sys.__stderr__)
+
+
+def _enduring(text: TextIO | None, original: TextIO | None) -> TextIO:
+    if text is None:  # it was closed when this started
+        return open(os.devnull, "w", encoding="utf-8")  # for as long as this process
+    buffer = getattr(text, "buffer", None)
+    raw = getattr(buffer, "raw", buffer)  # there is no buffer in between with PYTHONUNBUFFERED
+    if not isinstance(text, io.TextIOWrapper) or type(raw) is not io.FileIO or text is not original:
+        return text
+    by_line = text.line_buffering or raw is buffer
+    with contextlib.suppress(OSError):
         text.flush()
-        sys.stdout = io.TextIOWrapper(
-            io.BufferedWriter(Enduring(raw.fileno())), encoding, line_buffering=by_line or at_once
-        )
+    taking_all: io.RawIOBase = Enduring(raw.fileno())
+    return io.TextIOWrapper(io.BufferedWriter(taking_all), text.encoding, text.errors, line_buffering=by_line)

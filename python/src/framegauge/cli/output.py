@@ -27,7 +27,7 @@ STANDARD_OUTPUT = Path("-")
 
 
 def prepare() -> None:
-    """Makes both streams take every character, whatever their encoding is, and standard output endure its end."""
+    """Makes both streams take every character, whatever their encoding is, and endure their end."""
     endure()
     for each in (sys.stdout, sys.stderr):
         if isinstance(each, io.TextIOWrapper):
