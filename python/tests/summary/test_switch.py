@@ -67,7 +67,7 @@ def test_a_quarter_of_the_packets_and_equal_cpu_and_latency_have_their_verdicts(
     assert packets["judged"][0] < packets["ci95"][0] < packets["ci95"][1] < packets["judged"][1]
     told = list(lines({"switch": found, "faithful": True, "verdicts": [{"workload": "ceph", "conditions": {}}]}))
     assert told[0].startswith("MTU 1500: packets per second \u221275")
-    assert "to 1/4.00 (1/3.96 to 1/4.04)" in told[0]
+    assert "to 1/4.00 (1/3.95 to 1/4.05)" in told[0]
     assert told[0].endswith(": better (margin 5 %, 8 runs)")
 
 

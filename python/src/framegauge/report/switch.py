@@ -10,6 +10,7 @@ from framegauge.quantities import print_seconds
 from framegauge.report.pictures.material import Material
 from framegauge.results.journal import Run
 from framegauge.summary import words
+from framegauge.summary.intervals import CORRECTED
 from framegauge.summary.switch import QUANTITIES
 
 __all__ = ["AROUND_HEAD", "KEY", "RATIO_HEAD", "around", "ratios"]
@@ -20,8 +21,8 @@ AROUND_HEAD = (
     "longest time without an answer, before", "at the switch", "connections that kept their MSS",
 )  # fmt: skip
 RATIO_HEAD = (
-    "comparison", "arm", "of switched hosts", "before", "after", "after / before", "less that of the others", "margin",
-    "runs", "verdict",
+    "comparison", "arm", "of switched hosts", "before", "after", "after / before", "less that of the others",
+    CORRECTED, "margin", "runs", "verdict",
 )  # fmt: skip
 WHEN = ("before", "after")
 METRICS: Mapping[str, str] = {
@@ -31,11 +32,11 @@ METRICS: Mapping[str, str] = {
 KEY = (
     "Of clients, medians over the runs of an arm: before the first change of a moment and after the last; packets are "
     "those of the client's host, both ways. The stall is the longest time without an answer from the first change to a "
-    "second after the last. A connection kept its MSS if it went on after the switch. Ratios have their 95 % interval "
-    "over runs. The difference in differences is what the switched hosts gained, less what the others gained "
-    "meanwhile: it assumes that all would have gone the same way, and needs hosts that are not switched. Packets and "
-    "CPU are those of all hosts of a kind together, where they were read. A verdict is on the difference in "
-    "differences where there is one: no practical difference needs an interval inside the margin, and 8 runs."
+    "second after the last. A connection kept its MSS if it went on after the switch. The difference in differences is "
+    "what the switched hosts gained, less what the others gained meanwhile: it assumes that all would have gone the "
+    "same way, and needs hosts that are not switched. Packets and CPU are those of all hosts of a kind together, where "
+    "they were read. A verdict and its interval are on the difference in differences where there is one: no practical "
+    "difference needs an interval inside the margin, and 8 runs."
 )
 
 
@@ -51,7 +52,7 @@ def ratios(material: Material) -> list[Sequence[str]]:
         (
             cells.of(each), words.levels(each["level"]), QUANTITIES[each["quantity"]].name,
             *(_shown([each[when]], each["quantity"]) for when in WHEN),
-            _ratio(each), "-" if each["beside"] is None else _ratio(each["beside"]), words.margin(each["margin"]),
+            _ratio(each), _ratio(each["beside"]), _ends(each["judged"]), words.margin(each["margin"]),
             str(each["runs"]), each["verdict"],
         )
         for each in material.summary.get("switch", ())
@@ -99,7 +100,10 @@ def _shown(values: Sequence[float | None], key: str) -> str:
     return print_seconds(middle) if key.endswith("seconds") else f"{middle:.4g}"
 
 
-def _ratio(found: Mapping[str, Any]) -> str:
-    if found["ci95"] is None:
-        return f"{found['ratio']:.3f}"
-    return f"{found['ratio']:.3f} ({found['ci95'][0]:.3f} to {found['ci95'][1]:.3f})"
+def _ratio(effect: Mapping[str, Any] | None) -> str:
+    return "-" if effect is None else f"{effect['ratio']:.3f}"
+
+
+def _ends(judged: Sequence[float] | None) -> str:
+    """The interval that decided."""
+    return "-" if judged is None else f"{judged[0]:.3f} to {judged[1]:.3f}"

@@ -131,13 +131,13 @@ def lines(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _said(each: Mapping[str, Any]) -> str:
     quantity = QUANTITIES[each["quantity"]]
-    shown = each["beside"] or each
-    change = words.change(shown["ratio"], shown["ci95"])
-    interval = f", {words.change_interval(shown['ci95'])}" if shown["ci95"] else ""
+    ratio, ends_judged = (each["beside"] or each)["ratio"], each["judged"]
+    change = words.change(ratio, ends_judged)
+    interval = f", {words.change_interval(ends_judged)}" if ends_judged else ""
     times = ""
-    if each["quantity"] == "packets_per_second" and shown["ratio"] < 1:
-        ends = sorted(1 / end for end in shown["ci95"]) if shown["ci95"] else []
-        times = f", to 1/{1 / shown['ratio']:.2f}" + (f" (1/{ends[0]:.2f} to 1/{ends[1]:.2f})" if ends else "")
+    if each["quantity"] == "packets_per_second" and ratio < 1:
+        ends = sorted(1 / end for end in ends_judged) if ends_judged else []
+        times = f", to 1/{1 / ratio:.2f}" + (f" (1/{ends[0]:.2f} to 1/{ends[1]:.2f})" if ends else "")
     less = " less that of hosts that were not switched" if each["beside"] else ""
     within = f"margin {words.margin(each['margin'])}"
     return f"{quantity.name} {change}{interval}{less}{times}: {each['verdict']} ({within}, {each['runs']} runs)"

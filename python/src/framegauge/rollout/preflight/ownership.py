@@ -69,8 +69,8 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
         remedy = "log in as root, or look there for an mtu: who owns it is not known"
         yield case.finding("unread", "note", text, "the files of who sets MTUs", remedy)
     elif not mine.claims and not mine.troubles:
-        remedy = "the change lasts until the host starts anew, or the interface is made anew"
-        yield case.finding("owner", "note", "nobody who sets it", "a file that does", remedy)
+        remedy = "it is lost at reboot, and when the interface is made anew"
+        yield case.finding("owner", "note", "no config file that sets this MTU", "one that does", remedy)
     if mine.pods is not None:
         yield from _pods(case, mine)
 
