@@ -97,11 +97,11 @@ def pytest(name: str, *words: str, cpus: int = 1, seconds: float = PYTHON_SECOND
     return Check(name, command, cpus, kind="tests", apart=apart, limit_seconds=seconds, report=True)
 
 
-def racks(name: str, *words: str, one_of: str = "racks", after: Sequence[str] = (), apart: bool = False) -> Check:
+def racks(name: str, *words: str, one_of: str = "racks", apart: bool = False) -> Check:
     """One on real hosts. Racks go before all other programs, but not before each other: one at a time. They wait more
     than they work."""
     check = pytest(name, *words, seconds=RACKS_SECONDS, cpus=0, apart=apart)
-    return replace(check, after=[AGENT.name, *after], one_of=one_of)
+    return replace(check, after=[AGENT.name], one_of=one_of)
 
 
 def proofs(name: str, *words: str) -> Check:
@@ -163,7 +163,7 @@ def with_racks() -> list[Check]:
         *CARGO,
         *python("not agent", agents),
         racks("pytest, racks", *RACKS),
-        racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", one_of="", after=["pytest"]),
+        racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", one_of=""),
         racks("pytest, networks", *NETWORKS),
         racks("pytest, captures", *CAPTURES),
         racks("pytest, install", *INSTALL),
