@@ -58,30 +58,38 @@ fn enter_fresh() -> Result<()> {
     mount_sys(libc::MS_PRIVATE)
 }
 
-/// Gives the calling thread, and what it starts, a host name of its own.
+/// Gives the calling thread, and what it starts, a host name of its own, and System V memory that ends with them: a
+/// database that is killed leaves a segment otherwise, for as long as the machine runs.
 fn take_name(name: &str) -> Result<()> {
     // SAFETY: no memory is passed.
-    check(unsafe { libc::unshare(libc::CLONE_NEWUTS) }, "create a namespace for a host name")?;
+    let fresh = unsafe { libc::unshare(libc::CLONE_NEWUTS | libc::CLONE_NEWIPC) };
+    check(fresh, "create namespaces for a host name and shared memory")?;
     // SAFETY: pointer and length describe `name`.
     let taken = unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) };
     check(taken, &format!("take the host name {name:?}")).map(drop)
 }
 
-/// The host name that a thread has, as a namespace.
-pub struct HostName(File);
+/// The host name and the System V memory that a thread has, as namespaces.
+pub struct NameAndMemory([(File, libc::c_int); 2]);
 
-impl HostName {
-    /// That of thread `id`.
+impl NameAndMemory {
+    /// Those of thread `id`.
     pub fn of_thread(id: u32) -> Result<Self> {
-        let path = format!("/proc/{id}/ns/uts");
-        File::open(&path).during(format!("open {path}")).map(Self)
+        let open = |name: &str| {
+            let path = format!("/proc/{id}/ns/{name}");
+            File::open(&path).during(format!("open {path}"))
+        };
+        Ok(Self([(open("uts")?, libc::CLONE_NEWUTS), (open("ipc")?, libc::CLONE_NEWIPC)]))
     }
 
-    /// Gives it to the calling (single-threaded) process.
+    /// Gives them to the calling (single-threaded) process.
     pub fn take_on(&self) -> Result<()> {
-        // SAFETY: the descriptor is open; no memory is passed.
-        let moved = unsafe { libc::setns(self.0.as_raw_fd(), libc::CLONE_NEWUTS) };
-        check(moved, "take on a host's name").map(drop)
+        for (namespace, kind) in &self.0 {
+            // SAFETY: the descriptor is open; no memory is passed.
+            let moved = unsafe { libc::setns(namespace.as_raw_fd(), *kind) };
+            check(moved, "take on a host's name and shared memory")?;
+        }
+        Ok(())
     }
 }
 

@@ -1,9 +1,9 @@
-//! Enters a host of a rack: its network, its name and those of others, its CPUs, its cgroup.
+//! Enters a host of a rack: its network, its name and those of others, its shared memory, its CPUs, its cgroup.
 
 use crate::host::groups::{cgroup_root, is_group};
 use crate::host::names::Shown;
 use framegauge_linux::cgroup::Group;
-use framegauge_linux::namespace::{HostName, Network};
+use framegauge_linux::namespace::{NameAndMemory, Network};
 use framegauge_linux::{OsError, Result, process, sched};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -29,14 +29,14 @@ pub fn enter(pid: u32, start_ticks: u64) -> Result<()> {
     let group = group_of(pid).ok_or_else(|| refused(pid, "it is not the agent of a rack's host"))?;
     let thread = process::second_thread(pid)?;
     let (network, names) = (Network::of_thread(thread)?, Shown::by_thread(thread)?);
-    let host_name = HostName::of_thread(thread)?;
+    let own = NameAndMemory::of_thread(thread)?;
     let cpus = sched::allowed_cpus_of(pid as i32);
     group.join()?;
     // From here on the host's end is ours; but what was opened above must have been the host's.
     alive()?;
     sched::bind(0, &cpus)?;
     network.enter()?;
-    host_name.take_on()?;
+    own.take_on()?;
     names.map_or(Ok(()), |names| names.show_here())
 }
 

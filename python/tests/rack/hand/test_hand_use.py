@@ -106,6 +106,22 @@ def test_sixteen_hosts_come_and_go(path: str) -> None:
         assert took < 1.5
 
 
+# A segment of System V memory of 4 KiB, which nobody removes (shmget(2): IPC_CREAT | 0600).
+SEGMENT = "import ctypes; exit(ctypes.CDLL(None).shmget(7_777_777, 4096, 0o1600) < 0)"
+
+
+def test_shared_memory_that_a_program_leaves_ends_with_its_host(path: str) -> None:
+    here = Path("/proc/sysvipc/shm")
+    with leaves_nothing():
+        before = here.read_text()
+        up(path)
+        assert rack("exec", "h1", "--", sys.executable, "-c", SEGMENT).returncode == 0
+        seen = [rack("exec", host, "--", "cat", str(here)).stdout for host in ("h1", "h2")]
+        assert [text.count("7777777") for text in seen] == [1, 0]
+        rack("down")
+        assert here.read_text() == before
+
+
 def test_what_is_printed_says_how_to_go_on(path: str) -> None:
     with leaves_nothing():
         found = rack("up", path)
