@@ -185,7 +185,7 @@ impl Connection {
             found.insert("handshake", self.handshake);
         }
         for tally in self.tallies.iter().filter(|tally| tally.lost > 0) {
-            *found.entry(words::name(tally.kind)).or_insert(0) += tally.lost;
+            *found.entry(tally.kind.name()).or_insert(0) += tally.lost;
         }
         found
     }
@@ -194,28 +194,10 @@ impl Connection {
         let seconds = |at: i64| (at - origin) as f64 / 1e9;
         let life = (self.last - self.first).max(1);
         let busy = (life - self.lost(Kind::ApplicationLimited)).max(1);
-        let worth = |kind: Kind, lost: i64| match kind {
-            Kind::ApplicationLimited
-            | Kind::NetworkLimited
-            | Kind::ReceiverLimited
-            | Kind::Bufferbloat
-            | Kind::SenderStall => {
-                lost as f64 >= limits.share_of_life * life as f64 && lost >= limits.pause_nanoseconds
-            }
-            // Programs that wait for a CPU are late by some milliseconds.
-            Kind::Unexplained => {
-                lost as f64 >= limits.unexplained_share * life as f64
-                    && lost >= limits.unexplained_nanoseconds
-            }
-            Kind::CwndCollapse | Kind::IdleRestart => {
-                lost as f64 >= limits.share_of_life * busy as f64 && lost >= limits.pause_nanoseconds
-            }
-            _ => true,
-        };
         let mut found: Vec<Finding> = self
             .tallies
             .iter()
-            .filter(|tally| worth(tally.kind, tally.lost))
+            .filter(|tally| tally.kind.is_worth(tally.lost, life, busy, limits))
             .map(|tally| Finding {
                 kind: tally.kind,
                 connection: Some(self.number),

@@ -44,10 +44,9 @@ mod words;
 
 pub use closing::ConnectionReport;
 pub use findings::{Ends, Finding};
-pub use kinds::Kind;
+pub use kinds::{About, Group, Kind, Kinds, Row, kinds};
 pub use marks::MOST_MARKS;
 pub use picture::Picture;
 pub use quality::Cut;
 pub use table::{Diagnosis, Table};
 pub use thresholds::Thresholds;
-pub use words::name;

@@ -9,7 +9,7 @@ use crate::outcast::outcast;
 use crate::peers::outliers;
 use crate::quality::{Cut, Cuts};
 use crate::together::{self, Silenced};
-use crate::{Picture, Thresholds, words};
+use crate::{Picture, Thresholds};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::{IcmpNote, Segment};
 use serde::Serialize;
@@ -210,7 +210,7 @@ impl Table {
             other
                 .lost_seconds
                 .total_cmp(&one.lost_seconds)
-                .then(words::name(one.kind).cmp(words::name(other.kind)))
+                .then(one.kind.name().cmp(other.kind.name()))
                 .then(one.connection.cmp(&other.connection))
         });
         let mut connections = self.ended;

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from helpers.captures import ACK, PSH, RST, SYN, pcap, segment, stalled
+from helpers.captures import ACK, RST, SYN, pcap, segment, stalled
 
 from framegauge.cli.main import main
 from framegauge.diagnose import run as diagnosis
-from framegauge.diagnose.kinds import KINDS
+from framegauge.diagnose.kinds import KINDS, TABLE
+from framegauge.diagnose.process import asked
 
 pytestmark = pytest.mark.agent
 
@@ -131,9 +132,16 @@ def test_a_threshold_changes_what_is_found(tmp_path: Path) -> None:
     assert not diagnosis.worth_fixing(diagnosis.diagnose([path], thresholds={"pause_nanoseconds": 60_000_000}))
 
 
-def test_the_names_are_those_of_the_schema_and_the_docs() -> None:
-    schema = diagnosis.schema()["properties"]["findings"]["items"]["properties"]["kind"]["enum"]
-    assert tuple(schema) == KINDS
-    page = Path(__file__).parents[3].joinpath("docs/reference/diagnose.md").read_text()
-    assert [kind for kind in KINDS if f"`{kind}`" not in page] == []
-    assert ACK | PSH == 24
+def test_the_table_of_kinds_is_that_of_the_agent() -> None:
+    # framegauge-agent diagnose --kinds > python/src/framegauge/diagnose/kinds.json
+    assert TABLE.read_bytes() == asked(["--kinds"], [])
+
+
+def test_the_docs_have_a_row_for_each_kind_and_limit() -> None:
+    rows = Path(__file__).parents[3].joinpath("docs/reference/diagnose.md").read_text().splitlines()
+    for kind in KINDS.values():
+        limits = ", ".join(f"`{limit}`" for limit in kind.limits) or "-"
+        assert f"| `{kind.name}` | {kind.means} | {limits} |" in rows
+    settable = rows[rows.index("## Limits that can be set") :]
+    for limit in {limit for kind in KINDS.values() for limit in kind.limits}:
+        assert any(row.startswith("|") and f"`{limit}`" in row for row in settable), limit

@@ -1,7 +1,7 @@
 //! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each. With `--draw` it
 //! draws connections of one file instead; with `--evidence` it copies packets, of which standard input says what there is
 //! to say, to standard output; with `--join` it says what several captures tell together of the connections that they
-//! share, as one line.
+//! share, as one line. With `--kinds` it reads nothing, and prints the table of all kinds of findings.
 
 use framegauge_diagnosis::Thresholds;
 use framegauge_drivers::captures::{self, evidence, pictures};
@@ -20,15 +20,19 @@ struct Words {
     draw: Option<Vec<(usize, u64)>>,
     join: Option<Vec<joins::Source>>,
     evidence: bool,
+    kinds: bool,
 }
 
 /// Reads the files that are named. Words: `[--thresholds JSON] [--draw JSON | --evidence] FILE...`, or `--join JSON` with a
-/// list of names and files: `[{"name": "h1", "file": "h1.pcap"}, ...]`.
+/// list of names and files: `[{"name": "h1", "file": "h1.pcap"}, ...]`; or `--kinds`.
 pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let words = match parse(words) {
         Ok(words) => words,
         Err(why) => return failed(&why),
     };
+    if words.kinds {
+        return table();
+    }
     if let Some(sources) = words.join {
         return join(&sources);
     }
@@ -46,6 +50,16 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// The table of kinds as JSON, one value a line, as it is kept in the Python package.
+fn table() -> ExitCode {
+    let table =
+        serde_json::to_string_pretty(&framegauge_diagnosis::kinds()).expect("words and finite numbers");
+    match writeln!(std::io::stdout().lock(), "{table}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
 }
 
 /// One line: what these captures say together, or `null` if they share no connection.
@@ -69,10 +83,12 @@ fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Words, S
             Some("--join") => found.join = Some(json(words.next(), "--join")?),
             Some("--draw") => found.draw = Some(json(words.next(), "--draw")?),
             Some("--evidence") => found.evidence = true,
+            Some("--kinds") => found.kinds = true,
             _ => found.files.push(word.into()),
         }
     }
-    if found.files.is_empty() && found.join.is_none() { Err("expected a file".to_owned()) } else { Ok(found) }
+    let is_complete = !found.files.is_empty() || found.join.is_some() || found.kinds;
+    if is_complete { Ok(found) } else { Err("expected a file".to_owned()) }
 }
 
 fn json<T: DeserializeOwned>(word: Option<std::ffi::OsString>, option: &str) -> Result<T, String> {

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
+from framegauge.diagnose.kinds import WORTH_NOTHING
 from framegauge.diagnose.process import asked
-from framegauge.diagnose.run import WORTH_NOTHING
 from framegauge.diagnose.sources import sources
 from framegauge.quantities import print_seconds
 

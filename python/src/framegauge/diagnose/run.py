@@ -9,23 +9,14 @@ from typing import Any
 
 from framegauge.diagnose import joined
 from framegauge.diagnose.engines import Engine, local
+from framegauge.diagnose.kinds import KINDS, QUALITY, WORTH_NOTHING
 from framegauge.diagnose.process import asked
 from framegauge.errors import InputError
 from framegauge.printable import one_line
 
-__all__ = [
-    "QUALITY", "SCHEMA", "WORTH_NOTHING", "diagnose", "is_judgeable", "schema", "separate", "worth_anywhere",
-    "worth_fixing",
-]  # fmt: skip
+__all__ = ["SCHEMA", "diagnose", "is_judgeable", "schema", "separate", "worth_anywhere", "worth_fixing"]
 
 SCHEMA = 1
-# What a capture cannot tell, and why.
-QUALITY = (
-    "capture_duplicates", "capture_loss", "half_capture", "capture_misordered", "aggregates", "checksum_offload",
-    "truncated",
-)  # fmt: skip
-# What every connection has: somebody is always the limit.
-WORTH_NOTHING = ("application_limited", "network_limited")
 Json = dict[str, Any]
 
 
@@ -124,4 +115,5 @@ def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
 def schema() -> Json:
     """The JSON Schema of the document."""
     found: Json = json.loads(Path(__file__).with_name("diagnosis.schema.json").read_bytes())
+    found["properties"]["findings"]["items"]["properties"]["kind"]["enum"] = list(KINDS)
     return found

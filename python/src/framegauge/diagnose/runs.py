@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.diagnose import flows
-from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, separate
+from framegauge.diagnose.kinds import QUALITY, WORTH_NOTHING
+from framegauge.diagnose.run import separate
 
 __all__ = ["condensed", "of_run"]
 

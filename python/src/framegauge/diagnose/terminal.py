@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.diagnose import together
-from framegauge.diagnose.run import QUALITY, is_judgeable, worth_fixing
+from framegauge.diagnose.kinds import QUALITY
+from framegauge.diagnose.run import is_judgeable, worth_fixing
 from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bytes, print_seconds
 

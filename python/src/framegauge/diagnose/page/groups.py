@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-__all__ = ["GROUPS", "group_of"]
+from framegauge.diagnose.kinds import GROUPS, KINDS
 
-# The group, what it says in the legend, and its kinds.
-GROUPS = (
-    ("loss", "loss and resends", (
-        "rto_stall", "tail_loss", "fast_retransmit", "double_loss", "spurious_retransmit", "pmtu_black_hole",
-        "syn_loss", "cwnd_collapse", "retransmit_storm", "incast", "outcast",
-    )),
-    ("receiver", "the receiver", (
-        "zero_window", "receiver_limited", "window_scaling_off", "silly_window", "challenge_ack", "paws", "dead_peer",
-    )),
-    ("sender", "the sender and its application", (
-        "nagle_delayed_ack", "sender_stall", "idle_restart", "short_flow_slow_start",
-    )),
-    ("network", "queues and the path", ("bufferbloat", "reordering", "mss_mismatch")),
-    ("idle", "nothing to send", ("application_limited",)),
-    ("way", "data on its way", ("network_limited", "handshake")),
-)  # fmt: skip
-# All others.
-OTHER = ("other", "other")
-_OF = {kind: name for name, _, kinds in GROUPS for kind in kinds}
+__all__ = ["GROUPS", "OTHER", "group_of"]
+
+OTHER = "other"
+# Causes of time that are no findings.
+_CAUSES = {"handshake": "way"}
 
 
 def group_of(kind: str) -> str:
-    """The group of a kind."""
-    return _OF.get(kind, OTHER[0])
+    """The group of a kind, or of a cause."""
+    return KINDS[kind].group if kind in KINDS else _CAUSES.get(kind, OTHER)

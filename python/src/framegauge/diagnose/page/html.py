@@ -16,11 +16,11 @@ from typing import Any
 
 from framegauge import __version__
 from framegauge.diagnose import terminal
-from framegauge.diagnose.kinds import CAUSES
+from framegauge.diagnose.kinds import KINDS, QUALITY, WORTH_NOTHING
 from framegauge.diagnose.page import parts, places
 from framegauge.diagnose.page.groups import group_of
 from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, spoken, text, to_picture, whole
-from framegauge.diagnose.run import QUALITY, WORTH_NOTHING, is_judgeable, worth_fixing
+from framegauge.diagnose.run import is_judgeable, worth_fixing
 from framegauge.quantities import print_bytes
 from framegauge.report.page import tables
 from framegauge.report.page.tables import table
@@ -90,7 +90,7 @@ def _answer(document: Json, worth: Sequence[Json]) -> str:
     if not worth:
         return f"Nothing worth fixing was found in {connections}."
     kind = worth[0]["kind"]  # that which cost most
-    said = f"{CAUSES.get(kind, kind)}; {_count(len(worth), 'finding')} worth fixing in {connections}"
+    said = f"{KINDS[kind].headline}; {_count(len(worth), 'finding')} worth fixing in {connections}"
     all_of_it, of_kind = (
         sum(finding["lost_seconds"] for finding in worth if only in (None, finding["kind"])) for only in (None, kind)
     )

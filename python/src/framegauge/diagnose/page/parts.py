@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from framegauge.diagnose.page.groups import GROUPS, OTHER, group_of
+from framegauge.diagnose.page.groups import GROUPS, group_of
 from framegauge.printable import escaped, prose as text
 from framegauge.quantities import print_seconds
 
@@ -95,6 +95,6 @@ def legend() -> str:
     """What the colours of bars and bands mean."""
     items = "".join(
         f'<li><span class="swatch g-{name}" aria-hidden="true"></span>{text(words)}</li>'
-        for name, words in (*((name, words) for name, words, _ in GROUPS), OTHER)
+        for name, words in GROUPS.items()
     )
     return f'<ul class="legend">{items}</ul>\n'
