@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import json
 import os
 import shutil
@@ -197,6 +199,37 @@ def test_files_of_iperf3(tmp_path, capsys):
     assert any("its own processes" in line for line in document["notes"])
 
 
+def test_runs_that_moved_nothing_are_worse(tmp_path, capsys):
+    base = iperf3_folder(tmp_path / "base", RATES * 3)
+    hole = iperf3_folder(tmp_path / "hole", [*(RATES * 3)[2:], 0.0, 0.0])
+    document = compare(capsys, base, hole, code=1)
+    (failed,) = document["failed"]
+    assert (failed["base"], failed["new"], failed["verdict"]) == (
+        {"failed": 0, "runs": 18}, {"failed": 2, "runs": 18}, "worse",
+    )  # fmt: skip
+    assert document["outcome"] == "worse"
+    assert "worse" not in {each["verdict"] for each in document["verdicts"]}
+    assert cli.main(["compare", str(base), str(hole)]) == 1
+    assert "NEW is worse: 2 of 18 runs moved nothing, and none in BASE; 1 worse" in capsys.readouterr().out
+    # All of them.
+    dead = iperf3_folder(tmp_path / "dead", [0.0] * 5)
+    assert compare(capsys, base, dead, code=1)["failed"][0]["new"] == {"failed": 5, "runs": 5}
+    # One of many may have other reasons, and none on either side is no difference.
+    assert compare(capsys, base, iperf3_folder(tmp_path / "one", [*RATES * 3, 0.0]))["failed"][0]["verdict"] == (
+        "undecided"
+    )
+    assert compare(capsys, base, iperf3_folder(tmp_path / "none", RATES * 2))["failed"] == []
+
+
+def test_runs_that_reached_nobody_count_among_all(tmp_path, capsys):
+    base, new = iperf3_folder(tmp_path / "base", RATES), iperf3_folder(tmp_path / "new", RATES[:3])
+    for number in range(3):
+        refused = {"start": {"connected": []}, "end": {}, "error": "unable to connect to server: No route to host"}
+        (new / f"refused-{number}.json").write_text(json.dumps(refused))
+    (failed,) = compare(capsys, base, new, code=1)["failed"]
+    assert (failed["conditions"], failed["new"], failed["verdict"]) == ({}, {"failed": 3, "runs": 6}, "worse")
+
+
 def test_windows_of_files_of_iperf3(tmp_path, capsys):
     folder = iperf3_folder(tmp_path / "all", [*RATES, *RATES])
     document = compare(capsys, f"{folder}@10:00..10:06", f"{folder}@10:06..10:12")
@@ -225,6 +258,18 @@ def test_files_of_flent(tmp_path, capsys):
     assert [each["reasons"] for each in document["excluded"]] == [
         ["found a gzip file that is cut off, expected a whole one"]
     ]
+
+
+def test_files_of_flent_may_be_packed_in_several_ways(tmp_path, capsys):
+    base, new = (flent_folder(tmp_path / name, RATES) for name in ("base", "new"))
+    for number, pack in ((0, bytes), (1, bz2.compress)):
+        file = new / f"tcp_1up-{number:02}.flent.gz"
+        suffix = ".flent" if pack is bytes else ".flent.bz2"
+        file.with_name(file.name.replace(".flent.gz", suffix)).write_bytes(pack(gzip.decompress(file.read_bytes())))
+        file.unlink()
+    (verdict,) = compare(capsys, base, new)["verdicts"]
+    assert verdict["runs_by_side"] == {"base": 6, "new": 6}
+    assert verdict["ratio"] == pytest.approx(1)
 
 
 def test_goodput_of_iperf3_against_goodput_of_flent(tmp_path, capsys):
@@ -323,7 +368,10 @@ def test_help_has_examples_and_exit_codes(capsys):
     ("arguments", "message"),
     [
         (["none", "none"], "none: cannot be read (No such file or directory), expected a folder of runs"),
-        (["{empty}", "{empty}"], "expected a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz)"),
+        (
+            ["{empty}", "{empty}"],
+            "expected a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz, *.flent.bz2, *.flent)",
+        ),
         (["{file}", "{file}"], "cannot be read (Not a directory), expected a folder of runs"),
         (["{both}", "{both}"], "found files of iperf3 and of flent, expected files of one tool per folder"),
         (["{newer}", "{newer}"], "found results of schema 2, expected at most 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
 import subprocess
@@ -65,7 +66,6 @@ def test_directions_of_iperf3_are_the_clients():
         (b"{}{}", "more than one JSON document"),
         (b"[" * 100_000, "found no JSON"),
         (b'{"a": ' + b"1" * 5000 + b"}", "found no JSON"),
-        (json.dumps(iperf3_text(0.0)).encode(), "bits_per_second: found 0.0, expected a rate above 0"),
         (json.dumps({**iperf3_text(1e9), "error": "a\nb\x1b[31m\ud800"}).encode(), "with an error: a b"),
     ],
 )
@@ -74,6 +74,61 @@ def test_what_is_no_run_of_iperf3_says_so_in_one_line(data, message):
         iperf3.parse("x", data)
     assert "\n" not in str(error.value)
     str(error.value).encode()
+
+
+def failed(**more):
+    """A file of iperf3 with an error: whether the run moved nothing, and its conditions."""
+    text = {**iperf3_text(0.0), **more}
+    with pytest.raises(Unreadable) as error:
+        iperf3.parse("x", json.dumps(text).encode())
+    return error.value.moved_nothing, getattr(error.value, "conditions", {}).get("direction")
+
+
+def test_a_run_that_moved_nothing_is_one_and_tells_its_conditions():
+    (run,) = iperf3.parse("x", json.dumps(iperf3_text(0.0)).encode())
+    assert (run.moved_nothing, run.excluded) == (
+        True,
+        ["end.sum_received.bits_per_second: found 0.0, expected a rate above 0"],
+    )
+    assert {key: run.conditions[key] for key in ("direction", "flows", "duration_seconds")} == {
+        "direction": "upload", "flows": 1, "duration_seconds": 10,
+    }  # fmt: skip
+    assert failed(error="interrupt - the client has terminated") == (True, "upload")
+    assert failed(error="unable to send control message - port may not be available") == (True, "upload")
+    # Nothing tells what was asked for where the server was not reached.
+    assert failed(error="unable to connect to server: Connection timed out", start={}, end={}) == (True, None)
+
+
+def test_a_busy_server_and_a_wrong_option_are_none_of_the_networks():
+    assert failed(error="the server is busy running a test. try again later", start={}, end={}) == (False, None)
+    assert failed(error="unable to set TCP/SCTP MSS", start={}, end={}) == (False, None)
+    # One that was ended half-way has moved something.
+    assert failed(error="interrupt - the client has terminated", end=iperf3_text(1e6)["end"]) == (False, None)
+
+
+def test_a_direction_of_flent_without_any_value_moved_nothing():
+    def upload(values):
+        text = flent_text(values, [10.0])
+        return {run.conditions.get("direction"): run for run in flent.parse("x", flent_bytes(text))}
+
+    silent = upload([None, 0.0, None])
+    assert silent["upload"].moved_nothing
+    assert silent["upload"].excluded == ["upload: found no value above 0 in any stream of TCP, expected some"]
+    assert silent[None].metrics == {"latency_p50": pytest.approx(0.01)}
+    assert not upload([None, 0.1])["upload"].moved_nothing
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress])
+def test_files_of_flent_are_read_however_they_are_packed(packed):
+    (goodput,) = flent.parse("x", packed(json.dumps(flent_text([900.0])).encode()))
+    assert goodput.metrics == {"goodput": pytest.approx(900e6)}
+
+
+def test_a_stream_without_half_of_its_values_is_told():
+    (whole,) = flent.parse("x", flent_bytes(flent_text([None, 900.0, 910.0])))
+    (half,) = flent.parse("x", flent_bytes(flent_text([None, 900.0, None, 910.0])))
+    assert whole.notes == []
+    assert half.notes == ["TCP upload has values at 2 of 4 points in time: the mean is of these"]
 
 
 def test_a_kind_of_run_that_is_not_compared_is_no_lost_run():
@@ -130,12 +185,13 @@ WHOLE = flent_bytes(flent_text([1.0] * 300))
     ("data", "message"),
     [
         (b"", "found no gzip|found no JSON"),
-        (b"{}", "found no gzip file"),
+        (b"{}", "found no results or no metadata"),
+        (b"neither", "found no gzip file"),
         (WHOLE[:-30], "cut off, expected a whole one"),
         (WHOLE[:40] + b"xxxx" + WHOLE[44:], "found no gzip file|cut off|found no JSON"),
         (gzip.compress(b"{}", mtime=0), "found no results or no metadata"),
         (flent_bytes({**flent_text([1.0]), "version": 9}), "found format 9 of flent, expected at most 4"),
-        (flent_bytes(flent_text([None])), "neither a total of TCP"),
+        (bz2.compress(json.dumps(flent_text([1.0])).encode())[:-20], "found a bzip2 file that is cut off"),
     ],
 )
 def test_what_is_no_run_of_flent_says_so_in_one_line(data, message):

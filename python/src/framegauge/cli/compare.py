@@ -16,7 +16,7 @@ _MORE = """\
 BASE and NEW are each one of:
   DIR                 a results folder of framegauge study
   DIR                 a folder of files of iperf3 -J (*.json), one file per run
-  DIR                 a folder of flent's data files (*.flent.gz), one file per run
+  DIR                 a folder of flent's data files (*.flent, .flent.gz, .flent.bz2), one file per run
   DIR@BEGIN..END      the runs of such a folder that began within a time window: 10:00..10:20, or with
                       dates, 2026-11-21T10:00..2026-11-21T10:20 (ISO 8601; UTC if it has no offset)
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from framegauge.compare.failures import failures
 from framegauge.compare.formats.samples import Side, set_key
 from framegauge.compare.matching import Alone, RunSet, across, alike, direction, sets_of
 from framegauge.errors import InputError
@@ -26,6 +27,7 @@ __all__ = ["ANSWERS", "SCHEMA", "Pair", "Prepared", "compare", "document", "prep
 
 SCHEMA = 1
 ANSWERS = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.UNDECIDED)
+SHOWN = (Verdict.BETTER, Verdict.WORSE)  # of runs that moved nothing: anything else tells nothing of the rest
 PROCESS_COSTS = "CPU costs in files of iperf3 are for its own processes, without the kernel's work outside them"
 
 
@@ -74,10 +76,14 @@ def prepare(base: Side, new: Side, given: Mapping[str, float], only: Collection[
     return Prepared(base, new, given, pairs, alone)
 
 
-def document(prepared: Prepared, judged: Sequence[Judged], family: int | None = None) -> dict[str, Any]:
-    """The document of two sides whose comparisons were judged as members of a `family` of so many; None: their own."""
+def document(
+    prepared: Prepared, judged: Sequence[Judged], family: int | None = None, results: int = 1
+) -> dict[str, Any]:
+    """The document of two sides whose comparisons were judged as members of a `family` of so many; None: their own.
+    NEW is one of so many `results`."""
     base, new, given = prepared.base, prepared.new, prepared.given
     verdicts = [_verdict(pair, found) for pair, found in zip(prepared.pairs, judged, strict=True)]
+    failed = failures(base, new, results)
     metrics = dict.fromkeys(pair.metric for pair in prepared.pairs)
     own = sum(found.assumption is not None for found in judged)
     return {
@@ -88,7 +94,8 @@ def document(prepared: Prepared, judged: Sequence[Judged], family: int | None = 
         "assumption": unpaired.ASSUMPTION,
         "margins": {metric: _margin(metric, base, given) for metric in metrics},
         "family": {"error": ALPHA, "comparisons": own if family is None else family},
-        "outcome": _outcome(verdicts),
+        "outcome": _outcome([*verdicts, *(each for each in failed if each["verdict"] in SHOWN)]),
+        "failed": failed,
         "verdicts": verdicts,
         "not_compared": prepared.alone,
         "differences": list(_differences(base, new)),

@@ -31,7 +31,7 @@ def compare(
     judged = iter(judge([pair.sets for each in prepared for pair in each.pairs]))
     own = [[next(judged) for _ in each.pairs] for each in prepared]
     family = sum(outcome.assumption is not None for mine in own for outcome in mine)
-    documents = [comparison.document(each, mine, family) for each, mine in zip(prepared, own, strict=True)]
+    documents = [comparison.document(each, mine, family, len(others)) for each, mine in zip(prepared, own, strict=True)]
     return {
         "schema": comparison.SCHEMA,
         "question": "Is any of these better or worse than BASE?",

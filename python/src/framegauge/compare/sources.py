@@ -12,7 +12,16 @@ from typing import Any
 from framegauge import foreign
 from framegauge.compare import windows
 from framegauge.compare.formats import flent, iperf3
-from framegauge.compare.formats.samples import Sample, Side, Unreadable, as_number, load_json, one_line, set_key
+from framegauge.compare.formats.samples import (
+    MovedNothing,
+    Sample,
+    Side,
+    Unreadable,
+    as_number,
+    load_json,
+    one_line,
+    set_key,
+)  # fmt: skip
 from framegauge.compare.windows import Window
 from framegauge.errors import CorruptResults, InputError, StudyError
 from framegauge.files import yaml as yaml_file
@@ -27,9 +36,9 @@ from framegauge.summary import document as summary, judging
 __all__ = ["read_side"]
 
 MOST_FILES = 10_000
-SUFFIXES: Mapping[str, tuple[str, Callable[[str, bytes], list[Sample]]]] = {
-    "iperf3": (".json", iperf3.parse),
-    "flent": (".flent.gz", flent.parse),
+SUFFIXES: Mapping[str, tuple[tuple[str, ...], Callable[[str, bytes], list[Sample]]]] = {
+    "iperf3": ((".json",), iperf3.parse),
+    "flent": ((".flent.gz", ".flent.bz2", ".flent"), flent.parse),
 }
 
 
@@ -70,10 +79,10 @@ def _cut(side: Side, window: Window) -> Side:
 
 def _files(source: str, path: Path, names: Sequence[str]) -> Side:
     """The runs in files of other tools; a file without a run counts as an excluded run, with the reason."""
-    found = {kind: [name for name in names if name.endswith(suffix)] for kind, (suffix, _) in SUFFIXES.items()}
+    found = {kind: [name for name in names if name.endswith(suffixes)] for kind, (suffixes, _) in SUFFIXES.items()}
     kinds = [kind for kind, mine in found.items() if mine]
     if not kinds:
-        expected = "a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz)"
+        expected = "a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz, *.flent.bz2, *.flent)"
         raise InputError(f"{source}: found no files of runs, expected {expected}")
     if len(kinds) > 1:
         raise InputError(f"{source}: found files of iperf3 and of flent, expected files of one tool per folder")
@@ -82,9 +91,17 @@ def _files(source: str, path: Path, names: Sequence[str]) -> Side:
         try:
             samples += _file(path / name, kind)
         except Unreadable as error:
-            samples.append(Sample(one_line(name), kind, {}, {}, excluded=[str(error)], lost=error.lost))
+            samples.append(_failed(one_line(name), kind, error))
     samples.sort(key=lambda each: (each.began is None, each.began or datetime.min.replace(tzinfo=UTC)))
-    return Side(source, str(path.resolve()), kind, samples)
+    notes = [f"{each.run}: {line}" for each in samples for line in each.notes]
+    return Side(source, str(path.resolve()), kind, samples, notes=notes)
+
+
+def _failed(name: str, kind: str, error: Unreadable) -> Sample:
+    conditions = error.conditions if isinstance(error, MovedNothing) else {}
+    return Sample(
+        name, kind, conditions, {}, excluded=[str(error)], lost=error.lost, moved_nothing=error.moved_nothing
+    )  # fmt: skip
 
 
 def _file(path: Path, kind: str) -> list[Sample]:
@@ -131,6 +148,7 @@ def _sample(run: Run, treatment: str, source: str) -> Sample:
         level={key: run.level},
         unit=f"block {run.block}",
         excluded=[one_line(reason) for reason in run.excluded],
+        moved_nothing=run.failure is not None,
         began=_began(run),
     )
 

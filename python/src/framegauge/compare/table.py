@@ -60,14 +60,18 @@ def _in_order(document: Mapping[str, Any]) -> list[tuple[str, Verdict]]:
     """The verdicts with the names of their results: those on the same figure of BASE stand together."""
     places: dict[str, list[tuple[str, Verdict]]] = {}
     for name, each in zip(document["new"], document["comparisons"], strict=True):
-        for verdict in each["verdicts"]:
-            level = {key: value for key, value in verdict["baseline"].items() if key != "estimate"}
-            key = json.dumps([verdict["workload"], verdict["conditions"], level, verdict["metric"]], sort_keys=True)
+        for verdict in [*each["failed"], *each["verdicts"]]:
+            level = {name: value for name, value in verdict.get("baseline", {}).items() if name != "estimate"}
+            what = [level or verdict.get("level"), verdict.get("metric")]
+            key = json.dumps([verdict["workload"], verdict["conditions"], *what], sort_keys=True)
             places.setdefault(key, []).append((name, verdict))
     return [row for rows in places.values() for row in rows]
 
 
 def _cells(name: str, verdict: Verdict, notes: dict[str, int]) -> Sequence[str]:
+    if "metric" not in verdict:  # how many runs moved nothing
+        title, before, now, *rest, _, found = terminal.failed_cells(verdict)
+        return [title, before, name, now, *rest, found]
     base, new = (words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment"))
     marked = tables.noted(verdict["verdict"], verdict["warnings"], notes)
     return [words.metric(verdict["metric"]), base, name, new, *tables.ratio_cells(verdict), marked]

@@ -8,11 +8,12 @@ from typing import Any
 from rich.console import Console
 
 from framegauge import quantities
+from framegauge.compare.failures import TITLE
 from framegauge.report import terminal
 from framegauge.summary import words
 from framegauge.summary.intervals import CORRECTED
 
-__all__ = ["conclusion", "margins", "show", "show_rest", "title"]
+__all__ = ["conclusion", "failed_cells", "margins", "show", "show_rest", "title"]
 
 _COLUMNS = ("metric", "BASE", "NEW", "ratio", CORRECTED, "runs", "verdict")
 FEW_LINES = 8
@@ -26,23 +27,27 @@ def show(document: Mapping[str, Any], console: Console) -> None:
         _say(console, _side(name.upper(), document[name]), "bold")
     verdicts = document["verdicts"]
     notes: dict[str, int] = {}
-    rows = [_cells(each, notes) for each in verdicts]
+    failed = document["failed"]
+    rows = [*map(failed_cells, failed), *(_cells(each, notes) for each in verdicts)]
     if rows:
-        common, titles = title(verdicts)
+        common, titles = title([*failed, *verdicts])
         _say(console, common)
-        terminal.table(console, _COLUMNS, (0,), titles, rows, _words(verdicts))
+        terminal.table(console, _COLUMNS, (0,), titles, rows, _words([*failed, *verdicts]))
     terminal.show_notes(console, notes)
     show_rest(document, console)
     if verdicts:
         _say(console, f"margins: {margins(document['margins'])}")
         _say(console, f"assumed: {document['assumption']}")
+    for assumption in sorted({each["assumption"] for each in failed}):
+        _say(console, f"assumed of runs that moved nothing: {assumption}")
     if document["outcome"] != "not_comparable":  # otherwise the command's error message is the conclusion
         _say(console, conclusion(document), "bold")
 
 
 def title(verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
     """What all rows have in common, and what each has of its own."""
-    cells, levels = words.Cells(verdicts), [words.levels(each["baseline"]) for each in verdicts]
+    cells = words.Cells(verdicts)
+    levels = [words.levels(each["level"] if "level" in each else each["baseline"]) for each in verdicts]
     several = len(set(levels)) > 1
     own = [_joined(cells.of(each), level if several else "") for each, level in zip(verdicts, levels, strict=True)]
     return f"All rows: {_joined(cells.common, '' if several else levels[0])}", own
@@ -61,15 +66,16 @@ def show_rest(document: Mapping[str, Any], console: Console, of: str = "") -> No
 
 def conclusion(document: Mapping[str, Any]) -> str:
     """The conclusion in one sentence."""
-    counts = {word: _words(document["verdicts"]).count(word) for word in dict.fromkeys(_words(document["verdicts"]))}
+    verdicts = [*document["failed"], *document["verdicts"]]
+    counts = {word: _words(verdicts).count(word) for word in dict.fromkeys(_words(verdicts))}
     listed = ", ".join(f"{count} {word}" for word, count in counts.items())
     if document["outcome"] == "not_comparable":
         return "cannot be compared: " + (f"no comparison has a verdict ({listed})" if listed else "nothing in common")
     if document["outcome"] == "worse":
-        return f"NEW is worse: {listed}"
+        return f"NEW is worse: {'; '.join([*map(_failure, _worse(document['failed'])), listed])}"
     if document["outcome"] == "not_all_judged":
-        lost = len(document["verdicts"]) - sum(counts.get(word, 0) for word in _ANSWERS)
-        return f"{lost} of {len(document['verdicts'])} comparisons have no verdict, so NEW may be worse: {listed}"
+        lost = len(verdicts) - sum(counts.get(word, 0) for word in _ANSWERS)
+        return f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {listed}"
     if counts.get("undecided"):
         return f"nothing is worse as far as decided, but some comparisons are undecided: {listed}"
     return f"nothing is worse: {listed}"
@@ -77,6 +83,17 @@ def conclusion(document: Mapping[str, Any]) -> str:
 
 def _words(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
     return [each["verdict"] for each in verdicts]
+
+
+def _worse(failed: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [each for each in failed if each["verdict"] == "worse"]
+
+
+def _failure(entry: Mapping[str, Any]) -> str:
+    """Such as "2 of 16 runs moved nothing, and none in BASE"."""
+    base, new = entry["base"], entry["new"]
+    before = f"{base['failed']} of {base['runs']}" if base["failed"] else "none"
+    return f"{new['failed']} of {new['runs']} runs moved nothing, and {before} in BASE"
 
 
 def _say(console: Console, line: str, style: str = "") -> None:
@@ -104,6 +121,12 @@ def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
         f"{runs['base']} + {runs['new']}",
         terminal.noted(verdict["verdict"], verdict["warnings"], notes),
     ]
+
+
+def failed_cells(entry: Mapping[str, Any]) -> list[str]:
+    """A row: how many of its runs each side has that moved nothing."""
+    base, new = (f"{entry[side]['failed']} of {entry[side]['runs']}" for side in ("base", "new"))
+    return [TITLE, base, new, "-", "-", f"{entry['base']['runs']} + {entry['new']['runs']}", entry["verdict"]]
 
 
 def _alone(entry: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Flent's data files (`.flent.gz`): one file is one run.
+"""Flent's data files (`.flent`, as they are or packed by gzip or bzip2): one file is one run.
 
 Goodput is the mean of a direction's total over the points that have one: "TCP upload sum" and "TCP download sum"; or
 that direction's single stream; or "TCP totals", for both ways. Latency is the median over the file of "Ping (ms) avg",
@@ -14,7 +14,8 @@ import math
 import re
 import statistics
 import zlib
-from collections.abc import Mapping, Sequence
+from bz2 import BZ2File
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from gzip import GzipFile
 from typing import Any
@@ -43,26 +44,43 @@ def parse(name: str, data: bytes) -> list[Sample]:
     streams = [key for key in series if STREAM.fullmatch(key) and not key.endswith(DERIVED)]
     conditions = _conditions(metadata, streams)
     goodputs, latency = _goodputs(series, streams), _latency(series)
-    if not goodputs and latency is None:
+    silent = [way for way in ("upload", "download") if way not in goodputs and _is_silent(series, streams, way)]
+    if not goodputs and not silent and latency is None:
         raise Unreadable("found neither a total of TCP nor a single stream nor a ping with values, expected one")
     began, facts = _began(metadata.get("TIME")), _facts(metadata)
+    nothing = "found no value above 0 in any stream of TCP, expected some"
     samples = [
-        Sample(name, "flent", {"direction": way, **conditions}, {"goodput": value}, began=began, facts=facts)
-        for way, value in goodputs.items()
-    ]
+        Sample(
+            name, "flent", {"direction": way, **conditions}, {}, excluded=[f"{way}: {nothing}"], moved_nothing=True,
+            began=began, facts=facts,
+        )
+        for way in silent
+    ]  # fmt: skip
+    notes = list(_gaps(series, streams))
+    samples += [
+        Sample(
+            name, "flent", {"direction": way, **conditions}, {"goodput": value}, began=began, facts=facts,
+            notes=notes if position == 0 else [],
+        )
+        for position, (way, value) in enumerate(goodputs.items())
+    ]  # fmt: skip
     if latency is not None:
         samples.append(Sample(name, "flent", conditions, {"latency_p50": latency}, began=began, facts=facts))
     return samples
 
 
 def _unpacked(data: bytes) -> bytes:
+    """The text of a file, by what it begins with: its name may be wrong."""
+    if data.lstrip().startswith(b"{"):
+        return data
+    name = "bzip2" if data.startswith(b"BZh") else "gzip"
     try:
-        with GzipFile(fileobj=io.BytesIO(data)) as file:
+        with BZ2File(io.BytesIO(data)) if name == "bzip2" else GzipFile(fileobj=io.BytesIO(data)) as file:
             text = file.read(MOST_BYTES + 1)
     except EOFError:
-        raise Unreadable("found a gzip file that is cut off, expected a whole one") from None
+        raise Unreadable(f"found a {name} file that is cut off, expected a whole one") from None
     except (OSError, zlib.error):
-        raise Unreadable(f"found no gzip file, expected {WHAT}") from None
+        raise Unreadable(f"found no {name} file, expected {WHAT}") from None
     if len(text) > MOST_BYTES:
         raise Unreadable(f"found more than {MOST_BYTES} bytes unpacked, expected at most that many")
     return text
@@ -91,6 +109,21 @@ def _goodputs(series: Mapping[str, Any], streams: Sequence[str]) -> dict[str, fl
         if (value := _first_mean(series, names)) is not None:
             found["both ways" if "TCP totals" in series else "one way"] = value
     return found
+
+
+def _gaps(series: Mapping[str, Any], streams: Sequence[str]) -> Iterator[str]:
+    """The streams that lack half of their values or more: their means stand for the rest."""
+    for key in streams:
+        points = series[key] if isinstance(series[key], list) else []
+        values = len(_values(points))
+        if 0 < values <= len(points) / 2:
+            yield f"{one_line(key, 60)} has values at {values} of {len(points)} points in time: the mean is of these"
+
+
+def _is_silent(series: Mapping[str, Any], streams: Sequence[str], way: str) -> bool:
+    """Whether there are streams of a direction, and not one has a value above 0."""
+    mine = [key for key in streams if way in key]
+    return bool(mine) and not any(value > 0 for key in mine for value in _values(series.get(key)))
 
 
 def _first_mean(series: Mapping[str, Any], names: Sequence[str]) -> float | None:

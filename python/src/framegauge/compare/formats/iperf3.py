@@ -9,22 +9,36 @@ The format is that of iperf 3.1 to 3.19 (esnet/iperf, `iperf_api.c`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from framegauge.compare.formats.samples import OtherRun, Sample, Unreadable, as_number, load_json, one_line
+from framegauge.compare.formats.samples import (
+    MovedNothing,
+    OtherRun,
+    Sample,
+    Unreadable,
+    as_number,
+    load_json,
+    one_line,
+)
 
 __all__ = ["parse"]
 
 WHAT = "the output of iperf3 -J"
+# Errors of a connection that was not made, or broke (esnet/iperf, `iperf_error.c`). A busy server or a wrong option is
+# none of the network's.
+UNREACHED = re.compile(
+    r"unable to (?:connect|send|receive|read|write)|closed unexpectedly|time(?:d |-)?out", re.IGNORECASE
+)
 
 
 def parse(name: str, data: bytes) -> list[Sample]:
     """The samples of one file, one per direction; Unreadable if there are none."""
     found = load_json(data, WHAT)
     if "error" in found:
-        raise Unreadable(f"iperf3 ended with an error: {one_line(found['error'])}")
+        raise _error(found)
     start, end = _object(found, "start"), _object(found, "end")
     asked = _object(start, "test_start", "start.")
     if asked.get("protocol") != "TCP":
@@ -38,14 +52,39 @@ def parse(name: str, data: bytes) -> list[Sample]:
     costs = _costs(end, [suffix for _, suffix in parts])
     samples = []
     for direction, suffix in parts:
-        metrics = _direction(end, suffix) | ({} if both else costs)
-        samples.append(
-            Sample(name, "iperf3", {"direction": direction, **conditions}, metrics, began=began, facts=facts)
-        )
+        told = {"direction": direction, **conditions}
+        try:
+            metrics = _direction(end, suffix) | ({} if both else costs)
+        except MovedNothing as error:
+            lost = Sample(name, "iperf3", told, {}, excluded=[str(error)], moved_nothing=True, began=began, facts=facts)
+            samples.append(lost)
+            continue
+        samples.append(Sample(name, "iperf3", told, metrics, began=began, facts=facts))
     if both and costs:
         whole = {"direction": "both ways", **conditions}
         samples.append(Sample(name, "iperf3", whole, costs, began=began, facts=facts))
     return samples
+
+
+def _error(found: Mapping[str, Any]) -> Unreadable:
+    """Why a run that ended with an error has no figures. One that had begun, or could not reach the other end, and
+    took in nothing has moved nothing."""
+    text = one_line(found["error"])
+    message = f"iperf3 ended with an error: {text}"
+    asked, end = _inner(found, "start", "test_start"), _inner(found, "end", "sum_received")
+    moved = as_number(end.get("bytes"))
+    if moved or not (asked or UNREACHED.search(text)) or asked.get("protocol", "TCP") != "TCP":
+        return Unreadable(message)
+    both = bool(asked.get("bidir"))
+    way = "both ways" if both else "download" if asked.get("reverse") == 1 else "upload"
+    return MovedNothing(message, {"direction": way, **_conditions(asked, both)} if asked else {})
+
+
+def _inner(found: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+    for key in keys:
+        inner = found.get(key)
+        found = inner if isinstance(inner, dict) else {}
+    return found
 
 
 def _object(found: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:
@@ -103,7 +142,9 @@ def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
     goodput, delivered = as_number(received.get("bits_per_second")), as_number(received.get("bytes"))
     if not goodput:
         value = one_line(received.get("bits_per_second"), 40)
-        raise Unreadable(f"{where}bits_per_second: found {value}, expected a rate above 0")
+        raise (MovedNothing if goodput == 0 else Unreadable)(
+            f"{where}bits_per_second: found {value}, expected a rate above 0"
+        )
     metrics = {"goodput": goodput}
     # Missing on platforms that cannot count retransmits, and at a receiver.
     again = as_number(sent.get("retransmits")) if isinstance(sent, dict) else None

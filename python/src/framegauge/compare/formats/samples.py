@@ -12,7 +12,18 @@ from typing import Any
 from framegauge import foreign
 from framegauge.errors import InputError
 
-__all__ = ["LARGEST_VALUE", "OtherRun", "Sample", "Side", "Unreadable", "as_number", "load_json", "one_line", "set_key"]
+__all__ = [
+    "LARGEST_VALUE",
+    "MovedNothing",
+    "OtherRun",
+    "Sample",
+    "Side",
+    "Unreadable",
+    "as_number",
+    "load_json",
+    "one_line",
+    "set_key",
+]
 
 LARGEST_VALUE = 1e18  # of any metric: a file with a larger value is broken
 SMALLEST_VALUE = 1e-18
@@ -23,6 +34,17 @@ class Unreadable(InputError):
     """A file without a usable run: one line with what was found and what was expected."""
 
     lost = True  # counts as a run that was attempted and failed
+    moved_nothing = False
+
+
+class MovedNothing(Unreadable):
+    """A run that was made, and moved no data: a result. `conditions` are those that the file tells."""
+
+    moved_nothing = True
+
+    def __init__(self, message: str, conditions: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.conditions = conditions or {}
 
 
 class OtherRun(Unreadable):
@@ -38,7 +60,8 @@ class Sample:
     A file with both directions gives several samples of the same `run`. Samples of one `unit` depend on one another
     (runs of a block at the same level) and count once. `level` is that of the treatment, such as {"mtu": 9000}; files
     of other tools have none. `excluded` holds the reasons why the run does not count, `lost` is whether it was tried
-    and failed, `facts` describes where it ran.
+    and failed, `moved_nothing` whether it was made and no data arrived, `facts` describes where it ran,
+    `notes` what makes it worth less.
     """
 
     run: str
@@ -49,8 +72,10 @@ class Sample:
     unit: str = ""
     excluded: Sequence[str] = ()
     lost: bool = True
+    moved_nothing: bool = False
     began: datetime | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
