@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from framegauge.rollout.owners import cloud, cni, dhcp, ifupdown, netplan, networkd, networkmanager
+from framegauge.rollout.owners import cloud, cni, dhcp, elsewhere, ifcfg, ifupdown, netplan, networkd, networkmanager
 from framegauge.rollout.owners.cni import Pods
+from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["Claim", "Edit", "Files", "Kept", "Nic", "Ownership", "Pods", "Trouble", "Via", "ownership"]
+__all__ = ["Claim", "Edit", "Files", "Kept", "Mention", "Nic", "Ownership", "Pods", "Trouble", "Via", "ownership"]
 
 _Found = TypeVar("_Found")
 # What reads of its owner's files which routes through a gateway they give an MTU.
@@ -27,13 +28,14 @@ ROUTES: tuple[Callable[[Files, Nic], set[tuple[Via, int]]], ...] = (
 class Ownership:
     """Who sets the MTU of an interface. `edits` have its owners set the one that is asked for; in the order in which
     they are to be made. `troubles`: files that could not be understood, a line each. `loose`: routes that are to keep
-    a smaller MTU, and to which none of these files gives it."""
+    a smaller MTU, and to which none of these files gives it. `mentions`: lines of programs that may set it."""
 
     claims: tuple[Claim, ...] = ()
     edits: tuple[Edit, ...] = ()
     pods: Pods | None = None
     troubles: tuple[str, ...] = ()
     loose: tuple[Via, ...] = ()
+    mentions: tuple[Mention, ...] = ()
 
 
 def ownership(
@@ -56,11 +58,12 @@ def ownership(
     written = {path: text for path, text in files.items() if not _is_generated(path)}
     claims: list[Claim] = tried(lambda: netplan.claims(files, nic), [])
     by_netplan = bool(claims)
-    for each in (networkd.claims, networkmanager.claims, ifupdown.claims):
+    for each in (networkd.claims, networkmanager.claims, ifupdown.claims, ifcfg.claims):
         found: list[Claim] = tried(lambda each=each: each(files if by_netplan else written, nic), [])  # type: ignore[misc]
         # Of what netplan has generated, only what a server told counts: the rest is netplan's.
         claims += [claim for claim in found if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
     claims += tried(lambda: dhcp.claims(files, nic, running), [])
+    claims += elsewhere.claims(files, nic)
     # Who only manages the interface leaves its MTU to those that set it.
     if any(claim.mtu is not None and claim.lasting for claim in claims):
         claims = [claim for claim in claims if claim.mtu is not None or not claim.lasting]
@@ -68,7 +71,8 @@ def ownership(
     edits = tried(lambda: _edits(files, written, nic, mtu, claims, running, kept), none)
     loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
     pods = tried(lambda: cni.pods(files), None)
-    return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose)
+    mentions = tuple(elsewhere.mentions(files, nic))
+    return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions)
 
 
 def _after(edits: Iterable[Edit]) -> dict[str, str]:
@@ -102,6 +106,8 @@ def _edits(
             made.append(networkmanager.edit(written, nic, mtu, kept))
     if "ifupdown" in owners:
         made += ifupdown.edits(files, nic, mtu, kept)
+    if "ifcfg" in owners:
+        made += ifcfg.edits(files, nic, mtu)
     made += dhcp.edits(files, nic, mtu, running)
     made.append(cni.edit(files, nic, mtu))
     found = [each for each in made if each is not None and each.before != each.after]

@@ -26,6 +26,7 @@ ADVICE = {
               '\'{{"spec":{{"calicoNetwork":{{"mtu":{mtu}}}}}}}\' (without the operator: veth_mtu in the ConfigMap '
               "calico-config), then restart the pods",
     "flannel": "restart flannel's pods, which read the MTU of their interface when they start, then the other pods",
+    "aws-cni": "set AWS_VPC_ENI_MTU={mtu} on the daemon set aws-node, then restart the pods",
     "cilium-cni": "nothing: Cilium follows its devices, from 1.17 on at once and for running pods; helm's value MTU is "
                   "that of the device, from which Cilium takes its overhead by itself",
 }  # fmt: skip
@@ -41,6 +42,11 @@ class Pods:
     plugin: str
     mtu: int | None
     master: str | None
+
+    def beneath(self, before: int, after: int) -> int:
+        """The MTU of pods once hosts have `after` instead of `before`: less what an overlay takes now."""
+        takes = 0 if self.mtu is None else max(0, before - self.mtu)
+        return after - takes
 
     def advice(self, mtu: int) -> str:
         """What has pods get this MTU."""
@@ -59,6 +65,8 @@ def pods(files: Files) -> Pods | None:
         inner = plugin.get("delegate")
         given = plugin if not isinstance(inner, dict) else {**plugin, **inner, "type": plugin["type"]}
         mtu = given.get("mtu")
+        if isinstance(mtu, str) and re.fullmatch(r"[0-9]{1,6}", mtu):  # as the VPC CNI of Amazon writes it
+            mtu = int(mtu)
         if mtu is not None and (isinstance(mtu, bool) or not isinstance(mtu, int)):
             raise Trouble(path, f"mtu: {mtu!r}", "a number of bytes")
         if plugin["type"] == "flannel" and not mtu:
@@ -75,7 +83,7 @@ def edit(files: Files, nic: Nic, mtu: int) -> Edit | None:
     if found is None or found.plugin not in PLAIN or found.mtu is None or found.master != nic.name:
         return None
     text = files[found.path]
-    places = list(re.finditer(r'("mtu"\s*:\s*)\d+', text))
+    places = list(re.finditer(r'("mtu"\s*:\s*"?)\d+', text))
     if len(places) != 1:
         raise Trouble(found.path, f"{len(places)} values of mtu", "one")
     place = places[0]

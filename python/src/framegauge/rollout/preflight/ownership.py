@@ -13,6 +13,7 @@ from framegauge.rollout.preflight.devices import carriers
 __all__ = ["below", "edits", "found", "of"]
 
 
+MOST_MENTIONS = 4
 MAKERS = ("boot", "static")  # of routes: those that files name, and not what a router or a daemon tells
 
 
@@ -68,11 +69,22 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
         text = f"no permission to read {', '.join(unread[:4])}" + (", …" if len(unread) > 4 else "")
         remedy = "log in as root, or look there for an mtu: who owns it is not known"
         yield case.finding("unread", "note", text, "the files of who sets MTUs", remedy)
-    elif not mine.claims and not mine.troubles:
+    elif not mine.claims and not mine.troubles and not mine.mentions:
         remedy = "it is lost at reboot, and when the interface is made anew"
         yield case.finding("owner", "note", "no config file that sets this MTU", "one that does", remedy)
+    yield from _mentions(case, mine)
     if mine.pods is not None:
         yield from _pods(case, mine)
+
+
+def _mentions(case: Case, mine: Ownership) -> Iterator[Finding]:
+    """Lines of programs that may set it: those that have its name first, and of others a few."""
+    listed = sorted(mine.mentions, key=lambda each: not each.is_named)
+    for each in [mention for mention in listed if mention.is_named] or listed[:MOST_MENTIONS]:
+        text = f"{each.owner} that is not understood and may set it: {each.text} ({each.place})"
+        remedy = f"look there: it may set another MTU than {case.target} at the next start"
+        expected = f"none, or one that sets {case.target}"
+        yield case.finding("program", "warning" if each.is_named else "note", text, expected, remedy)
 
 
 def below(case: Case) -> Iterator[Finding]:
@@ -140,8 +152,10 @@ def _pods(case: Case, mine: Ownership) -> Iterator[Finding]:
         return
     has = "an MTU that it finds by itself" if pods.mtu is None else str(pods.mtu)
     text = f"pods of {pods.plugin} with {has} ({pods.path})"
-    remedy = f"once all hosts are raised: {pods.advice(case.target)}"
-    yield case.finding("pods", "note", text, f"{case.target} without what an overlay takes", remedy)
+    fits = pods.beneath(case.before, case.target)
+    remedy = f"once all hosts are raised: {pods.advice(fits)}"
+    takes = f" less the {case.target - fits} that an overlay takes" if fits < case.target else ""
+    yield case.finding("pods", "note", text, f"{case.target}{takes}", remedy)
 
 
 def _remedy(claim: Claim, how: dict[str, str]) -> str:

@@ -14,6 +14,7 @@ from framegauge.check.plan import Member
 from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
+from framegauge.rollout.owners import elsewhere
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -36,10 +37,12 @@ FILES = (
     "/etc/NetworkManager/system-connections/*", "/run/NetworkManager/system-connections/*",
     "/usr/lib/NetworkManager/system-connections/*", "/run/NetworkManager/devices/*",
     "/etc/network/interfaces", "/etc/network/interfaces.d/*",
+    "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
     "/etc/dhcp/dhclient.conf", "/etc/dhcp/dhclient-enter-hooks.d/*",
     "/etc/dhcpcd.conf", "/var/lib/dhcp/*.leases", "/var/lib/dhclient/*.lease*",
     "/etc/cloud/cloud.cfg.d/*.cfg", "/etc/cni/net.d/*", "/run/flannel/subnet.env", "/etc/ceph/*.conf",
 )  # fmt: skip
+PROGRAM_FILES = tuple(pattern for patterns in elsewhere.FILES.values() for pattern in patterns)
 # NetworkManager's profiles may hold passwords of networks: of those no more is read than who they are, their MTU and
 # their routes.
 SECRET = "/etc/NetworkManager/* | /run/NetworkManager/system* | /usr/lib/NetworkManager/*"
@@ -82,6 +85,13 @@ for f in {" ".join(FILES)}; do
     {SECRET}) part "file $f" "$(bounded "$f" | grep -E '{PUBLIC}'; printf x)" ;;
     *) part "file $f" "$(bounded "$f"; printf x)" ;;
   esac
+done
+# Of programs only the lines that speak of an MTU, each at its place.
+for f in {" ".join(PROGRAM_FILES)}; do
+  [ -f "$f" ] || continue
+  if [ ! -r "$f" ]; then part "unreadable $f" ''; continue; fi
+  grep -qi mtu "$f" 2>/dev/null || continue
+  part "file $f" "$(bounded "$f" | awk '{{ print (tolower($0) ~ /mtu/ || $0 ~ /\\\\$/) ? $0 : "" }}'; printf x)"
 done
 for f in /etc/netplan /etc/NetworkManager/system-connections /var/lib/dhcp; do
   if [ -d "$f" ] && [ ! -r "$f" ]; then part "unreadable $f" ''; fi

@@ -1,0 +1,81 @@
+"""Files `ifcfg-NAME` of RHEL's network-scripts (and NetworkManager's reader of them) and of SUSE's wicked: the MTU that
+they set, and its change. They are assignments of a shell (ifcfg(5)); one whose value a shell would expand is not
+understood.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+
+from framegauge.rollout.owners.model import Claim, Edit, Files, Nic, Trouble
+
+__all__ = ["claims", "edits", "is_mine"]
+
+FOLDERS = ("/etc/sysconfig/network-scripts", "/etc/sysconfig/network")
+PREFIX = "ifcfg-"
+# Copies that editors and package managers leave, which nobody reads (network-functions, `ifup`).
+LEFT = re.compile(r"(~|\.bak|\.old|\.orig|\.rpmnew|\.rpmsave|\.rpmorig)$")
+LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*?)\s*$")
+
+
+def is_mine(path: str) -> bool:
+    """Whether the file is one of theirs."""
+    name = posixpath.basename(path)
+    return posixpath.dirname(path) in FOLDERS and name.startswith(PREFIX) and not LEFT.search(name)
+
+
+def claims(files: Files, nic: Nic) -> list[Claim]:
+    """What sets its MTU, or else the file by which it is managed. Trouble for an MTU that is no number."""
+    found = []
+    for path in _paths(files, nic):
+        line, value = _values(files[path]).get("MTU", (0, ""))
+        if value and not (value.isascii() and value.isdigit() and len(value) < 10):
+            raise Trouble(f"{path}:{line}", f"MTU={value}", "a number of bytes")
+        found.append(Claim("ifcfg", path, line, "MTU", int(value) if value else None))
+    return [each for each in found if each.mtu is not None] or found[:1]
+
+
+def edits(files: Files, nic: Nic, mtu: int) -> list[Edit]:
+    """The change of every file that sets it, or of the first one. Nothing is reloaded: `ifup` would take the addresses
+    away for a moment. The next start finds the new value."""
+    mine = _paths(files, nic)
+    setting = [path for path in mine if _values(files[path]).get("MTU", (0, ""))[1]]
+    return [Edit("ifcfg", path, files[path], _with_mtu(files[path], mtu)) for path in setting or mine[:1]]
+
+
+def _paths(files: Files, nic: Nic) -> list[str]:
+    return [path for path in sorted(files) if is_mine(path) and _names(files[path], path, nic)]
+
+
+def _names(text: str, path: str, nic: Nic) -> bool:
+    """Whether it is of this interface: by DEVICE or the address of its hardware, or else by the file's name."""
+    values = {key: value for key, (_, value) in _values(text).items()}
+    address = values.get("HWADDR") or values.get("LLADDR")
+    if address and nic.address and nic.kind is None:
+        return address.lower() in (nic.address, nic.permanent)
+    return (values.get("DEVICE") or posixpath.basename(path).removeprefix(PREFIX)) == nic.name
+
+
+def _values(text: str) -> dict[str, tuple[int, str]]:
+    """Each variable with the line (1-based) and the value of its last assignment, without its quotes."""
+    found = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        if said := LINE.match(line):
+            found[said[1]] = number, _unquoted(said[2])
+    return found
+
+
+def _unquoted(value: str) -> str:
+    if value[:1] in ("'", '"'):
+        return value[1:].partition(value[0])[0]
+    return value.partition(" #")[0].strip()
+
+
+def _with_mtu(text: str, mtu: int) -> str:
+    line, _ = _values(text).get("MTU", (0, ""))
+    lines = text.split("\n")
+    if line:
+        lines[line - 1] = re.sub(r"(MTU=['\"]?)[^'\"\s#]*", rf"\g<1>{mtu}", lines[line - 1], count=1)
+        return "\n".join(lines)
+    return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}MTU={mtu}\n"
