@@ -356,6 +356,16 @@ def test_each_look_is_with_the_one_before(live: Kept) -> None:
     looks.close()
 
 
+def test_a_watch_that_comes_too_late_pauses_for_no_time(live: Kept) -> None:
+    """As when a look takes longer than the interval; `time.sleep` refuses less than no time."""
+    paused: list[float] = []
+    looks = hand.looks(pytest.fail, 1e-9, paused.append)
+    for _ in range(5):
+        next(looks)
+    assert min(paused) >= 0
+    looks.close()
+
+
 def test_watching_prints_rates(live: Kept, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(cli_rack.hand.time, "sleep", lambda _: None)
     assert cli.main(["rack", "watch", "--once", "--every", "50 ms"]) == 0

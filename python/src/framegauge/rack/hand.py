@@ -189,8 +189,9 @@ def looks(
     with _asking("watch", say) as (_, agent):
         before, due = agent.request("rack.ports"), time.monotonic()
         while True:
-            due = max(due + interval_seconds, time.monotonic())
-            pause(due - time.monotonic())
+            now = time.monotonic()
+            due = max(due + interval_seconds, now)
+            pause(due - now)
             after = agent.request("rack.ports")
             yield before, after
             before = after
