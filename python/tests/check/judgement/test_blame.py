@@ -598,3 +598,50 @@ def test_every_kind_has_a_test_here():
 
 def test_the_target_is_what_the_lab_says():
     assert Lab().document()["target_mtu"] == TARGET
+
+
+def test_no_command_gives_an_interface_the_mtu_that_it_has():
+    """The other end of its link is small: of a router, say."""
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "silent"), (R2, "expired"), ("", "silent")])
+    found = only(lab, "switch_or_nic_too_small")
+    assert found["hosts"] == ["b"]
+    assert not [each for each in found["commands"] if " mtu " in each["run"]]
+
+
+def test_below_1280_no_route_of_ipv6_is_a_way_around():
+    lab = Lab((2,), (4, 6)).fault(Lab((2,), (4, 6)).pairs, 1124)
+    runs = [command["run"] for each in lab.document()["findings"] for command in each["commands"]]
+    assert any("route replace" in run and run.endswith("mtu 1124") for run in runs)
+    assert not any(run.startswith("ip -6 route replace") for run in runs)
+    assert "sysctl -w net.ipv4.tcp_mtu_probing=1" in runs
+
+
+def test_the_ipv6_mtu_of_an_interface_is_named_and_no_route():
+    lab = Lab((1, 1), (4, 6))
+    lab.hosts["a"]["facts"]["sysctls"]["net.ipv6.conf.eth0.mtu"] = "1500"
+    lab.pairs["a", "b", 6]["route_mtu_bytes"] = 1500
+    [found] = lab.blame()
+    assert found["kind"] == "route_mtu_too_small"
+    assert [each["run"] for each in found["commands"]] == ["sysctl -w net.ipv6.conf.eth0.mtu=9000"]
+    assert "for IPv6 alone" in found["evidence"]
+
+
+def test_a_host_that_announces_less_than_its_route_allows_is_named():
+    """As `advmss` of a route does."""
+    lab = Lab((1, 1))
+    lab.pairs["b", "a", 4]["tcp"] |= {"mss_bytes": 1448, "peer_announced_mss_bytes": 1448}
+    [found] = lab.blame()
+    assert (found["kind"], found["where"]) == ("mss_clamped", "routes of host a")
+    assert [(each["on"], each["purpose"]) for each in found["commands"]] == [("host a", "look for advmss")]
+
+
+def test_the_ports_of_a_bridge_come_before_it():
+    lab = Lab((2,))
+    lab.device("b").update({"mtu": 1500, "kind": "bridge"})
+    lab.fault(lab.some(lambda a, b: b == "b"), 1504)
+    lab.fault(lab.some(lambda a, b: a == "b"), 1500, "too_small", told=[(None, 1500)])
+    found = only(lab, "host_interface_too_small")
+    assert [each["run"] for each in found["commands"]] == [
+        "ip -br link show master eth0", "ip link set dev eth0 mtu 9000",
+    ]  # fmt: skip
+    assert "first raise each port that has less than 9000" in found["commands"][0]["purpose"]

@@ -12,7 +12,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from framegauge.check.judgement import blame_echo, blame_hops, blame_hosts, blame_readings, blame_told, paths, tables
+from framegauge.check.judgement import (
+    blame_announced,
+    blame_echo,
+    blame_hops,
+    blame_hosts,
+    blame_readings,
+    blame_told,
+    paths,
+    tables,
+)
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Mesh
 from framegauge.check.judgement.findings import CATALOGUE, Finding
@@ -42,6 +51,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_readings.undecided(case)
     blame_readings.caches(case)
     blame_readings.clamped(case)
+    blame_announced.announced(case)
     blame_readings.differing(case)
     blame_readings.mismatched_tunnels(case)
     blame_readings.discovery(case)

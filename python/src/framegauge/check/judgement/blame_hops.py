@@ -232,12 +232,13 @@ def _host_port(case: Case, host: str, direction: str, routers: list[Node], pairs
     evidence += [_share(pairs)] if partial else []
     evidence += case.remarks(pairs, limit)
     peer = pairs[0].source_address if direction == "receiving" else pairs[0].destination_address
+    commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, case.mesh.target, peer)
     case.add(
         Finding.about(
             "member_too_small" if partial else "switch_or_nic_too_small", where, [host],
             [pair.key for pair in pairs], " ".join(evidence),
             f"{remedies.sentence(lost)} {place} (the host is {direction}). {PARTLY if partial else remedies.STALLS}",
-            commands=remedies.raise_mtu(case.mesh.host(host), interface, case.mesh.target, peer),
+            commands=commands, advice=advice,
             ask=remedies.ask_port(f"host {host}", case.mesh.target), place=place, spot=_spot(case, pairs),
         ),
         [pair.key for pair in pairs],

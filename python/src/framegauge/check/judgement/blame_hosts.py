@@ -111,18 +111,8 @@ def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_nei
 def _own_commands(
     case: Case, name: str, interface: Interface | None, pairs: list[Pair]
 ) -> tuple[tuple[Command, ...], str]:
-    """Raise an interface that is too small; of one that is not, look at its counters."""
-    if interface is None or interface.mtu < case.mesh.target:
-        peer = pairs[0].source_address if pairs[0].destination == name else pairs[0].destination_address
-        return remedies.raise_mtu(case.mesh.host(name), interface, case.mesh.target, peer), ""
-    own, on, purpose = shlex.quote(interface.name), f"host {name}", "look for oversize frames and a smaller MTU"
-    return (
-        Command(f"ethtool -S {own} | grep -Ei 'long|over|jabber|giant'", on, purpose),
-        Command(f"ip -d link show dev {own}", on, purpose),
-    ), (
-        "The MTU of the interface is right. If the NIC counts oversize frames, its driver or firmware drops them; if "
-        "it does not, the switch port does."
-    )
+    peer = pairs[0].source_address if pairs[0].destination == name else pairs[0].destination_address
+    return remedies.raise_or_look(case.mesh.host(name), interface, case.mesh.target, peer)
 
 
 def members(case: Case) -> None:

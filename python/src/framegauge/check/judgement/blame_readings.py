@@ -11,25 +11,38 @@ from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Clamp, Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
 
-__all__ = ["caches", "clamped", "differing", "discovery", "losses", "mismatched_tunnels", "unavailable", "undecided"]
+__all__ = [
+    "caches",
+    "clamped",
+    "differing",
+    "discovery",
+    "losses",
+    "mismatched_tunnels",
+    "unavailable",
+    "undecided",
+]
 
 # IP and TCP headers without options, which an announced MSS leaves out of the MTU (RFC 9293, RFC 8200).
-_MSS_HEADERS = {4: 52, 6: 72}  # IP, TCP and timestamps
-_MSS_SLACK = 40  # options, or a tunnel that the announcing host knows of
+MSS_HEADERS = {4: 52, 6: 72}  # IP, TCP and timestamps
+MSS_SLACK = 40  # options, or a tunnel that the announcing host knows of
 MOST_ODD = 4  # interfaces that differ whose commands are spelled out
 _OWN_INTERFACE = ("host_interface_too_small", "nic_maximum_too_small", "overlay_overhead")
 
 
 def caches(case: Case) -> None:
     """`stale_path_mtu` where the kernel's cache has the size, `route_mtu_too_small` otherwise."""
-    groups: dict[tuple[str, int, int], list[Pair]] = defaultdict(list)
+    groups: dict[tuple[str, int, int, str | None], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
         if pair.route_mtu is None or pair.path_mtu is None or pair.verdict in ("unreachable", "unknown"):
             continue
         if pair.route_mtu < pair.path_mtu:
             cached = (pair.destination_address, pair.route_mtu) in case.mesh.host(pair.source).path_mtu_cache
-            groups["stale_path_mtu" if cached else "route_mtu_too_small", pair.route_mtu, pair.family].append(pair)
-    for (kind, mtu, family), pairs in sorted(groups.items()):
+            own = _ipv6_mtu(case, pair) == pair.route_mtu and not cached
+            kind = "stale_path_mtu" if cached else "route_mtu_too_small"
+            groups[kind, pair.route_mtu, pair.family, pair.interface if own else None].append(pair)
+    for (kind, mtu, family, own_ipv6), pairs in sorted(
+        groups.items(), key=lambda group: (*group[0][:3], str(group[0]))
+    ):
         sources = {pair.source for pair in pairs}
         measured = sorted({pair.path_mtu for pair in pairs if pair.path_mtu is not None})
         sizes = f"{measured[0]}" if len(measured) == 1 else f"{measured[0]} to {measured[-1]}"
@@ -42,6 +55,13 @@ def caches(case: Case) -> None:
             cause = "The size is in the kernel's cache of path MTUs, from an ICMP error in the past."
             advice = "The entry expires by itself after 600 s unless net.ipv4.route.mtu_expires says otherwise."
             commands: tuple[Command, ...] = (Command(f"ip {flag}route flush cache", remedies.host_names(sources)),)
+        elif own_ipv6 is not None:
+            setting = f"net.ipv6.conf.{own_ipv6.replace('.', '/')}.mtu"
+            cause = (
+                f"It is the MTU of {own_ipv6} for IPv6 alone ({setting}), as a router announces it or somebody set it."
+            )
+            advice = f"Have the router announce {measured[0]}, or refuse its MTU (accept_ra_mtu=0)."
+            commands = (Command(f"sysctl -w {setting}={measured[0]}", remedies.host_names(sources), "", 6),)
         else:
             cause = "The kernel's cache of path MTUs does not have it: a route sets it, or the interface changed since."
             commands = remedies.show_routes(pairs)
@@ -62,6 +82,16 @@ def caches(case: Case) -> None:
 _Rules = tuple[tuple[str, Clamp], ...]  # a host, and a rule that it has
 
 
+def _ipv6_mtu(case: Case, pair: Pair) -> int | None:
+    """The MTU that the sender's interface has for IPv6, where that is less than its own."""
+    host = case.mesh.host(pair.source)
+    interface = host.interface(pair.interface)
+    if pair.family != 6 or interface is None:
+        return None
+    text = host.sysctls.get(f"net.ipv6.conf.{interface.name.replace('.', '/')}.mtu", "")
+    return int(text) if text.isdigit() and int(text) < interface.mtu else None
+
+
 def clamped(case: Case) -> None:
     """`mss_clamped`: TCP sends less than both what the far end has announced and what this end's route allow."""
     groups: dict[tuple[int, int, bool], list[tuple[Pair, _Rules]]] = defaultdict(list)
@@ -71,7 +101,7 @@ def clamped(case: Case) -> None:
         if not tcp.get("connected") or used is None or announced is None or route is None:
             continue
         # All are after options; with other options than timestamps they differ by a few bytes.
-        if used + _MSS_SLACK < min(announced, route - _MSS_HEADERS[pair.family]):
+        if used + MSS_SLACK < min(announced, route - MSS_HEADERS[pair.family]):
             rules = _rules(case, pair, used)
             groups[used, pair.family, any(rule.to == "size" for _, rule in rules)].append((pair, rules))
     for (mss, family, explained), found in sorted(groups.items(), key=lambda group: group[0]):
@@ -81,7 +111,7 @@ def clamped(case: Case) -> None:
 def _clamp(case: Case, mss: int, family: int, explained: bool, found: list[tuple[Pair, _Rules]]) -> None:
     pairs = [pair for pair, _ in found]
     rules = tuple({rule for _, some in found for rule in some})
-    mtu = mss + _MSS_HEADERS[family]
+    mtu = mss + MSS_HEADERS[family]
     receivers = {pair.destination for pair in pairs}
     masked = [pair for pair in pairs if pair.is_fault and pair.path_mtu is not None and pair.path_mtu >= mtu]
     announced = sorted({(pair.tcp or {})["peer_announced_mss_bytes"] for pair in pairs})
@@ -123,7 +153,7 @@ def _rules(case: Case, pair: Pair, used: int) -> _Rules:
     ends = [(name, rule) for name, rule in ends if rule.is_for(pair.family)]
     fitting = [
         (name, rule) for name, rule in ends
-        if rule.to == "size" and rule.mss is not None and used <= rule.mss <= used + _MSS_SLACK
+        if rule.to == "size" and rule.mss is not None and used <= rule.mss <= used + MSS_SLACK
     ]  # fmt: skip
     return tuple(fitting or ((name, rule) for name, rule in ends if rule.to == "unknown"))
 

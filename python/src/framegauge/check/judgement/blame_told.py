@@ -193,7 +193,7 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
     summary += (
         [f"Larger packets that others send to it are lost without an error. {remedies.STALLS}"] if own.receiving else []
     )
-    commands, advice = remedies.raise_mtu(case.mesh.host(host), interface, target, _peer(own)), ""
+    commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, target, _peer(own))
     if kind == "nic_maximum_too_small":
         evidence.append(f"The maximum of the device is {maximum}.")
         summary.append(f"The device supports at most {maximum} bytes.")

@@ -12,12 +12,13 @@ from framegauge.check.judgement.hops import Node
 
 __all__ = [
     "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "host_names", "interface_text", "listing",
-    "pairs_text", "raise_link", "raise_mtu", "raise_router", "route_to", "sentence", "share_text", "show_errors",
-    "show_routes", "sizes_text", "work_around",
+    "pairs_text", "raise_link", "raise_mtu", "raise_or_look", "raise_router", "route_to", "sentence", "share_text",
+    "show_errors", "show_routes", "sizes_text", "work_around",
 ]  # fmt: skip
 
 MANY = 6
 MOST_ROUTES = 4  # host routes that are spelled out; of more pairs a sysctl is the shorter way
+IPV6_LEAST = 1280
 STALLS = "TCP connections that send full-size segments stall; pings and other small packets pass."
 UNTIL = "workaround until the path is repaired"
 
@@ -78,12 +79,36 @@ def route_to(address: str | None) -> str:
 
 
 def raise_mtu(host: Host, interface: Interface | None, target_mtu: int, peer: str | None = None) -> tuple[Command, ...]:
-    """The commands for a host's own interface, and for those below it that are too small, lowest first."""
+    """The commands for a host's own interface, and for those below it that are too small, lowest first; none where
+    they have the MTU already. A bridge follows its ports: one that stays small would drop what the bridge takes in."""
     on = f"host {host.name}"
     if interface is None:
         return (Command(_set_mtu(route_to(peer), target_mtu), on),)
     below = [each for each in reversed(host.below(interface)) if each.mtu < target_mtu and each.overhead is None]
-    return tuple(Command(_set_mtu(shlex.quote(each.name), target_mtu), on) for each in [*below, interface])
+    commands = []
+    for each in [*below, *([interface] if interface.mtu != target_mtu else [])]:
+        name = shlex.quote(each.name)
+        if each.kind == "bridge":
+            purpose = f"first raise each port that has less than {target_mtu}, and what is behind it"
+            commands.append(Command(f"ip -br link show master {name}", on, purpose))
+        commands.append(Command(_set_mtu(name, target_mtu), on))
+    return tuple(commands)
+
+
+def raise_or_look(
+    host: Host, interface: Interface | None, target_mtu: int, peer: str | None = None
+) -> tuple[tuple[Command, ...], str]:
+    """Raise an interface that is too small; of one that is not, look at its counters. The commands, and advice."""
+    if interface is None or interface.mtu < target_mtu:
+        return raise_mtu(host, interface, target_mtu, peer), ""
+    own, on, purpose = shlex.quote(interface.name), f"host {host.name}", "look for oversize frames and a smaller MTU"
+    return (
+        Command(f"ethtool -S {own} | grep -Ei 'long|over|jabber|giant'", on, purpose),
+        Command(f"ip -d link show dev {own}", on, purpose),
+    ), (
+        "The MTU of the interface is right. If the NIC counts oversize frames, its driver or firmware drops them; if "
+        "it does not, what it is connected to does."
+    )
 
 
 def _router(mesh: Mesh, address: str) -> str:
@@ -100,6 +125,8 @@ def raise_link(mesh: Mesh, near: Node, far: Node, target_mtu: int) -> tuple[Comm
     """Both ends of a link between two routers."""
     owner = mesh.owners.get(far.name)
     held = None if owner is None else mesh.host(owner).holding(far.name)
+    if held is not None and held.mtu >= target_mtu:
+        return raise_router(mesh, near.name, target_mtu, far.name)
     if held is not None:
         interface = shlex.quote(held.name)
     elif _is_address(far.name):
@@ -120,20 +147,22 @@ def allow_too_big(family: int) -> tuple[Command, ...]:
 
 
 def work_around(pairs: Sequence[Pair], limit: int | None) -> tuple[Command, ...]:
-    """What keeps TCP going until the cause is repaired."""
+    """What keeps TCP going until the cause is repaired. Below 1280 bytes no route of IPv6 helps, which has no smaller
+    MTU (RFC 8200, section 5); TCP, which may send less, finds such a size by its own probes (RFC 4821)."""
     commands = []
+    helped = [pair for pair in pairs if pair.family == 4 or limit is None or limit < 0 or limit >= IPV6_LEAST]
     if len({pair.key[:2] for pair in pairs}) <= MOST_ROUTES:
-        for pair in pairs:
+        for pair in helped:
             if pair.destination_address is None or not _is_address(pair.destination_address):
                 continue
-            size = max(limit if limit is not None and limit >= 68 else 1500, 1280 if pair.family == 6 else 68)
+            size = max(limit if limit is not None and limit >= 68 else 1500, IPV6_LEAST if pair.family == 6 else 68)
             ip, where = ("ip -6" if pair.family == 6 else "ip"), shlex.quote(pair.destination_address)
             hop = f'$(ip -o route get {where} | grep -oE "(via (inet6 )?[^ ]+ )?dev [^ ]+")'
             run = f"{ip} route replace {where} {hop} mtu {size}"
             commands.append(Command(run, f"host {pair.source}", UNTIL, pair.family))
-    if not commands:
-        senders = host_names(pair.source for pair in pairs)
-        commands = [Command("sysctl -w net.ipv4.tcp_mtu_probing=1", senders, f"{UNTIL}, for TCP only")]
+    if not commands or len(helped) < len(pairs):
+        senders = host_names(pair.source for pair in pairs if not commands or pair not in helped)
+        commands.append(Command("sysctl -w net.ipv4.tcp_mtu_probing=1", senders, f"{UNTIL}, for TCP only"))
     return tuple(dict.fromkeys(commands))
 
 

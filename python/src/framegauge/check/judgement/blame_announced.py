@@ -1,0 +1,52 @@
+"""Finds hosts that announce a smaller MSS than the way back to the others allows."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from framegauge.check.judgement import remedies
+from framegauge.check.judgement.blame_readings import MSS_HEADERS, MSS_SLACK
+from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.document import Pair
+from framegauge.check.judgement.findings import Command, Finding
+
+__all__ = ["announced"]
+
+MOST_COMMANDS = 4
+
+
+def announced(case: Case) -> None:
+    """`mss_clamped`: a host announces less in its SYN than its route back allows, so the others send it no more."""
+    groups: dict[tuple[str, int, int], list[Pair]] = defaultdict(list)
+    back = {(pair.destination, pair.source, pair.family): _allowed(pair) for pair in case.mesh.pairs}
+    for pair in case.mesh.pairs:
+        tcp = pair.tcp or {}
+        size, route = tcp.get("peer_announced_mss_bytes"), back.get(pair.key)
+        if tcp.get("connected") and size and route and size + MSS_SLACK < route - MSS_HEADERS[pair.family]:
+            groups[pair.destination, size, pair.family].append(pair)
+    for (host, size, family), pairs in sorted(groups.items()):
+        route = max(back[pair.key] or 0 for pair in pairs)
+        commands = tuple(
+            Command(f"ip route show to match {pair.source_address}", f"host {host}", "look for advmss", family)
+            for pair in pairs[:MOST_COMMANDS]
+            if pair.source_address is not None
+        )
+        text = (
+            f"Host {host} announces an MSS of {size} in its SYNs, which fits an MTU of {size + MSS_HEADERS[family]}; "
+            f"its route has {route}. TCP towards it never uses the size that the path carries."
+        )
+        case.add(
+            Finding.about(
+                "mss_clamped", f"routes of host {host}", {host, *(pair.source for pair in pairs)},
+                [pair.key for pair in pairs], f"{text} ({remedies.count_of(len(pairs), 'pair')}, IPv{family})", text,
+                advice="An advmss of a route does that. Remove it with `ip route change` where no tunnel needs it.",
+                commands=commands,
+                facts=(("MSS that the host announces", f"{size} bytes"), ("Its route MTU", f"{route} bytes")),
+            )
+        )  # fmt: skip
+
+
+def _allowed(pair: Pair) -> int | None:
+    """The MTU by which the kernel of its source announces an MSS: that of the route, or what the path has told it."""
+    sizes = [size for size in (pair.route_mtu, pair.path_mtu, *(told.mtu for told in pair.told)) if size is not None]
+    return min(sizes, default=None)
