@@ -261,6 +261,36 @@ class Starve(Fault):
 
 
 @dataclass
+class ThinAcks(Fault):
+    """A middlebox that thins out acknowledgements (RFC 3449 section 5.2.1).
+
+    Of those that acknowledge new data and carry none, one in `keep` passes, and all while little is under way, so that
+    none is missed.
+    """
+
+    keep: int
+    _high: dict[object, int] = field(default_factory=dict)
+    _acknowledged: dict[object, int] = field(default_factory=dict)
+    _count: int = 0
+
+    def act(self, seen: Seen, draws: random.Random) -> int:
+        packet = seen.packet
+        source, port, destination, other = packet.ends
+        if packet.payload and not seen.is_again:
+            self._high[packet.ends] = packet.seq + packet.payload
+        if packet.payload or packet.flags != ACK or seen.forth:
+            return 0
+        way = (destination, other, source, port)
+        is_new = 0 < (packet.ack - self._acknowledged.get(way, packet.ack)) % 2**32 < 2**31
+        self._acknowledged[way] = packet.ack
+        # What SACK says is in an option, and a duplicate says it by its number: neither is new by its number.
+        if not is_new or (self._high.get(way, packet.ack) - packet.ack) % 2**32 < 10 * 1448:
+            return 0
+        self._count += 1
+        return LOST if self._count % self.keep else 0
+
+
+@dataclass
 class Forge(Fault):
     """Behind the `place`-th packet of its kind a host sends one that TCP does not allow.
 

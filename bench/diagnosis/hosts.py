@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-CLONE_NEWNET = 0x40000000
+CLONE_NEWNET, PR_SET_PDEATHSIG = 0x40000000, 1
 TUNSETIFF, TUNSETOFFLOAD = 0x400454CA, 0x400454D0
 IFF_TUN, IFF_NO_PI, IFF_VNET_HDR = 0x0001, 0x1000, 0x4000
 CHECKSUM, TSO4, TSO6 = 1, 2, 4
@@ -58,6 +58,8 @@ def start(host: Host, program: Program) -> Running:
         code = 1
         try:
             here.close()
+            # It may wait for a wire that nobody holds any more.
+            ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
             _live(host, program, there)
             code = 0
         finally:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,41 +105,47 @@ def judge(scene: Scene, variant: Variant, ran: Ran, taps: Iterable[Mapping[str, 
     found = []
     for tap in taps:
         kinds = frozenset(each["kind"] for each in tap["findings"])
-        hidden = _invisible(scene, variant, ran, tap["interface"]) & scene.must
-        instead = frozenset(each for kind in hidden for each in INSTEAD.get(kind, ()))
-        must = scene.must - hidden
-        may = scene.may | scene.must | _also_true(variant, ran, tap) | instead
         flows = len(tap["connections"])
+        lives = [each["end_seconds"] - each["begin_seconds"] for each in tap["connections"]]
+        must, may = true(scene, variant, ran, tap["interface"], lives)
         found.append(Sample(scene.name, scene.kind, variant.number, tap["interface"], must, may, kinds, flows))
     return found
 
 
-def _also_true(variant: Variant, ran: Ran, tap: Mapping[str, Any]) -> frozenset[str]:
+def true(
+    scene: Scene, variant: Variant, ran: Ran, tap: str, lives: Sequence[float]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """What has to be found at a tap, and what may be. `lives`: of its connections, in seconds."""
+    hidden = _invisible(scene, variant, ran, tap) & scene.must
+    instead = frozenset(each for kind in hidden for each in INSTEAD.get(kind, ()))
+    return scene.must - hidden, scene.may | scene.must | _also_true(variant, ran, lives) | instead
+
+
+def _also_true(variant: Variant, ran: Ran, lives: Sequence[float]) -> frozenset[str]:
     """What is true although the scene was not made for it: the kernel says so, or the devices do."""
-    true = {*LIMITS, "truncated"}  # nothing but headers is kept
+    kinds = {*LIMITS, "truncated"}  # nothing but headers is kept
     if variant.offloads:
-        true |= {"aggregates", "checksum_offload"}  # checksums are left to the device, too
+        kinds |= {"aggregates", "checksum_offload"}  # checksums are left to the device, too
     counters = {SENDER: ran.sender["counters"], RECEIVER: ran.receiver["counters"]}
     for kind, evidence in BY_KERNEL.items():
         if any(counters[host].get(name) for host, name in evidence):
-            true.add(kind)
+            kinds.add(kind)
     if any(each["what"] == "lost" and each.get("again") for each in ran.log):
-        true.add("double_loss")  # the wire knows which repeats it has lost, whatever the kernel takes them for
+        kinds.add("double_loss")  # the wire knows which repeats it has lost, whatever the kernel takes them for
     if "RetransSegs" not in ran.sender["counters"] and not variant.route:
-        true.add("short_flow_slow_start")  # without a loss, a window grows until the transfer ends
+        kinds.add("short_flow_slow_start")  # without a loss, a window grows until the transfer ends
     if variant.scene == "late answers":
-        true.add("sender_stall")  # where the answers have passed already, the sender seems to be late
+        kinds.add("sender_stall")  # where the answers have passed already, the sender seems to be late
     if any(host["counters"].get("TCPSynRetrans") for host in (ran.sender, ran.receiver)):
-        true.add("syn_loss")
+        kinds.add("syn_loss")
     if ran.sender["counters"].get("RetransSegs", 0) >= STORM:
-        true.add("retransmit_storm")
-    connections = tap["connections"]
-    life = connections[0]["end_seconds"] - connections[0]["begin_seconds"] if len(connections) == 1 else 0.0
+        kinds.add("retransmit_storm")
+    life = lives[0] if len(lives) == 1 else 0.0
     kernel = of_kernel(ran, life)
     if kernel is not None and life >= SHORTEST:
         shares = {"application_limited": kernel.idle, "receiver_limited": kernel.receiver}
-        true -= {kind for kind, seconds in shares.items() if seconds < HARDLY * life}
-    return frozenset(true)
+        kinds -= {kind for kind, seconds in shares.items() if seconds < HARDLY * life}
+    return frozenset(kinds)
 
 
 def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[str]:
@@ -161,8 +167,9 @@ def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[
         hidden |= {"double_loss", "pmtu_black_hole"}
         if scene.kind == "double_loss":
             hidden.add("fast_retransmit")  # neither the first copy nor the second came here
-    if is_behind and variant.family == 6:
-        # Without IPv4's identification nothing tells that a packet was lost before it came here, but later ones.
+    if is_behind and (variant.family == 6 or variant.stacks[0] is not None or variant.has_nat):
+        # Without IPv4's identification nothing tells that a packet was lost before it came here, but later ones. Other
+        # stacks count for the whole host or not at all, and one address of a router stands for many hosts.
         hidden |= {"rto_stall", "tail_loss", "incast", "outcast", "cwnd_collapse"}
     if tap != "sender" and (variant.family == 6 or variant.scene == "frozen device"):
         hidden.add("sender_stall")

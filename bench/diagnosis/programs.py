@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from bench.diagnosis.tcp_info import account, ends
+
 PORT = 5000
-TCP_INFO_BYTES = 256
 SO_MAX_PACING_RATE = 47
 CHUNK = 65536
 Info = dict[str, Any]
@@ -30,17 +31,16 @@ class Place:
 
 
 def info(connection: socket.socket) -> Info:
-    """The kernel's account of a connection (struct tcp_info), times in seconds."""
-    raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES).ljust(TCP_INFO_BYTES, b"\0")
-    busy, window, buffer = struct.unpack_from("<QQQ", raw, 168)
-    rtt, least = struct.unpack_from("<I", raw, 68)[0], struct.unpack_from("<I", raw, 148)[0]
+    """What the kernel says of a connection, times in seconds; `kernel`: all of it (struct tcp_info)."""
+    kernel = account(connection)
     return {
-        "busy": busy / 1e6,
-        "rwnd_limited": window / 1e6,
-        "sndbuf_limited": buffer / 1e6,
-        "rtt": rtt / 1e6,
-        "min_rtt": least / 1e6,
-        "total_retrans": struct.unpack_from("<I", raw, 100)[0],
+        "busy": kernel["tcpi_busy_time"] / 1e6,
+        "rwnd_limited": kernel["tcpi_rwnd_limited"] / 1e6,
+        "sndbuf_limited": kernel["tcpi_sndbuf_limited"] / 1e6,
+        "rtt": kernel["tcpi_rtt"] / 1e6,
+        "min_rtt": kernel["tcpi_min_rtt"] / 1e6,
+        "total_retrans": kernel["tcpi_total_retrans"],
+        "kernel": kernel,
     }
 
 
@@ -128,12 +128,14 @@ class Program:
 
         def one(connection: socket.socket) -> None:
             with connection:
+                of_both = {}
                 try:
+                    of_both = ends(connection)
                     (self.send if is_sender else self.receive)(connection)
                 except (ConnectionError, TimeoutError) as problem:
-                    found.append({"problem": type(problem).__name__})
+                    found.append({"problem": type(problem).__name__, **of_both})
                     return
-                found.append(info(connection))
+                found.append({**info(connection), **of_both})
 
         self._meet(place, options, one, ready)
         return {"sockets": found}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import os
 import random
@@ -17,14 +18,16 @@ from bench.diagnosis import hosts, taps
 from bench.diagnosis.faults import Fault
 from bench.diagnosis.hosts import Host, Running
 from bench.diagnosis.programs import Place, Program
+from bench.diagnosis.stacks import Nat, Numbering, Stack
 from bench.diagnosis.taps import Flaw, OneWay
-from bench.diagnosis.wire import Wire
+from bench.diagnosis.wire import Captured, Wire
 
 SECOND = 1_000_000_000
 MOST_SECONDS = 20.0
 # After the programs have ended, for the last packets.
 LINGER_SECONDS = 0.02
 KEPT_BYTES = 128
+NETWORK = 9
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,10 @@ class Variant:
     route: str = ""
     senders: int = 1
     kept_bytes: int = KEPT_BYTES
+    # How the hosts at the sender's and the receiver's end number their packets; None: as Linux does.
+    stacks: tuple[Stack | None, Stack | None] = (None, None)
+    # The sender's hosts are behind a router that translates their addresses.
+    has_nat: bool = False
 
 
 @dataclass
@@ -60,48 +67,84 @@ class Ran:
     packets: int
 
 
-def addresses(family: int, host: int, count: int) -> tuple[str, ...]:
+@dataclass
+class Played:
+    """A run with its wire, whose books and packets nothing has spoilt yet."""
+
+    ran: Ran
+    wire: Wire
+    variant: Variant
+    own: tuple[str, ...]
+
+    @property
+    def translated(self) -> dict[tuple[bytes, int], tuple[bytes, int]]:
+        """How ends of the sender's side are called behind their router, where they have one."""
+        return self.wire.nat.translated() if self.wire.nat else {}
+
+    def captured(self) -> dict[str, list[Captured]]:
+        """What a capture at each tap holds, with its flaws."""
+        first = packed(self.own[0])
+        flaws = [OneWay(flaw.sender, first) if isinstance(flaw, OneWay) else flaw for flaw in self.variant.flaws]
+        return taps.spoilt(self.wire.captured, flaws, random.Random(self.variant.seed + 1))
+
+
+def addresses(family: int, host: int, count: int, network: int = NETWORK) -> tuple[str, ...]:
     """Addresses of a host; more than one stand for as many hosts."""
     if family == 6:
-        return tuple(f"fd00:{host}::{number}" for number in range(1, count + 1))
-    return tuple(f"10.9.{host}.{number}" for number in range(1, count + 1))
+        prefix = "fd00" if network == NETWORK else f"fd00:{network:x}"
+        return tuple(f"{prefix}:{host}::{number}" for number in range(1, count + 1))
+    return tuple(f"10.{network}.{host}.{number}" for number in range(1, count + 1))
 
 
 def packed(address: str) -> bytes:
     """As in a header."""
-    import ipaddress
-
     return ipaddress.ip_address(address).packed
 
 
 def run(variant: Variant, capture: Path) -> Ran:
     """Run it, and write the capture of its three taps. OSError: the hosts cannot be made; TimeoutError: one hangs."""
-    own, other = addresses(variant.family, 1, variant.senders), addresses(variant.family, 2, 1)
+    played = play(variant)
+    taps.write(capture, played.captured())
+    return played.ran
+
+
+def play(variant: Variant, network: int = NETWORK) -> Played:
+    """Run it, in a network of this number. The same errors."""
+    own, other = addresses(variant.family, 1, variant.senders, network), addresses(variant.family, 2, 1, network)
     made: list[Running] = []
     try:
         for side, (mine, theirs) in enumerate(((own, other), (other, own))):
             place = Place(mine, theirs, variant.sender_opens == (side == 0))
             host = Host(mine, variant.mtus[side], variant.offloads, variant.sysctls[side], variant.route)
             ready = os.pipe()
-            play = partial(variant.program.run, place, side == 0, partial(_tell, ready[1]))
-            made.append(hosts.start(host, play))
+            act = partial(variant.program.run, place, side == 0, partial(_tell, ready[1]))
+            made.append(hosts.start(host, act))
             os.close(ready[1])
             made[-1].ready = ready[0]
         wire = Wire(
             (made[0].device, made[1].device), int(variant.rtt / 2 * SECOND), variant.near, variant.far,
             random.Random(variant.seed), variant.offloads, variant.offloads and variant.seed % 2 == 0,
-            variant.kept_bytes,
+            variant.kept_bytes, *_others(variant, network),
         )  # fmt: skip
         with _in_time():
-            answers = _play(variant, made, wire)
+            answers = _watch(variant, made, wire)
     finally:
         hosts.end(made)
-    flaws = [OneWay(flaw.sender, packed(own[0])) if isinstance(flaw, OneWay) else flaw for flaw in variant.flaws]
-    taps.write(capture, wire.captured, flaws, random.Random(variant.seed + 1))
     for each in answers:
         if "problem" in each:
             raise RuntimeError(each["problem"])
-    return Ran(answers[0], answers[1], wire.log, wire.late / SECOND, len(wire.captured))
+    ran = Ran(answers[0], answers[1], wire.log, wire.late / SECOND, len(wire.captured))
+    return Played(ran, wire, variant, own)
+
+
+def _others(variant: Variant, network: int) -> tuple[tuple[Numbering | None, Numbering | None], Nat | None]:
+    """What makes the hosts of a wire other than Linux."""
+    first, second = (
+        Numbering(stack, random.Random(f"{variant.seed} {side}")) if stack else None
+        for side, stack in enumerate(variant.stacks)
+    )
+    router = Nat(packed(addresses(4, 3, 1, network)[0])) if variant.has_nat else None
+    return (first, second), router
 
 
 @contextmanager
@@ -120,7 +163,7 @@ def _tell(descriptor: int) -> None:
     os.close(descriptor)
 
 
-def _play(variant: Variant, made: Sequence[Running], wire: Wire) -> list[dict[str, Any]]:
+def _watch(variant: Variant, made: Sequence[Running], wire: Wire) -> list[dict[str, Any]]:
     """Both programs, the one that waits for connections first; their answers."""
     begun = time.time_ns()
     deadline = begun + int(MOST_SECONDS * SECOND)

@@ -63,6 +63,10 @@ class Scene:
     senders: Any = 1
     far: Any = among(False, True)
     kept_bytes: int = KEPT_BYTES
+    stacks: Any = (None, None)
+    has_nat: bool = False
+    # Earlier connections of a run are as they would be without the trouble.
+    concerns_from: int = 1
     # The project that has such a scenario, and its name there; rebuilt here from its description.
     source: str = ""
     # Taps that cannot know: what they need not find.
@@ -86,7 +90,7 @@ class Scene:
             draw(self.flaws, draws, known),
             (draw(self.sender_sysctls, draws) or {}, draw(self.receiver_sysctls, draws) or {}),
             draw(self.route, draws, known), program.count if self.senders is None else draw(self.senders, draws),
-            self.kept_bytes,
+            self.kept_bytes, draw(self.stacks, draws), self.has_nat,
         )  # fmt: skip
 
 
@@ -200,7 +204,7 @@ HOSTS = (
           faults=(Freeze((after(0.3), after(0.6)), among(0.1, 0.15)),)),
     # The kernel heeds the lock from the second connection to a host on: the first one leaves the entry that has it.
     Scene("locked window", "network_limited", Stream(segments(200, 400), count=2), only("network_limited"),
-          only("short_flow_slow_start"), route=among("cwnd lock 10", "cwnd lock 20"), rtt=LONG_RTTS),
+          only("short_flow_slow_start"), route=among("cwnd lock 10", "cwnd lock 20"), rtt=LONG_RTTS, concerns_from=2),
     Scene("pause between bursts", "idle_restart", Stream(segments(500, 600), write=300_000, pause=Between(1.5, 2.5)),
           only("idle_restart"), only("short_flow_slow_start"), mtu=1500, rtt=LONG_RTTS),
     Scene("deep queue", "bufferbloat", Stream(segments(400, 700)), only("bufferbloat"), mtu=1500,

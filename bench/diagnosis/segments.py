@@ -5,12 +5,13 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from bench.diagnosis.ledger import Ends, Entry
+
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 TCP = 6
 # struct virtio_net_hdr (include/uapi/linux/virtio_net.h), which precedes each packet of a device with offloads.
 VIRTIO = struct.Struct("<BBHHHH")
 NEEDS_CHECKSUM, NOT_GSO = 1, 0
-Ends = tuple[bytes, int, bytes, int]
 
 
 @dataclass(slots=True)
@@ -27,6 +28,9 @@ class Packet:
     virtio: bytes = b""
     # The packets that an aggregate was cut into share it.
     whole: Packet | None = None
+    # Its line in the books of the wire.
+    entry: Entry | None = None
+    ack: int = 0
 
     @property
     def size(self) -> int:
@@ -44,18 +48,25 @@ def parse(data: bytes, virtio: bytes = b"") -> Packet:
         source, destination = data[8:24], data[24:40]
     if protocol != TCP:
         return Packet(data, (source, 0, destination, 0), 0, 0, 0, len(data), False, virtio)
-    here, there, seq, _, where, flags = struct.unpack_from("!HHIIBB", data, header)
+    here, there, seq, ack, where, flags = struct.unpack_from("!HHIIBB", data, header)
     offset = header + (where >> 4) * 4
-    return Packet(data, (source, here, destination, there), flags, seq, len(data) - offset, offset, True, virtio)
+    ends = (source, here, destination, there)
+    return Packet(data, ends, flags, seq, len(data) - offset, offset, True, virtio, ack=ack)
+
+
+def pieces(packet: Packet) -> int:
+    """How many packets of the link it becomes."""
+    if not packet.virtio:
+        return 1
+    _, gso, _, size, _, _ = VIRTIO.unpack(packet.virtio)
+    return 1 if gso == NOT_GSO or packet.payload <= size else -(-packet.payload // size)
 
 
 def cut(packet: Packet) -> list[Packet]:
     """The packets of the link that an aggregate becomes, as a NIC cuts it: FIN and PSH go to the last (TSO)."""
-    if not packet.virtio:
+    if pieces(packet) == 1:
         return [packet]
-    flags, gso, header_bytes, size, start, place = VIRTIO.unpack(packet.virtio)
-    if gso == NOT_GSO or packet.payload <= size:
-        return [packet]
+    flags, _, header_bytes, size, start, place = VIRTIO.unpack(packet.virtio)
     virtio = VIRTIO.pack(flags, NOT_GSO, header_bytes, 0, start, place)
     found = []
     for number, begin in enumerate(range(0, packet.payload, size)):

@@ -10,13 +10,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.diagnosis.field_scenes import FIELD
 from bench.diagnosis.others import OTHERS
 from bench.diagnosis.run import Ran, run
 from bench.diagnosis.scenes import OWN, Scene
 
 # A wire that was later than this has changed what it was to show; so has a kernel that was not scheduled for so long.
 MOST_LATE_SECONDS = 0.004
-SCENES = (*OWN, *OTHERS)
+SCENES = (*OWN, *FIELD, *OTHERS)
 TRIES = 6
 Staged = tuple[Scene, int, Path]
 

@@ -8,11 +8,13 @@ import gzip
 import random
 import struct
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
-from bench.diagnosis.wire import TAPS, Captured
+from bench.diagnosis.segments import FIN, RST, SYN, TCP
+from bench.diagnosis.wire import FAR, MIDDLE, NEAR, TAPS, Captured
 
 RAW_IP = 101
 # No packet with a SYN or an acknowledgement alone is larger.
@@ -22,6 +24,9 @@ SMALL = 120
 @dataclass(frozen=True)
 class Flaw(ABC):
     """What a capture does to the packets that a tap saw."""
+
+    # The taps whose packets are in the file of each; others than its own are merged into it.
+    merged: ClassVar[Mapping[str, Sequence[str]]] = {}
 
     @abstractmethod
     def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
@@ -90,23 +95,104 @@ class Cut(Flaw):
         return [(at, tap, data[: kept[data[0] >> 4]], size) for at, tap, data, size in packets]
 
 
+@dataclass(frozen=True)
+class Filtered(Flaw):
+    """A file saved through a display filter: `shown` is "data" (no packet without payload but SYNs, FINs and resets) or
+    "established" (it begins behind the handshake)."""
+
+    shown: str
+
+    def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
+        return [each for each in packets if self._is_shown(*_tcp(each[2], each[3]))]
+
+    def _is_shown(self, flags: int, payload: int) -> bool:
+        return not flags & SYN if self.shown == "established" else payload > 0 or bool(flags & (SYN | FIN | RST))
+
+
+@dataclass(frozen=True)
+class Begins(Flaw):
+    """The capture was started when this share of the packets had passed."""
+
+    share: float
+
+    def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
+        return packets[int(len(packets) * self.share) :]
+
+
+@dataclass(frozen=True)
+class Halves(Flaw):
+    """Of the connections in turn the capture has the packets of one direction, of the other, and both."""
+
+    def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
+        order: dict[frozenset[bytes], int] = {}
+        kept = []
+        for each in packets:
+            ends = _ends(each[2])
+            turn = order.setdefault(frozenset(ends), len(order)) % 3
+            if turn == 2 or (ends[0] < ends[1]) == (turn == 0):
+                kept.append(each)
+        return kept
+
+
+@dataclass(frozen=True)
+class Merged(Flaw):
+    """Several taps in one file, as `mergecap` and two mirrored ports make it: each packet is there more than once."""
+
+    merged: ClassVar[Mapping[str, Sequence[str]]] = {NEAR: (MIDDLE,), MIDDLE: (NEAR, FAR), FAR: (MIDDLE,)}
+
+    def spoil(self, packets: list[Captured], draws: random.Random) -> list[Captured]:
+        return packets
+
+
+def _stamp(packet: Captured) -> int:
+    return packet[0]
+
+
+def _header(data: bytes) -> int:
+    return (data[0] & 15) * 4 if data[0] >> 4 == 4 else 40
+
+
+def _tcp(data: bytes, size: int) -> tuple[int, int]:
+    """Flags and payload. What is no TCP has neither."""
+    ip = _header(data)
+    if (data[9] if data[0] >> 4 == 4 else data[6]) != TCP:
+        return 0, 0
+    return data[ip + 13], size - ip - (data[ip + 12] >> 4) * 4
+
+
+def _ends(data: bytes) -> tuple[bytes, bytes]:
+    """Source and destination, as address and port together."""
+    ip = _header(data)
+    first, second = (data[12:16], data[16:20]) if data[0] >> 4 == 4 else (data[8:24], data[24:40])
+    return first + data[ip : ip + 2], second + data[ip + 2 : ip + 4]
+
+
 def _source(data: bytes) -> bytes:
     return data[12:16] if data[0] >> 4 == 4 else data[8:24]
 
 
-def write(path: Path, packets: Iterable[Captured], flaws: Sequence[Flaw], draws: random.Random) -> None:
-    """One pcapng, with an interface for each tap; compressed if the name says so."""
-    taps = {tap: [each for each in packets if each[1] == tap] for tap in TAPS}
-    out = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+def spoilt(packets: Iterable[Captured], flaws: Sequence[Flaw], draws: random.Random) -> dict[str, list[Captured]]:
+    """What a capture at each tap holds of these packets, in the order of its records."""
+    known = {tap: [each for each in packets if each[1] == tap] for tap in TAPS}
+    captures = {}
     for tap in TAPS:
+        sources = {source for flaw in flaws for source in flaw.merged.get(tap, ())} | {tap}
+        kept = sorted((each for source in TAPS if source in sources for each in known[source]), key=_stamp)
+        for flaw in flaws:
+            kept = flaw.spoil(kept, draws)
+        captures[tap] = kept
+    return captures
+
+
+def write(path: Path, captures: Mapping[str, Sequence[Captured]]) -> None:
+    """One pcapng, with an interface for each tap; compressed if the name says so."""
+    out = [_block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))]
+    for tap in captures:
         name = tap.encode()
         options = struct.pack("<HH", 2, len(name)) + name + bytes(-len(name) % 4) + struct.pack("<HHB3x", 9, 1, 9)
         out.append(_block(1, struct.pack("<HHI", RAW_IP, 0, 262_144) + options + bytes(4)))
-    for number, tap in enumerate(TAPS):
-        kept = sorted(taps[tap], key=lambda each: each[0])
-        for flaw in flaws:
-            kept = flaw.spoil(kept, draws)
-        for at, _, data, size in kept:
+    for number, packets in enumerate(captures.values()):
+        for at, _, data, size in packets:
             head = struct.pack("<IIIII", number, at >> 32, at & 0xFFFFFFFF, len(data), size)
             out.append(_block(6, head + data + bytes(-len(data) % 4)))
     whole = b"".join(out)
