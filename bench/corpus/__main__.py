@@ -2,9 +2,14 @@
 
     .venv/bin/python -m bench.corpus make FOLDER [--runs 1000]
     .venv/bin/python -m bench.corpus check FOLDER
+    .venv/bin/python -m bench.corpus answers FOLDER --tool tshark --write answers.csv
+    .venv/bin/python -m bench.corpus score FOLDER answers.csv
+    .venv/bin/python -m bench.corpus board FOLDER --write docs/measured/corpus.md
 
 `make` needs root, for network namespaces. Every finished run stays; an interrupted call, and one with more runs, goes
-on there. `check` verifies a corpus against its manifest, its schema and its own books.
+on there. `check` verifies a corpus against its manifest, its schema and its own books. `answers` runs one of the tools
+that have an adapter, `score` scores the answers of any tool (docs/how-to/corpus.md says in which form), and `board`
+does both for all tools that are there.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -16,8 +21,10 @@ import sys
 from pathlib import Path
 
 from bench.common import say
-from bench.corpus import checking, making, manifest
-from bench.corpus.splits import FIRST
+from bench.corpus import board, checking, making, manifest, score
+from bench.corpus.answers import AnswersError, read, write
+from bench.corpus.splits import FIRST, SPLITS
+from bench.corpus.tools import TOOLS, ToolMissing, ask
 from bench.diagnosis.staging import SCENES
 
 
@@ -52,6 +59,43 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
+def _known(options: argparse.Namespace) -> list[score.Truth]:
+    known = score.truths(manifest.truths(options.folder))
+    return [truth for truth in known if options.split in ("all", truth.split)]
+
+
+def _answers(options: argparse.Namespace) -> int:
+    captures = [truth.capture for truth in _known(options)]
+    answers = ask(TOOLS[options.tool], options.folder, captures)
+    if options.write is None:
+        write(answers, sys.stdout)
+    else:
+        with options.write.open("w", newline="") as out:
+            say(f"{options.write}: {write(answers, out)} answers on {len(captures)} captures")
+    return 0
+
+
+def _score(options: argparse.Namespace) -> int:
+    with options.answers.open(newline="") as lines:
+        answers = read(lines, str(options.answers))
+    known = _known(options)
+    if not known:
+        say(f"{options.folder}: found no captures of the split {options.split}, expected some")
+        return 2
+    print("\n".join(board.of_one(score.score(known, answers), len(known))))
+    return 0
+
+
+def _board(options: argparse.Namespace) -> int:
+    known = _known(options)
+    text = board.written(board.results(options.folder, known, say), known, options.folder, options.split)
+    if options.write is None:
+        print(text, end="")
+    else:
+        options.write.write_text(text)
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="python -m bench.corpus", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -64,6 +108,21 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("--first", type=int, default=FIRST, help="the number of the first of each scene")
     make.add_argument("--kind", default="", help="kinds or names of scenes, with commas; all of them")
     make.add_argument("--workers", type=int, default=4, help="how many are made at once")
+    for name, do, what in (
+        ("answers", _answers, "run a tool on the captures, and write its answers as CSV"),
+        ("score", _score, "score the answers of any tool"),
+        ("board", _board, "run and score all tools that are there, and write the page"),
+    ):
+        verb = verbs.add_parser(name, help=what)
+        verb.set_defaults(do=do)
+        verb.add_argument("folder", type=Path)
+        verb.add_argument("--split", choices=[*SPLITS, "all"], default="test", help="which captures")
+        if name == "score":
+            verb.add_argument("answers", type=Path)
+        else:
+            verb.add_argument("--write", type=Path, help="write it here, instead of printing it")
+        if name == "answers":
+            verb.add_argument("--tool", choices=list(TOOLS), required=True)
     check = verbs.add_parser("check", help="compare a corpus with its manifest, its schema and its books")
     check.set_defaults(do=_check)
     check.add_argument("folder", type=Path)
@@ -71,4 +130,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (AnswersError, ToolMissing, OSError) as problem:
+        say(str(problem))
+        sys.exit(2)

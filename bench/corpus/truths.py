@@ -25,11 +25,11 @@ OF_CAPTURES = frozenset(
     {"capture_duplicates", "capture_loss", "capture_misordered", "half_capture", "truncated", "aggregates",
      "checksum_offload"}
 )  # fmt: skip
-# They end when what was lost or held has arrived. All others last until the connection's end.
+# They end when what was lost or held has arrived. All others last until the connection's end, as needless repeats do:
+# a sender whose timer ran out in vain goes on to repeat what arrived.
 PASSING = frozenset(
-    {"fast_retransmit", "rto_stall", "tail_loss", "double_loss", "spurious_retransmit", "reordering", "syn_loss",
-     "pmtu_black_hole", "incast"}
-)  # fmt: skip
+    {"fast_retransmit", "rto_stall", "tail_loss", "double_loss", "reordering", "syn_loss", "pmtu_black_hole", "incast"}
+)
 # What the wire does without provoking anything; and the fault that makes one kind where there are several.
 HARMLESS = frozenset({"ThinAcks"})
 PROVOKES = {"outcast": "Starve"}
