@@ -25,6 +25,7 @@ impl Connection {
             self.take_ack_of_unseen(ack, sender, now, segment.number);
         }
         let half = self.half_mut(sender);
+        half.repairs.hear(heard.due);
         if let Some(episode) = &mut half.episode {
             episode.heard = true;
         }

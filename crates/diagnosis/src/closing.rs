@@ -7,6 +7,7 @@ use crate::flows::Flow;
 use crate::half::Half;
 use crate::kinds::Kind;
 use crate::picture::Picture;
+use crate::repairs::Reasons;
 use crate::words;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -47,6 +48,8 @@ pub struct ConnectionReport {
     pub resent_segments: [u64; 2],
     /// Bytes that were sent again.
     pub resent_bytes: [u64; 2],
+    /// Why: segments with data that were sent again, by reason.
+    pub resends: [Reasons; 2],
     /// The most bytes under way at a time.
     pub largest_flight_bytes: [u64; 2],
     /// The time of its life by cause, in seconds; they add up to it.
@@ -243,6 +246,7 @@ impl Connection {
             data_segments: each(|half| half.counts.data_segments),
             resent_segments: each(|half| half.counts.resent_segments),
             resent_bytes: each(|half| half.counts.resent_bytes),
+            resends: [0, 1].map(|side| self.halves[side].repairs.reasons()),
             largest_flight_bytes: each(|half| half.rounds.largest_peak),
             time: time.into_iter().map(|(name, lost)| (name, lost as f64 / 1e9)).collect(),
         }

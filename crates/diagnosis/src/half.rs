@@ -9,6 +9,7 @@ use crate::identities::Identities;
 use crate::keepalive::Keepalive;
 use crate::lag::Lag;
 use crate::quality::Checksums;
+use crate::repairs::Repairs;
 use crate::rtt::RoundTrip;
 use crate::sequence::Unwrapper;
 use crate::vantage::Waiting;
@@ -100,6 +101,7 @@ pub(crate) struct Half {
     pub(crate) suspects: Suspects,
     pub(crate) storm: Second,
     pub(crate) storm_resends_before: u64,
+    pub(crate) repairs: Repairs,
 }
 
 /// What a direction carried.

@@ -6,6 +6,7 @@ use crate::flight::{Piece, Resent};
 use crate::half::Second;
 use crate::holes::Hole;
 use crate::kinds::Kind;
+use crate::repairs::Again;
 use framegauge_packets::capture::Segment;
 
 const SECOND: i64 = 1_000_000_000;
@@ -48,6 +49,8 @@ impl Connection {
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
             return;
         }
+        self.take_reason(segment, from, range, now, revealed);
+        let half = self.half_mut(from);
         half.counts.resent_segments += 1;
         half.counts.resent_bytes += range.1 - range.0;
         half.run.take(range.0, range.1);
@@ -59,6 +62,27 @@ impl Connection {
         if revealed {
             self.take_repair(segment, from, range.0, now, found.filter(|_| !in_episode), limits);
         }
+    }
+
+    /// Tells why the sender repeats this. A FIN alone is no data.
+    fn take_reason(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64, revealed: bool) {
+        if segment.payload_bytes == 0 {
+            return;
+        }
+        let sack = self.halves.iter().all(|half| half.syn.is_none_or(|syn| syn.sack_permitted));
+        let rtt = self.path_rtt();
+        let half = self.half_mut(from);
+        let again = Again {
+            range,
+            now,
+            una: half.una,
+            high: half.high,
+            last_data: half.last_data,
+            rtt: half.round_trip.smoothed.max(rtt),
+            revealed,
+            sack,
+        };
+        half.repairs.take(&again);
     }
 
     /// Data for a hole, as it came late. Whether it was only overtaken.

@@ -1,0 +1,221 @@
+//! Why a sender sends again what it has sent: the state in which it does so, as far as a tap can know it.
+//!
+//! ```text
+//!   state     sent again                                                        why        then
+//!   Loss      anything, until all is acknowledged that was under way            timeout    Loss
+//!   Recovery  the oldest, after a silence                                       timeout    Loss
+//!   Recovery  anything else, until all is acknowledged that was under way       fast       Recovery
+//!   Open      the last segment of several, after a silence, nothing revealed    probe      Open
+//!   Open      the only segment, likewise: the timers of both run out together   unclear    Open
+//!   Open      the oldest, after a silence                                       timeout    Loss
+//!   Open      what SACK or duplicate acknowledgements have revealed             fast       Recovery
+//!   Open      anything else                                                     unclear    Open
+//! ```
+//!
+//! A *silence* is longer than what a repair waits for: the RTT, and the quarter of it by which RACK waits for what was
+//! overtaken (RFC 8985). Probes need SACK (RFC 8985 section 7.4), and there is one until something is acknowledged: what
+//! comes after it is a timeout. The time between the two then tells what the first one was, because a timeout doubles
+//! the timer (RFC 6298) and a probe does not. A Loss that was none, and that the sender took back (F-RTO, Eifel), is Loss
+//! here until its end.
+
+use serde::Serialize;
+
+/// Beyond the RTT and a quarter: what hosts take to answer.
+const ANSWERING: i64 = 2_000_000;
+
+/// Segments with data that were sent again, by the reason for it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Reasons {
+    /// SACK, duplicate acknowledgements or RACK had revealed a loss.
+    pub fast: u64,
+    /// A probe of a tail (TLP).
+    pub probe: u64,
+    /// The retransmission timer had run out.
+    pub timeout: u64,
+    /// Cannot tell: mostly the only segment under way, for which the timers of probe and timeout run out together.
+    pub unclear: u64,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    #[default]
+    Open,
+    Recovery,
+    Loss,
+}
+
+/// What one sender repeated, and the state in which it does so.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Repairs {
+    reasons: Reasons,
+    state: State,
+    /// The state lasts until this place is acknowledged.
+    until: u64,
+    /// When the sender heard something last.
+    heard: i64,
+    /// The last probe, or what may be one.
+    probe: Option<Probe>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Probe {
+    una: u64,
+    quiet: i64,
+    is_unclear: bool,
+}
+
+/// A segment that is sent again. Places are those of the direction.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Again {
+    pub(crate) range: (u64, u64),
+    pub(crate) now: i64,
+    /// What was acknowledged, and what was sent, at the most.
+    pub(crate) una: u64,
+    pub(crate) high: u64,
+    /// When data was sent before.
+    pub(crate) last_data: i64,
+    pub(crate) rtt: i64,
+    /// SACK or duplicate acknowledgements tell of a loss.
+    pub(crate) revealed: bool,
+    /// The ends may use SACK.
+    pub(crate) sack: bool,
+}
+
+impl Repairs {
+    /// What was repeated so far.
+    pub(crate) fn reasons(&self) -> Reasons {
+        self.reasons
+    }
+
+    /// The other end was heard.
+    pub(crate) fn hear(&mut self, now: i64) {
+        self.heard = self.heard.max(now);
+    }
+
+    /// Takes a repeat.
+    pub(crate) fn take(&mut self, again: &Again) {
+        if again.una >= self.until {
+            self.state = State::Open;
+        }
+        let quiet = again.now - self.heard.max(again.last_data);
+        let is_silence = quiet > again.rtt.saturating_add(again.rtt / 4).saturating_add(ANSWERING);
+        let is_oldest = again.range.0 <= again.una;
+        let is_last = again.range.1 >= again.high;
+        let before = self.probe.filter(|probe| probe.una == again.una);
+        let may_probe = is_silence && is_last && !again.revealed && again.sack && before.is_none();
+        match self.state {
+            State::Loss => self.reasons.timeout += 1,
+            State::Open if may_probe => self.take_probe(again, quiet, is_oldest),
+            _ if is_silence && is_oldest => {
+                self.settle(before, quiet);
+                self.enter(State::Loss, again.high);
+                self.reasons.timeout += 1;
+            }
+            State::Recovery => self.reasons.fast += 1,
+            State::Open if again.revealed => {
+                self.enter(State::Recovery, again.high);
+                self.reasons.fast += 1;
+            }
+            State::Open => self.reasons.unclear += 1,
+        }
+    }
+
+    fn take_probe(&mut self, again: &Again, quiet: i64, is_unclear: bool) {
+        self.probe = Some(Probe { una: again.una, quiet, is_unclear });
+        let count = if is_unclear { &mut self.reasons.unclear } else { &mut self.reasons.probe };
+        *count += 1;
+    }
+
+    /// A timeout follows what was a probe or a timeout.
+    fn settle(&mut self, before: Option<Probe>, quiet: i64) {
+        let Some(probe) = before.filter(|probe| probe.is_unclear) else { return };
+        self.probe = None;
+        self.reasons.unclear -= 1;
+        let was_doubled = quiet > probe.quiet.saturating_add(probe.quiet / 2);
+        let count = if was_doubled { &mut self.reasons.timeout } else { &mut self.reasons.probe };
+        *count += 1;
+    }
+
+    fn enter(&mut self, state: State, until: u64) {
+        (self.state, self.until) = (state, until);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: i64 = 1_000_000;
+    const RTT: i64 = 10 * MS;
+
+    /// Of ten segments of 100 bytes under way, sent at 0: one that is sent again after so many milliseconds.
+    fn again(place: u64, after: i64) -> Again {
+        Again {
+            range: (100 * place, 100 * place + 100),
+            now: after * MS,
+            una: 0,
+            high: 1000,
+            last_data: 0,
+            rtt: RTT,
+            revealed: false,
+            sack: true,
+        }
+    }
+
+    fn reasons(all: &[Again]) -> Reasons {
+        let mut repairs = Repairs::default();
+        all.iter().for_each(|again| repairs.take(again));
+        repairs.reasons()
+    }
+
+    #[test]
+    fn what_sack_reveals_is_fast_until_all_is_acknowledged_that_was_under_way() {
+        let first = Again { revealed: true, ..again(0, 10) };
+        let second = Again { una: 100, ..again(1, 11) };
+        assert_eq!(reasons(&[first, second]), Reasons { fast: 2, ..Reasons::default() });
+    }
+
+    #[test]
+    fn the_oldest_after_a_silence_is_a_timeout_and_so_is_all_behind_it() {
+        let next = Again { una: 100, last_data: 220 * MS, revealed: true, ..again(1, 230) };
+        assert_eq!(reasons(&[again(0, 220), next]), Reasons { timeout: 2, ..Reasons::default() });
+        let later = Again { una: 1000, high: 2000, last_data: 240 * MS, revealed: true, ..again(10, 250) };
+        let found = reasons(&[again(0, 220), next, later]);
+        assert_eq!(found, Reasons { timeout: 2, fast: 1, ..Reasons::default() });
+    }
+
+    #[test]
+    fn a_timer_that_runs_out_during_a_repair_is_a_timeout() {
+        let first = Again { revealed: true, ..again(0, 10) };
+        let second = Again { last_data: 10 * MS, revealed: true, ..again(0, 230) };
+        assert_eq!(reasons(&[first, second]), Reasons { fast: 1, timeout: 1, ..Reasons::default() });
+    }
+
+    #[test]
+    fn the_last_of_several_is_probed_once_and_then_a_timer_runs_out() {
+        let probe = again(9, 22);
+        let timeout = Again { last_data: 22 * MS, ..again(0, 240) };
+        assert_eq!(reasons(&[probe, timeout]), Reasons { probe: 1, timeout: 1, ..Reasons::default() });
+    }
+
+    #[test]
+    fn the_only_segment_is_told_by_what_the_timer_does_next() {
+        let only = |after, last_data| Again { high: 100, last_data, ..again(0, after) };
+        assert_eq!(reasons(&[only(210, 0)]), Reasons { unclear: 1, ..Reasons::default() });
+        let doubled = [only(210, 0), only(630, 210 * MS)];
+        assert_eq!(reasons(&doubled), Reasons { timeout: 2, ..Reasons::default() });
+        let same = [only(210, 0), only(420, 210 * MS)];
+        assert_eq!(reasons(&same), Reasons { probe: 1, timeout: 1, ..Reasons::default() });
+    }
+
+    #[test]
+    fn without_sack_nothing_is_probed() {
+        let only = Again { high: 100, sack: false, ..again(0, 210) };
+        assert_eq!(reasons(&[only]), Reasons { timeout: 1, ..Reasons::default() });
+    }
+
+    #[test]
+    fn what_comes_at_once_and_nothing_revealed_is_unclear() {
+        assert_eq!(reasons(&[again(3, 1)]), Reasons { unclear: 1, ..Reasons::default() });
+    }
+}
