@@ -5,11 +5,12 @@
     .venv/bin/python -m bench.corpus answers FOLDER --tool tshark --write answers.csv
     .venv/bin/python -m bench.corpus score FOLDER answers.csv
     .venv/bin/python -m bench.corpus board FOLDER --write docs/measured/corpus.md
+    .venv/bin/python -m bench.corpus reasons FOLDER
 
 `make` needs root, for network namespaces. Every finished run stays; an interrupted call, and one with more runs, goes
 on there. `check` verifies a corpus against its manifest, its schema and its own books. `answers` runs one of the tools
 that have an adapter, `score` scores the answers of any tool (docs/how-to/corpus.md says in which form), and `board`
-does both for all tools that are there.
+does both for all tools that are there. `reasons` compares why segments were sent again with what the kernels traced.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -21,7 +22,7 @@ import sys
 from pathlib import Path
 
 from bench.common import say
-from bench.corpus import board, checking, making, manifest, score
+from bench.corpus import board, checking, making, manifest, reasons, score
 from bench.corpus.answers import AnswersError, read, write
 from bench.corpus.splits import FIRST, SPLITS
 from bench.corpus.tools import TOOLS, ToolMissing, ask
@@ -96,6 +97,11 @@ def _board(options: argparse.Namespace) -> int:
     return 0
 
 
+def _reasons(options: argparse.Namespace) -> int:
+    print("\n".join(reasons.told(reasons.compare(reasons.diagnosed(options.folder, options.split)))))
+    return 0
+
+
 def _parser() -> argparse.ArgumentParser:
     whole = argparse.ArgumentParser(
         prog="python -m bench.corpus", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -112,6 +118,7 @@ def _parser() -> argparse.ArgumentParser:
         ("answers", _answers, "run a tool on the captures, and write its answers as CSV"),
         ("score", _score, "score the answers of any tool"),
         ("board", _board, "run and score all tools that are there, and write the page"),
+        ("reasons", _reasons, "compare why a diagnosis says that segments were sent again with the kernel's trace"),
     ):
         verb = verbs.add_parser(name, help=what)
         verb.set_defaults(do=do)
@@ -119,7 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         verb.add_argument("--split", choices=[*SPLITS, "all"], default="test", help="which captures")
         if name == "score":
             verb.add_argument("answers", type=Path)
-        else:
+        elif name != "reasons":
             verb.add_argument("--write", type=Path, help="write it here, instead of printing it")
         if name == "answers":
             verb.add_argument("--tool", choices=list(TOOLS), required=True)

@@ -61,8 +61,9 @@ Only IPv4's identification is rewritten, as the packet leaves its host, by the l
 control and timers: they show how packets of such hosts look, not how Windows or lwIP repair a loss.
 
 Retransmissions are classed by the state in which the socket sent them (`tcp:tcp_retransmit_skb`,
-`tcp:tcp_cong_state_set`): `fast` in Recovery, `timeout` in Loss, `probe` else, `syn` for SYNs. `had_arrived` is the
-wire's own: all bytes had been delivered before, so the repeat was needless.
+`tcp:tcp_cong_state_set`): `fast` in Recovery, `timeout` in Loss, `probe` else, `syn` for SYNs. Loss is entered after a
+timeout, and after an ICMP error that tells of a smaller MTU. `needless` is the wire's own: copies that were sent before
+delivered all of it, if only later.
 
 ## Uses
 

@@ -175,7 +175,7 @@ def causes(connection: Connection, kinds: Iterable[str], is_by_wire: bool) -> li
 
 
 def retransmissions(all_of_them: Sequence[Connection], again: Sequence[Again] | None) -> list[dict[str, Any]]:
-    """Every data packet that was sent again, why the kernel did it, and whether all of it had arrived before.
+    """Every data packet that was sent again, why the kernel did it, and whether an earlier copy of all of it arrived.
 
     One event of the kernel's is one segment of its queue, which may be several packets of the link.
     """
@@ -183,24 +183,24 @@ def retransmissions(all_of_them: Sequence[Connection], again: Sequence[Again] | 
     for connection in all_of_them:
         for side in (0, 1):
             events = [event for event in again or () if _is_of(event, connection, side)]
-            arrived: list[tuple[int, int, int]] = []
+            arrived: list[tuple[int, int]] = []
             for entry in connection.entries:
                 if entry.side != side or not entry.payload or entry.origin != TAKEN:
                     continue
                 span = (entry.begin, entry.begin + entry.payload)
                 if entry.is_again:
-                    before = joined((low, high) for low, high, at in arrived if 0 < at < entry.at)
-                    had = any(low <= span[0] and span[1] <= high for low, high in before)
+                    needless = any(low <= span[0] and span[1] <= high for low, high in joined(arrived))
                     whys = [event.why for event in events if event.at <= entry.at]
                     lines.append(
                         {
                             "connection": connection.number, "from": ("sender", "receiver")[side],
-                            "at_nanoseconds": entry.at, "begin": entry.begin, "bytes": entry.payload,
-                            "why": whys[-1] if whys else None, "had_arrived": had,
+                            "at_nanoseconds": entry.at, "aggregate": entry.aggregate, "begin": entry.begin,
+                            "bytes": entry.payload,
+                            "why": whys[-1] if whys else None, "needless": needless,
                         }
                     )  # fmt: skip
                 if entry.fate == DELIVERED:
-                    arrived.append((*span, entry.left_at))
+                    arrived.append(span)
     return lines
 
 

@@ -4,7 +4,8 @@
 congestion state. The state in which a socket sends again is why it does (net/ipv4/tcp_input.c, tcp_timer.c,
 tcp_output.c): in Recovery it repairs what SACK, duplicate acknowledgements or RACK have revealed (*fast*), in Loss what
 a timeout made it take for lost (*timeout*), and in any other state only `tcp_send_loss_probe` sends again (*probe*, RFC
-8985). A SYN has no congestion state: only the timer sends it again.
+8985). A SYN has no congestion state: only the timer sends it again. An ICMP error that tells of a smaller MTU makes the
+kernel enter Loss as well (`tcp_simple_retransmit`), so *timeout* is that too.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ def answers(text: str, capture: str) -> Iterator[Answer]:
     """What it says of a capture."""
     for tap in json.loads(text)["taps"]:
         ends = {
-            each["connection"]: frozenset(_end(each[side]) for side in ("client", "server"))
+            each["connection"]: frozenset(named(each[side]) for side in ("client", "server"))
             for each in tap["connections"]
         }
         for finding in tap["findings"]:
@@ -37,7 +37,8 @@ def answers(text: str, capture: str) -> Iterator[Answer]:
             yield Answer(capture, connection, finding["kind"], begin, last)
 
 
-def _end(text: str) -> str:
+def named(text: str) -> str:
+    """An end as answers and truths name it."""
     matched = END.fullmatch(text)
     assert matched is not None, f"found {text}, expected ADDRESS:PORT"
     return end(matched["address"], matched["port"])

@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 from helpers.support import bench
 
-checking, manifest, splits, truths = (bench(f"corpus.{name}") for name in ("checking", "manifest", "splits", "truths"))
+checking, manifest, reasons, splits, truths = (
+    bench(f"corpus.{name}") for name in ("checking", "manifest", "reasons", "splits", "truths")
+)
 ledger, segments, stacks, taps, kernel_trace = (
     bench(f"diagnosis.{name}") for name in ("ledger", "segments", "stacks", "taps", "kernel_trace")
 )
@@ -87,9 +89,9 @@ def test_what_the_wire_did_elsewhere_is_no_cause_of_a_connection() -> None:
     assert truths.causes(second, {"zero_window"}, False)
 
 
-def test_a_repeat_is_needless_if_all_of_it_had_arrived_before() -> None:
+def test_a_repeat_is_needless_if_an_earlier_copy_of_it_arrives_if_only_later() -> None:
     lines = [
-        entry(0, 0, 100, ledger.DELIVERED, 5),
+        entry(0, 0, 100, ledger.DELIVERED, 50),
         entry(1, 100, 100, ledger.LOST, 1),
         entry(10, 0, 100, ledger.DELIVERED, 15, again=True),
         entry(20, 100, 100, ledger.DELIVERED, 25, again=True),
@@ -97,7 +99,7 @@ def test_a_repeat_is_needless_if_all_of_it_had_arrived_before() -> None:
     again = [kernel_trace.Again(at * MILLISECOND, "10.9.1.1", 4000, "10.9.2.1", 5000, why) for at, why in
              ((9, "probe"), (19, "timeout"))]  # fmt: skip
     told = truths.retransmissions(truths.connections(lines, {}), again)
-    assert [(line["why"], line["had_arrived"]) for line in told] == [("probe", True), ("timeout", False)]
+    assert [(line["why"], line["needless"]) for line in told] == [("probe", True), ("timeout", False)]
 
 
 def test_translated_ends_are_one_connection_with_two_names() -> None:
@@ -215,3 +217,33 @@ def test_books_that_do_not_balance_and_sockets_that_count_otherwise_are_named() 
     assert len(told) == 2
     assert "expected 4 or more" in told[0]
     assert "expected 301 or more" in told[1]
+
+
+def repeat(aggregate: int, why: str | None, needless: bool = False) -> dict[str, Any]:
+    return {"connection": 1, "from": "sender", "aggregate": aggregate, "why": why, "needless": needless}
+
+
+def test_reasons_are_compared_by_segment_of_the_tap_and_what_is_unclear_is_no_claim() -> None:
+    ends = {tap: ["10.9.1.1:4000", "10.9.2.1:5000"] for tap in ("sender", "switch", "receiver")}
+    truth = {
+        "run": "one-loss-10001", "scene": "one loss", "connections": [{"connection": 1, "ends": ends}],
+        # Two packets of one aggregate are one segment there.
+        "retransmissions": [repeat(7, "fast"), repeat(7, "fast"), repeat(9, "timeout"), repeat(11, "probe", True)],
+    }  # fmt: skip
+
+    def tap(*kinds: str, **resends: int) -> dict[str, Any]:
+        both = [{"fast": 0, "probe": 0, "timeout": 0, "unclear": 0} | more for more in ({}, resends)]
+        connection = {"client": "10.9.2.1:5000", "server": "10.9.1.1:4000", "resends": both}
+        return {"connections": [connection], "findings": [{"kind": kind} for kind in kinds]}
+
+    same = reasons.compare([(truth, tap("spurious_retransmit", fast=1, timeout=1, probe=1))])
+    assert (same.share, same.differences, same.needless[True, True]) == (1.0, [], 1)
+    unclear = reasons.compare([(truth, tap(fast=1, timeout=1, unclear=1))])
+    assert (unclear.share, unclear.differences, unclear.unclear) == (1.0, [], 1)
+    assert unclear.needless_runs[True, False] == ["one-loss-10001"]
+    wrong = reasons.compare([(truth, tap(fast=2, timeout=1))])
+    assert wrong.share == pytest.approx(2 / 3)
+    assert [difference.wrong for difference in wrong.differences] == [1]
+    assert any("kernel fast 1, probe 1, timeout 1, told fast 2, timeout 1" in line for line in reasons.told(wrong))
+    none = reasons.compare([(truth, {"connections": [], "findings": []})])
+    assert none.differences[0].wrong == 3
