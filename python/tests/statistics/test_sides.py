@@ -126,3 +126,25 @@ def test_a_doubt_makes_it_suspect_whatever_the_values_say():
     found = judge([Sets("goodput", 0.02, [1.0, 1.001], [1.5, 1.501], "run", "not lost at random")])[0]
     assert found.verdict is Verdict.SUSPECT
     assert found.warnings[0] == "not lost at random"
+
+
+@pytest.mark.parametrize("comparisons", [1, 8, 24])
+def test_of_folders_with_independent_runs_one_in_twenty_is_suspect_at_most(comparisons):
+    """However many comparisons a folder has: before, it was one in two of those with 24."""
+    random, folders = np.random.default_rng(SEED), by_length(300, 2000)
+    suspect = 0
+    for _ in range(folders):
+        found = judge([Sets("goodput", 0.02, draw(random, 12), draw(random, 12)) for _ in range(comparisons)])
+        suspect += any(each.verdict is Verdict.SUSPECT for each in found)
+    assert stats.binomtest(suspect, folders, 0.05, alternative="greater").pvalue > 0.001
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict"), [(2, Verdict.UNDECIDED), (7, Verdict.UNDECIDED), (8, Verdict.NO_PRACTICAL_DIFFERENCE)]
+)
+@pytest.mark.parametrize("values", [0.0, 1.0])
+def test_equality_needs_as_many_runs_as_a_study_needs_blocks(runs, verdict, values):
+    metric = "retransmits" if values == 0 else "goodput"
+    [found] = judge([Sets(metric, 0.05, [values] * runs, [values] * (runs + 3))])
+    assert found.verdict is verdict
+    assert any("no practical difference needs 8" in line for line in found.warnings) is (runs < 8)

@@ -118,13 +118,16 @@ def _outliers(logs: np.ndarray, judged: Ratio) -> Iterator[str]:
     )
 
 
-def order(logs: np.ndarray, what: str = "the ratio", unit: str = "block") -> Iterator[str]:
-    """Warnings that successive blocks (or runs) may not be independent: there is a trend, or neighbours are alike."""
+def order(logs: np.ndarray, what: str = "the ratio", unit: str = "block", comparisons: int = 1) -> Iterator[str]:
+    """Warnings that successive blocks (or runs) may not be independent: there is a trend, or neighbours are alike.
+
+    Of so many `comparisons` with independent runs, one has a warning with the probability that a single one has.
+    """
     if len(logs) < SERIES_BLOCKS or len(set(logs)) <= 2:
         return
-    if _drift(logs) < UNLIKELY:
+    if _drift(logs) < UNLIKELY / comparisons:
         yield f"{what} drifts from {unit} to {unit}: the {unit}s may not be independent"
-    elif _alike(logs) < UNLIKELY:
+    elif _alike(logs) < UNLIKELY / comparisons:
         whose = "" if what == "the ratio" else f" of {what}"
         dependent = f"the {unit}s may not be independent, and the interval may be too narrow"
         yield f"neighbouring {unit}s{whose} are alike: {dependent}"

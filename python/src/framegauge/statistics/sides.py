@@ -17,7 +17,7 @@ import numpy as np
 from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family, ranks, robust, unpaired
 from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
-from framegauge.statistics.verdict import SETTLED, Verdict, decide
+from framegauge.statistics.verdict import EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
 
 __all__ = ["Judged", "Sets", "judge"]
 
@@ -51,11 +51,19 @@ class Sets:
         return None if self.has_zeros else unpaired.estimate(self.base, self.new, alpha)
 
     def verdict(self, alpha: float) -> Verdict:
-        """The verdict at level `alpha`."""
+        """The verdict at level `alpha`. Equality needs as many runs on each side as a study needs blocks: few runs show
+        nothing of what happens in one of ten."""
         found = self.at(alpha)
         if found is None:
-            return ranks.decide(self.base, self.new, self.margin, self.higher_is_better, alpha)
-        return decide(found, self.margin, self.higher_is_better)
+            verdict = ranks.decide(self.base, self.new, self.margin, self.higher_is_better, alpha)
+        else:
+            verdict = decide(found, self.margin, self.higher_is_better)
+        return Verdict.UNDECIDED if verdict in EQUAL and self.fewest < LEAST_FOR_EQUALITY else verdict
+
+    @property
+    def fewest(self) -> int:
+        """The number of runs on the side that has less."""
+        return min(len(self.base), len(self.new))
 
     def settled(self, alpha: float) -> bool:
         """Whether the values support a verdict at level `alpha`."""
@@ -106,7 +114,7 @@ def _judged(sets: Sets, alpha: float, count: int) -> Judged:
     lines = list(_warnings(sets, judged, verdict))
     if verdict is Verdict.UNDECIDED and (single := sets.verdict(ALPHA)) in SETTLED:
         lines.insert(0, doubts.on_its_own(single, count))
-    dependent = list(_dependent(sets))
+    dependent = list(_dependent(sets, count))
     reasons = [*([sets.doubt] if sets.doubt is not None else []), *dependent]
     if reasons:
         verdict, lines = Verdict.SUSPECT, [*reasons, *lines]
@@ -117,15 +125,16 @@ def _judged(sets: Sets, alpha: float, count: int) -> Judged:
     return Judged(means[0], means[1], alone, judged, verdict, lines, judged.assumption)
 
 
-def _dependent(sets: Sets) -> Iterator[str]:
-    """Why the runs of a side are no independent samples: they drift, or resemble their neighbours."""
+def _dependent(sets: Sets, count: int) -> Iterator[str]:
+    """Why the runs of a side are no independent samples: they drift, or resemble their neighbours. Of `count`
+    comparisons with independent runs one is called so with 4 % at most: two sides, two tests."""
     for name, values in (("BASE", sets.base), ("NEW", sets.new)):
-        yield from doubts.order(np.asarray(values, dtype=float), name, sets.unit)
+        yield from doubts.order(np.asarray(values, dtype=float), name, sets.unit, count)
 
 
 def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[str]:
     """What weakens the verdict, one line for each reason."""
-    fewest = min(len(sets.base), len(sets.new))
+    fewest = sets.fewest
     few = f"only {doubts.counted(fewest, sets.unit)} on one side"
     if judged is None:
         zeros = sum(value == 0 for value in (*sets.base, *sets.new))
@@ -134,6 +143,8 @@ def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[st
         yield f"{few}: the interval relies on the assumption of normal logarithms"
     elif METRICS[sets.metric].hull is not None:
         yield "the values of this metric are skewed even as logarithms: the interval is approximate"
+    if fewest < LEAST_FOR_EQUALITY and verdict is Verdict.UNDECIDED:
+        yield f"{few}: no practical difference needs {LEAST_FOR_EQUALITY}"
     if fewest < doubts.SERIES_BLOCKS:
         yield f"{few}: too few to show whether successive {sets.unit}s depend on each other, which would make it wrong"
     if judged is not None:
