@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from typing import Any
 
 from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
@@ -37,6 +38,8 @@ examples:
   framegauge wire --mtu 9000                                   no encapsulation at all
   framegauge wire --levels                                     which MTU gives how much of the gain
   framegauge wire --levels 1500,4200,9000 --encap vxlan
+  framegauge wire --mtu 9000 --ping 192.0.2.7                  the ping of each system that fills it
+  framegauge wire --mtu 1500 --encap wireguard --ping 10.0.0.2 inside of a tunnel
   framegauge wire --nfs-read 8192                              the datagram that answers a READ of 8 KiB
   framegauge wire --datagram 8320 --mtu 4200 --json            a datagram with so much payload
 """
@@ -60,6 +63,10 @@ def parser() -> Verb:
         "--nfs-read", metavar="BYTES", help="explain the datagram that answers an NFSv3 READ of so many bytes"
     )
     whole.add_argument("--encap", default="", metavar="LIST", help="such as vxlan,ipv6; see below (default: none)")
+    whole.add_argument(
+        "--ping", nargs="?", const="HOST", metavar="HOST",
+        help="print the ping that fills the MTU (inside of --encap), as each system counts it; nothing is sent",
+    )  # fmt: skip
     whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
     whole.add_argument(
         "--json", action="store_true", help="print JSON (frames.wire or frames.datagram in pipe/README.md)"
@@ -88,7 +95,9 @@ def run(words: Sequence[str]) -> None:
             raise InputError(f'--levels: found "{options.levels}", expected at least two MTUs such as 1500,9000')
     rate = None if options.rate is None else values.rate("--rate", options.rate)
     layers = options.encap.lower().split(",") if options.encap.strip() else []
-    if options.mtu is not None:
+    if options.ping is not None:
+        found, lines = _pings(options, layers)
+    elif options.mtu is not None:
         found = wire.ask(mtus[0], layers, rate)
         lines = wire.table(found)
     else:
@@ -100,12 +109,30 @@ def run(words: Sequence[str]) -> None:
         output.show(*lines)
 
 
+def _pings(options: argparse.Namespace, layers: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
+    """The commands for an MTU, or for what a stack of encapsulations leaves of it."""
+    from framegauge.cli import encapsulations as wire, pings
+
+    if options.mtu is None or options.rate is not None:
+        raise InputError("--ping: found --levels or --rate beside it, expected --mtu, --encap and --json alone")
+    mtu = values.mtu("--mtu", options.mtu, *BYTES)
+    if layers:
+        mtu = wire.ask(mtu, layers, None)["inner_mtu"]
+    found = pings.document(mtu, options.ping)
+    return found, pings.table(found)
+
+
 def _datagram(options: argparse.Namespace) -> None:
     from framegauge.cli import datagrams
 
     given = {"--datagram": options.datagram, "--nfs-read": options.nfs_read}
     (option, text), *further = ((name, value) for name, value in given.items() if value is not None)
-    others = {"--levels": options.levels, "--encap": options.encap or None, "--rate": options.rate}
+    others = {
+        "--levels": options.levels,
+        "--encap": options.encap or None,
+        "--rate": options.rate,
+        "--ping": options.ping,
+    }
     further += [(name, value) for name, value in others.items() if value is not None]
     if further:
         raise InputError(f"{further[0][0]}: found {option} beside it, expected only --mtu and --json")
