@@ -37,6 +37,7 @@ mod stretches;
 mod table;
 mod thresholds;
 mod together;
+mod too_big;
 mod unseen;
 mod vantage;
 mod violations;

@@ -9,6 +9,7 @@ use crate::outcast::outcast;
 use crate::peers::outliers;
 use crate::quality::{Cut, Cuts};
 use crate::together::{self, Silenced};
+use crate::too_big::Unclaimed;
 use crate::{Picture, Thresholds};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::{IcmpNote, Segment};
@@ -48,6 +49,7 @@ pub struct Table {
     resets: Vec<(i64, IpAddr)>,
     flows: Vec<Flow>,
     cuts: Cuts,
+    unclaimed: Unclaimed,
     is_lacking: bool,
     origin: Option<i64>,
     last: i64,
@@ -71,6 +73,7 @@ impl Table {
             resets: Vec::new(),
             flows: Vec::new(),
             cuts: Cuts::default(),
+            unclaimed: Unclaimed::default(),
             is_lacking: false,
             origin: None,
             last: i64::MIN,
@@ -112,6 +115,9 @@ impl Table {
             let picture = Picture::new(number, connection.ends, now, self.origin.unwrap_or(now));
             connection.picture = Some(Box::new(picture));
         }
+        if is_new {
+            self.unclaimed.claim(key, now).iter().for_each(|note| connection.take_note(note));
+        }
         let was_closed = connection.is_over();
         match connection.picture {
             None => connection.take(segment, &limits),
@@ -128,9 +134,10 @@ impl Table {
 
     /// Takes an ICMP error, which belongs to the connection whose segment it quotes.
     pub fn take_note(&mut self, note: &IcmpNote) {
-        let Some(quoted) = note.quoted else { return };
-        if let Some(connection) = self.living.get_mut(&Key::between(quoted.source, quoted.destination)) {
-            connection.take_note(note);
+        let key = note.quoted.map(|quoted| Key::between(quoted.source, quoted.destination));
+        match key.and_then(|key| self.living.get_mut(&key)) {
+            Some(connection) => connection.take_note(note),
+            None => self.unclaimed.take(key, note),
         }
     }
 
@@ -201,6 +208,7 @@ impl Table {
         let seconds = if self.segments == 0 { 0.0 } else { (self.last - origin) as f64 / 1e9 };
         let mut findings = self.findings;
         findings.extend(self.cuts.finding(seconds));
+        findings.extend(self.unclaimed.findings(self.origin));
         findings.retain(|finding| !(self.is_lacking && finding.kind == Kind::ProtocolViolation));
         findings.extend(together::incast(self.silenced, origin, &self.limits));
         findings.extend(together::reset_storms(self.resets, origin, &self.limits));
@@ -222,7 +230,7 @@ impl Table {
 
 /// Both ends of a connection, the smaller first: addresses as those of IPv6 (RFC 4291 section 2.5.5.2), and ports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Key {
+pub(crate) struct Key {
     addresses: [u128; 2],
     ports: [u16; 2],
 }

@@ -4,10 +4,30 @@ mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind, Table, Thresholds};
 use framegauge_packets::TcpFlags;
-use framegauge_packets::capture::{IcmpNote, Quoted};
+use framegauge_packets::capture::{IcmpNote, Quoted, Segment};
+use proptest::prelude::*;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 
 const RTT: i64 = 10 * MS;
+
+/// A router says something about a segment.
+fn note(about: &Segment, number: u64, kind: u8, code: u8, mtu: Option<u32>) -> IcmpNote {
+    IcmpNote {
+        nanoseconds: about.nanoseconds + MS,
+        number,
+        source: "10.0.0.254".parse().expect("an address"),
+        destination: about.source.ip(),
+        kind,
+        code,
+        mtu,
+        quoted: Some(Quoted {
+            source: about.source,
+            destination: about.destination,
+            seq: about.seq,
+            ip_bytes: about.ip_bytes,
+        }),
+    }
+}
 
 /// What is found if a router says this after the packet of that number, about it.
 fn said(scene: &Scene, after: u64, kind: u8, code: u8, mtu: Option<u32>) -> Diagnosis {
@@ -17,21 +37,7 @@ fn said(scene: &Scene, after: u64, kind: u8, code: u8, mtu: Option<u32>) -> Diag
         moved.number += u64::from(segment.number > after);
         table.take(&moved);
         if segment.number == after {
-            table.take_note(&IcmpNote {
-                nanoseconds: segment.nanoseconds + MS,
-                number: after + 1,
-                source: "10.0.0.254".parse().expect("an address"),
-                destination: segment.source.ip(),
-                kind,
-                code,
-                mtu,
-                quoted: Some(Quoted {
-                    source: segment.source,
-                    destination: segment.destination,
-                    seq: segment.seq,
-                    ip_bytes: segment.ip_bytes,
-                }),
-            });
+            table.take_note(&note(segment, after + 1, kind, code, mtu));
         }
     }
     table.finish()
@@ -100,4 +106,72 @@ fn a_black_hole_that_somebody_spoke_of() {
     let finding = one(&found, Kind::PmtuBlackHole);
     assert!(finding.text.contains("10.0.0.254 asked for packets of at most 1400 bytes"), "{}", finding.text);
     assert!(finding.packets.contains(&(number + 1)));
+}
+
+/// A segment of the middle of a connection that the capture does not have.
+fn unseen() -> Segment {
+    let mut scene = Scene::met(RTT);
+    scene.data(CLIENT, MSS);
+    *scene.segments.last().expect("just sent")
+}
+
+#[test]
+fn a_router_that_asks_for_smaller_packets_is_named_without_them() {
+    let mut table = Table::new(Thresholds::default());
+    table.take_note(&note(&unseen(), 1, 3, 4, Some(1400)));
+    table.take_note(&note(&unseen(), 2, 3, 4, Some(1400)));
+    let of_datagram = IcmpNote { quoted: None, mtu: None, ..note(&unseen(), 3, 3, 4, None) };
+    table.take_note(&of_datagram);
+    // Something else was unreachable.
+    table.take_note(&note(&unseen(), 4, 3, 1, None));
+    let found = table.finish();
+    let sizes: Vec<_> =
+        found.findings.iter().map(|each| (each.kind, each.count, each.packets.clone())).collect();
+    assert_eq!(sizes, [(Kind::PacketTooBig, 1, vec![3]), (Kind::PacketTooBig, 2, vec![1, 2])]);
+    let text = &found.findings[1].text;
+    assert!(
+        text.contains("10.0.0.254 told 10.0.0.1 that a packet of 1500 bytes from 10.0.0.1:40000 to"),
+        "{text}"
+    );
+    assert!(text.contains("the next link carries at most 1400 bytes (ICMP, packet 1)"), "{text}");
+    assert!(found.findings[0].text.contains("which size the next link carries it does not say"));
+    assert_eq!((found.findings[1].begin_seconds, found.findings[1].connection), (0.0, None));
+}
+
+#[test]
+fn a_message_that_comes_before_its_packets_is_evidence_for_them() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    for wait in [210, 420, 840] {
+        scene.pass(wait * MS);
+        scene.again(CLIENT, begin, MSS);
+        scene.pass(MS);
+        scene.sack(SERVER, begin, &[]);
+    }
+    let mut table = Table::new(Thresholds::default());
+    table.take_note(&note(&scene.segments[0], 1, 3, 4, Some(1400)));
+    for segment in &scene.segments {
+        table.take(&Segment { number: segment.number + 1, ..*segment });
+    }
+    let found = table.finish();
+    assert_eq!(kinds(&found), [Kind::PmtuBlackHole]);
+    assert!(one(&found, Kind::PmtuBlackHole).packets.contains(&1));
+}
+
+proptest! {
+    /// Each message is counted once, whoever sends how many of which size.
+    #[test]
+    fn no_message_is_forgotten(sizes in proptest::collection::vec(proptest::option::of(68u32..9000), 1..200)) {
+        let mut table = Table::new(Thresholds::default());
+        for (place, mtu) in sizes.iter().enumerate() {
+            table.take_note(&note(&unseen(), place as u64 + 1, 3, 4, *mtu));
+        }
+        let found = table.finish();
+        prop_assert_eq!(found.findings.iter().map(|each| each.count).sum::<u64>(), sizes.len() as u64);
+        for each in &found.findings {
+            let said = sizes[each.packets[0] as usize - 1].map_or("does not say".to_owned(), |mtu| format!("{mtu} bytes (ICMP"));
+            prop_assert!(each.text.contains(&said), "{}", each.text);
+        }
+    }
 }

@@ -7,9 +7,11 @@ from packets that were written one by one.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.captures import ACK, pcap, segment
 from helpers.support import ROOT
 
 from framegauge.cli.main import main
@@ -70,7 +72,10 @@ CASES = {
     "22_vxlan_bad_checksum_syn": Case("S: the tunnel's checksums are wrong", {"syn_loss": 6}, ("wrong checksum",)),
     "23_rst_wrong_ack": Case("S: resets of something else", {"syn_loss": 3}, ("do not acknowledge the SYN",)),
     "26_one_sided_three_packets": Case("P: acknowledgements go on of what nobody sent", {"half_capture": 1}),
-    "24_icmp_frag_needed_only": Case("S: no TCP, so nothing to judge"),
+    "24_icmp_frag_needed_only": Case(
+        "S: nothing but a router that asks for smaller packets", {"packet_too_big": 1},
+        ("the next link carries at most 1400 bytes (ICMP, packet 1)",), "`framegauge check` says",
+    ),
     "28_one_closing_counted_13": Case("P: the window closes once", {"zero_window": 1, "capture_loss": 1}),
 }  # fmt: skip
 
@@ -91,9 +96,18 @@ def test_a_capture_of_others_is_called_what_it_is(name: str) -> None:
     assert all(case.remedy in each["remedy"] for each in found)
 
 
-def test_where_nothing_could_be_judged_nothing_is_acquitted(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["diagnose", str(FIELD / "24_icmp_frag_needed_only.pcap")]) == 2
-    assert "Cannot tell: there is no TCP connection in 1 packet (1 ICMP)." in capsys.readouterr().out
+def test_where_nothing_could_be_judged_nothing_is_acquitted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "udp.pcap"
+    udp = bytearray(segment("10.0.0.1:40000", "10.0.0.2:80", ACK, 1, 1))
+    udp[9] = 17
+    path.write_bytes(pcap([(1.0, bytes(udp))]))
+    assert main(["diagnose", str(path)]) == 2
+    assert "Cannot tell: there is no TCP connection in 1 packet (1 of another protocol)." in capsys.readouterr().out
+
+
+def test_a_router_that_asks_for_smaller_packets_is_told_without_any_tcp(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diagnose", str(FIELD / "24_icmp_frag_needed_only.pcap")]) == 1
+    assert "1. packet_too_big" in capsys.readouterr().out
 
 
 def test_the_last_packet_of_a_file_is_not_the_end_of_its_capture(capsys: pytest.CaptureFixture[str]) -> None:

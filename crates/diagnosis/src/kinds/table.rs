@@ -312,6 +312,14 @@ kinds! {
         remedy: "Look for a crash of the other end, or a firewall between that forgot the connection and drops what it does not know.",
         limits: [],
     }
+    PacketTooBig {
+        name: "packet_too_big", about: Problem, group: Network, least: Any,
+        means: "a router asked for smaller packets (ICMP), and the capture has none of those that it spoke of",
+        headline: "A router asked for smaller packets",
+        says: |told| told.headline(),
+        remedy: "`framegauge check` says what the path carries and which link is smaller: give that link the MTU of the others, or let these messages come to every sender.",
+        limits: [],
+    }
     Unexplained {
         name: "unexplained", about: Problem, group: Other, least: Unexplained,
         means: "late answers that no cause above fits, a fifth of the life or more; or far slower than its peers: see below",
