@@ -192,6 +192,9 @@ impl Connection {
         let give = |connection: &mut Connection, kind| {
             connection.note(kind, episode.begin, end.max(episode.begin), episode.lost, &episode.packets);
         };
+        if episode.is_unheard {
+            return give(self, Kind::AckUnheard);
+        }
         if episode.is_stale && episode.heard {
             return give(self, Kind::Paws);
         }

@@ -16,6 +16,7 @@ use crate::handshake::Strangers;
 use crate::kinds::Kind;
 use crate::notes::Notes;
 use crate::picture::Picture;
+use crate::unheard::Unheard;
 use crate::violations::Breach;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -108,6 +109,7 @@ pub(crate) struct Connection {
     pub(crate) stalls: Vec<(i64, Side)>,
     pub(crate) multipath: bool,
     pub(crate) strangers: Strangers,
+    pub(crate) unheard: Unheard,
     /// What may be a black hole, by sizes.
     pub(crate) sizes: Option<Sizes>,
     pub(crate) notes: Notes,
@@ -145,6 +147,7 @@ impl Connection {
             stalls: Vec::new(),
             multipath: false,
             strangers: Strangers::default(),
+            unheard: Unheard::default(),
             sizes: None,
             notes: Notes::default(),
             breaches: Vec::new(),
@@ -246,6 +249,7 @@ impl Connection {
             self.take_syn(segment, from, now);
         } else if !self.established && segment.flags.contains(TcpFlags::ACK) && from == Side::Client {
             self.established = true;
+            self.remember_answer(segment, now);
             self.ack_answer = self
                 .ack_answer
                 .or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).last_data));

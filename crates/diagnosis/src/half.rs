@@ -154,6 +154,8 @@ pub(crate) struct Episode {
     pub(crate) asked_again: bool,
     /// What was sent again has an older timestamp than what was sent before.
     pub(crate) is_stale: bool,
+    /// It was sent to a server that had not heard the end of the handshake.
+    pub(crate) is_unheard: bool,
     /// The timestamp of the first repeat, or of the new data.
     pub(crate) stamp: Option<u32>,
     /// The place after all that had been sent when it began.

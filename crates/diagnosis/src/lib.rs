@@ -38,6 +38,7 @@ mod table;
 mod thresholds;
 mod together;
 mod too_big;
+mod unheard;
 mod unseen;
 mod vantage;
 mod violations;

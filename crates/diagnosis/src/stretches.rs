@@ -13,6 +13,9 @@ impl Connection {
     pub(crate) fn attribute(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
         let gap = now - self.last;
         self.settle_held(segment, from, now, limits);
+        if self.attribute_unheard(segment, from, now) {
+            return;
+        }
         if gap == 0 || self.closed {
             self.give(Kind::ApplicationLimited, gap, &[]);
             return;
@@ -315,6 +318,7 @@ impl Connection {
     fn extend_episode(&mut self, segment: &Segment, from: Side, gap: i64, limits: &Thresholds) {
         let last = self.last;
         self.watch_loss(from, segment.number, limits);
+        let is_unheard = self.was_unheard(from);
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let repaired_before =
@@ -336,6 +340,7 @@ impl Connection {
         });
         episode.lost += gap;
         episode.is_stale |= is_stale && !is_new;
+        episode.is_unheard |= is_unheard;
         if is_new {
             episode.probed = true;
         } else {

@@ -26,7 +26,12 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
 impl Told<'_> {
     /// How often: "once", "3 times".
     pub(crate) fn times(&self) -> String {
-        if self.tally.count == 1 { "once".to_owned() } else { format!("{} times", self.tally.count) }
+        times(self.tally)
+    }
+
+    /// What its detector says of it.
+    pub(crate) fn detail(&self, says: fn(&Connection, &Tally) -> String) -> String {
+        says(self.connection, self.tally)
     }
 
     /// How often, as a number.
@@ -91,6 +96,11 @@ impl Told<'_> {
         };
         format!(" No segment of {} bytes was ever acknowledged; {passed}.{doubt}", sizes.lost)
     }
+}
+
+/// How often: "once", "3 times".
+pub(crate) fn times(tally: &Tally) -> String {
+    if tally.count == 1 { "once".to_owned() } else { format!("{} times", tally.count) }
 }
 
 /// A time in words: "1.20 s", "40.0 ms", "12 us".

@@ -6,6 +6,7 @@
 
 use super::{About, Group, Least, Row};
 use crate::Thresholds;
+use crate::connection::Connection;
 use crate::words::duration;
 
 kinds! {
@@ -318,6 +319,14 @@ kinds! {
         headline: "A router asked for smaller packets",
         says: |told| told.headline(),
         remedy: "`framegauge check` says what the path carries and which link is smaller: give that link the MTU of the others, or let these messages come to every sender.",
+        limits: [],
+    }
+    AckUnheard {
+        name: "ack_unheard", about: Problem, group: Receiver, least: Any,
+        means: "the server sent its SYN-ACK again although the client's ACK had passed: its accept queue was full, or the ACK was lost behind this place",
+        headline: "The server did not hear the end of the handshake, or had no room for the connection",
+        says: |told| told.detail(Connection::unheard_in_words),
+        remedy: "Compare Recv-Q with Send-Q of the listener (ss -ltn) and watch ListenOverflows (nstat -az) on the server: a larger backlog (net.core.somaxconn), or a program that accepts sooner; if they are fine, look for loss between.",
         limits: [],
     }
     Unexplained {

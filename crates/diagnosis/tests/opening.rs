@@ -1,0 +1,108 @@
+//! How connections open: what a server does not hear, and what is no fault.
+
+mod scene;
+
+use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::TcpFlags;
+use proptest::prelude::*;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
+
+const RTT: i64 = 10 * MS;
+const LOSSES: [Kind; 6] = [
+    Kind::SynLoss,
+    Kind::RtoStall,
+    Kind::TailLoss,
+    Kind::DoubleLoss,
+    Kind::PmtuBlackHole,
+    Kind::SpuriousRetransmit,
+];
+
+/// The server's SYN-ACK again, and the client's answer.
+fn syn_ack_again(scene: &mut Scene) {
+    let begin = scene.next[SERVER].wrapping_sub(1);
+    let next = std::mem::replace(&mut scene.next[SERVER], begin);
+    let got = scene.got[SERVER];
+    scene.got[SERVER] = scene.segments[0].seq.wrapping_add(1);
+    scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
+    (scene.next[SERVER], scene.got[SERVER]) = (next, got);
+    scene.pass(20_000);
+    scene.ack(CLIENT);
+}
+
+/// A client that sends a request and its repeats, until the server takes the connection after so many SYN-ACKs.
+fn overflowing(mut scene: Scene, bytes: u32, repeats: u32) -> Diagnosis {
+    scene.pass(MS);
+    let begin = scene.data(CLIENT, bytes);
+    for turn in 0..repeats {
+        scene.pass((210 * MS) << turn);
+        scene.again(CLIENT, begin, bytes);
+        scene.pass((790 * MS) << turn);
+        syn_ack_again(&mut scene);
+    }
+    scene.pass(200 * MS);
+    scene.again(CLIENT, begin, bytes);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.talk(5, RTT);
+    scene.diagnosis()
+}
+
+#[test]
+fn a_server_that_repeats_its_syn_ack_has_not_heard_the_answer() {
+    let mut scene = Scene::met(RTT);
+    for wait in [1_000, 2_000] {
+        scene.pass(wait * MS);
+        syn_ack_again(&mut scene);
+    }
+    scene.pass(MS);
+    scene.talk(5, RTT);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::AckUnheard]);
+    let finding = one(&found, Kind::AckUnheard);
+    assert_eq!((finding.count, &finding.packets[..]), (2, &[3, 4, 6][..]));
+    assert!((finding.lost_seconds - 3.0).abs() < 1e-3, "{}", finding.lost_seconds);
+    assert!(
+        finding.text.contains("accept queue was full")
+            && finding.text.contains("the ACK was lost behind this place")
+    );
+    assert!(
+        !finding.text.contains("beside the server") && !finding.text.contains("DEFER"),
+        "{}",
+        finding.text
+    );
+}
+
+#[test]
+fn beside_the_server_the_queue_is_likelier() {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    scene.pass(1_000 * MS);
+    syn_ack_again(&mut scene);
+    let text = one(&scene.diagnosis(), Kind::AckUnheard).text;
+    assert!(text.contains("beside the server") && text.contains("TCP_DEFER_ACCEPT"), "{text}");
+}
+
+#[test]
+fn a_syn_ack_that_left_before_the_answer_came_tells_nothing() {
+    let mut scene = Scene::met(1_200 * MS);
+    scene.pass(1_000 * MS);
+    syn_ack_again(&mut scene);
+    scene.talk(5, 1_200 * MS);
+    assert!(!kinds(&scene.diagnosis()).contains(&Kind::AckUnheard));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// What a client sends to a server that has no room is not called lost, and all of the time is that of the server.
+    #[test]
+    fn what_a_full_queue_drops_is_no_loss(bytes in 1u32..=MSS, repeats in 1u32..5, rtt in MS..50 * MS) {
+        let found = overflowing(Scene::met(rtt), bytes, repeats);
+        let kinds = kinds(&found);
+        prop_assert!(!LOSSES.iter().any(|kind| kinds.contains(kind)), "{found:#?}");
+        prop_assert!(kinds.contains(&Kind::AckUnheard));
+        let waited = f64::from((1 << repeats) - 1) + 0.2;
+        let lost = one(&found, Kind::AckUnheard).lost_seconds;
+        prop_assert!((lost - waited).abs() < 0.01, "{lost} of {waited}: {found:#?}");
+    }
+}
