@@ -128,7 +128,7 @@ impl Connection {
         }
     }
 
-    fn rename(&mut self, kind: Kind, other: Kind) {
+    pub(crate) fn rename(&mut self, kind: Kind, other: Kind) {
         if let Some(place) = self.tallies.iter().position(|tally| tally.kind == kind) {
             let tally = self.tallies.swap_remove(place);
             let picture = self.picture.take();

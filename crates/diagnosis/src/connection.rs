@@ -16,6 +16,7 @@ use crate::handshake::Strangers;
 use crate::kinds::Kind;
 use crate::notes::Notes;
 use crate::picture::Picture;
+use crate::resets::Cut;
 use crate::unheard::Unheard;
 use crate::violations::Breach;
 use framegauge_packets::TcpFlags;
@@ -99,6 +100,8 @@ pub(crate) struct Connection {
     pub(crate) established: bool,
     pub(crate) closed: bool,
     pub(crate) reset_by: Option<Side>,
+    /// The newest reset, compared with what came before it.
+    pub(crate) cut: Option<Cut>,
     pub(crate) refused: bool,
     /// From SYN to SYN-ACK, and from there to the ACK.
     pub(crate) syn_answer: Option<i64>,
@@ -139,6 +142,7 @@ impl Connection {
             established: !segment.flags.contains(TcpFlags::SYN),
             closed: false,
             reset_by: None,
+            cut: None,
             refused: false,
             syn_answer: None,
             ack_answer: None,
@@ -228,6 +232,7 @@ impl Connection {
             self.half_mut(from).lag.take(value, now);
         }
         self.catch_up(segment, from, now, limits);
+        self.watch_origin(segment, from, now);
         let mss = self.mss(from);
         self.half_mut(from).identities.take(segment, mss);
         self.tell_unsent(segment, from, now);
@@ -360,7 +365,7 @@ impl Connection {
             // After both ends have finished it cuts nothing off, and a dead end is told as such.
             let are_done = self.halves.iter().all(|half| half.finished);
             if !self.is_dead(from.other(), now) && !are_done {
-                self.note(Kind::Reset, begin, now, 0, &[segment.number]);
+                self.note(self.kind_of_reset(), begin, now, 0, &[segment.number]);
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::keepalive::Keepalive;
 use crate::lag::Lag;
 use crate::quality::Checksums;
 use crate::repairs::Repairs;
+use crate::resets::Origin;
 use crate::rtt::RoundTrip;
 use crate::sequence::Unwrapper;
 use crate::vantage::Waiting;
@@ -79,6 +80,7 @@ pub(crate) struct Half {
     /// It was full, and had no PSH.
     pub(crate) last_is_open: bool,
     pub(crate) identities: Identities,
+    pub(crate) origin: Origin,
     /// Pauses that are the sender's own, or losses before the tap, if it turns out that it counts its packets by one.
     pub(crate) unsure: Vec<Tally>,
     pub(crate) finished: bool,

@@ -90,6 +90,14 @@ impl Identities {
         if self.counts_by_one() { self.most_missing.into() } else { 0 }
     }
 
+    /// Whether a number is far from the next one of a sender that counts by one. One of 0 is that of a packet without a
+    /// socket.
+    pub(crate) fn is_far(&self, own: u16) -> bool {
+        let step = |next: u16| own.wrapping_sub(next);
+        let is_near = |step: u16| step <= MOST_MISSING || step >= u16::MAX - MOST_MISSING;
+        own != 0 && self.counts_by_one() && self.next.is_some_and(|next| !is_near(step(next)))
+    }
+
     /// Whether the last two that came here followed each other for sure.
     pub(crate) fn shows_none_missing(&self) -> bool {
         self.counts_by_one() && self.missing == 0

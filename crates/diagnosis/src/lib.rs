@@ -31,6 +31,7 @@ mod picture;
 mod quality;
 mod repairs;
 mod resends;
+mod resets;
 mod rtt;
 mod sequence;
 mod stretches;

@@ -184,7 +184,7 @@ kinds! {
         name: "reset", about: Problem, group: Other, least: Any,
         means: "a reset cut the connection off",
         headline: "A connection was cut off by a reset",
-        says: |_| "The connection was cut off by a reset.".to_owned(),
+        says: |told| told.detail(Connection::reset_in_words),
         remedy: "Look at the end that reset: a crash, a timeout, or a middlebox that forgot the connection.",
         limits: [],
     }
@@ -327,6 +327,14 @@ kinds! {
         headline: "The server did not hear the end of the handshake, or had no room for the connection",
         says: |told| told.detail(Connection::unheard_in_words),
         remedy: "Compare Recv-Q with Send-Q of the listener (ss -ltn) and watch ListenOverflows (nstat -az) on the server: a larger backlog (net.core.somaxconn), or a program that accepts sooner; if they are fine, look for loss between.",
+        limits: [],
+    }
+    InjectedReset {
+        name: "injected_reset", about: Problem, group: Network, least: Any,
+        means: "a reset in the name of an end that something on the way sent: see below",
+        headline: "Something on the way cut a connection off",
+        says: |told| told.detail(Connection::reset_in_words),
+        remedy: "Look for a firewall, a balancer or a filter on the way that ends connections (idle timeouts, policies, intrusion prevention): the end in whose name it came knows nothing of it.",
         limits: [],
     }
     Unexplained {
