@@ -140,7 +140,11 @@ impl Connection {
     }
 
     fn take_sack(&mut self, segment: &Segment, ack: u64, sender: Side, now: i64) {
-        let blocks = segment.sack.as_slice();
+        if segment.sack.count == 0 {
+            return;
+        }
+        let possible = self.possible_blocks(segment, sender, now);
+        let blocks = possible.as_slice();
         let Some(first) = blocks.first() else { return };
         let half = self.half_mut(sender);
         let place = |number| half.places.near(number);

@@ -15,6 +15,7 @@ mod doubtful;
 mod findings;
 mod flight;
 mod flows;
+mod foreign;
 mod half;
 mod handshake;
 mod holes;

@@ -254,6 +254,13 @@ impl Connection {
     }
 }
 
+impl Half {
+    /// The right edge of the window where it was farthest; 0: none is known.
+    pub(crate) fn farthest_edge(&self) -> u64 {
+        if self.syn.is_some() && self.window_is_known { self.suspects.farthest.max(self.edge) } else { 0 }
+    }
+}
+
 impl Suspects {
     /// A FIN ends the stream before this place.
     pub(crate) fn finish(&mut self, place: u64) {

@@ -337,6 +337,17 @@ kinds! {
         remedy: "Look for a firewall, a balancer or a filter on the way that ends connections (idle timeouts, policies, intrusion prevention): the end in whose name it came knows nothing of it.",
         limits: [],
     }
+    ForeignSack {
+        name: "foreign_sack", about: Problem, group: Network, least: Any,
+        means: "SACK blocks before the first byte, or beyond all that the window has ever allowed: something on the way rewrites sequence numbers, and forgets those in SACK blocks",
+        headline: "Something on the way rewrites sequence numbers, and spoils SACK",
+        says: |told| format!(
+            "SACK blocks were of data that was never sent ({}), outside of all that the window has ever allowed: something on the way rewrites sequence numbers, and forgets these. Senders ignore such blocks, and repair losses as without SACK.",
+            told.times()
+        ),
+        remedy: "Look for a firewall or balancer that rewrites sequence numbers without those in SACK blocks, and turn that off there (random-sequence-number disable); until then SACK off at one end (net.ipv4.tcp_sack=0) is better than this.",
+        limits: [],
+    }
     Unexplained {
         name: "unexplained", about: Problem, group: Other, least: Unexplained,
         means: "late answers that no cause above fits, a fifth of the life or more; or far slower than its peers: see below",
