@@ -305,11 +305,9 @@ kinds! {
     }
     DeadPeer {
         name: "dead_peer", about: Problem, group: Receiver, least: Any,
-        means: "three probes or more that ask whether the other end lives were not answered",
+        means: "three probes or more that ask whether the other end lives, or has opened its window, were not answered",
         headline: "The other end had gone, or the path to it",
-        says: |told| format!(
-            "{} probes were not answered in {}: the other end had gone, or the path to it.", told.count(), told.lost()
-        ),
+        says: |told| told.detail(Connection::dead_in_words),
         remedy: "Look for a crash of the other end, or a firewall between that forgot the connection and drops what it does not know.",
         limits: [],
     }

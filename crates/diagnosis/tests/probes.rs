@@ -1,0 +1,76 @@
+//! Probes that nobody answers.
+
+mod scene;
+
+use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::TcpFlags;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
+
+const RTT: i64 = 10 * MS;
+
+/// How a stack asks whether a window has opened.
+#[derive(Debug, Clone, Copy)]
+enum Probe {
+    /// Linux: nothing, before what was acknowledged.
+    Empty,
+    /// BSD, Windows: the next byte.
+    NextByte,
+}
+
+/// A client whose receiver has closed its window, asks so often with waits that double; `answered` of them are answered.
+fn shut(probe: Probe, count: u32, answered: u32, gives_up: bool) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    for _ in 0..4 {
+        scene.data(CLIENT, MSS);
+    }
+    scene.pass(RTT);
+    scene.window[SERVER] = 0;
+    scene.ack(SERVER);
+    let next = scene.next[CLIENT];
+    for turn in 0..count {
+        scene.pass((200 * MS) << turn);
+        match probe {
+            Probe::Empty => {
+                scene.next[CLIENT] = next.wrapping_sub(1);
+                scene.send(CLIENT, 0, TcpFlags::ACK);
+                scene.next[CLIENT] = next;
+            }
+            Probe::NextByte => scene.again(CLIENT, next, 1),
+        }
+        if turn < answered {
+            scene.pass(RTT);
+            scene.send(SERVER, 0, TcpFlags::ACK);
+        }
+    }
+    if gives_up {
+        scene.pass(1_000 * MS);
+        scene.send(CLIENT, 0, TcpFlags::RST.with(TcpFlags::ACK));
+    }
+    scene.diagnosis()
+}
+
+#[test]
+fn a_receiver_that_answers_no_probe_of_its_window_is_gone() {
+    for probe in [Probe::Empty, Probe::NextByte] {
+        for gives_up in [false, true] {
+            let found = shut(probe, 7, 2, gives_up);
+            assert_eq!(kinds(&found), [Kind::ZeroWindow, Kind::DeadPeer], "{probe:?} {found:#?}");
+            let dead = one(&found, Kind::DeadPeer);
+            assert_eq!((dead.count, one(&found, Kind::ZeroWindow).count), (5, 1));
+            // From the first that is not answered to the last, and to the end.
+            let waited = 1.6 + 3.2 + 6.4 + 12.8 + if gives_up { 1.0 } else { 0.0 };
+            assert!((dead.lost_seconds - waited).abs() < 0.1, "{} {probe:?}", dead.lost_seconds);
+            assert!(dead.text.contains("whether the closed window has opened"), "{}", dead.text);
+        }
+    }
+}
+
+#[test]
+fn a_receiver_that_answers_lives() {
+    for probe in [Probe::Empty, Probe::NextByte] {
+        for (count, answered) in [(6, 6), (4, 2)] {
+            assert_eq!(kinds(&shut(probe, count, answered, false)), [Kind::ZeroWindow], "{probe:?}");
+        }
+    }
+}
