@@ -91,8 +91,44 @@ fn a_syn_ack_that_left_before_the_answer_came_tells_nothing() {
     assert!(!kinds(&scene.diagnosis()).contains(&Kind::AckUnheard));
 }
 
+/// Both ends open at once (RFC 9293 figure 7): what the tap sees, in the order of these draws.
+fn both_open(order: [bool; 2], answers: [bool; 2], gaps: [i64; 3]) -> Scene {
+    let mut scene = Scene::new();
+    let first = [scene.next[CLIENT], scene.next[SERVER]];
+    let opening = if order[0] { [CLIENT, SERVER] } else { [SERVER, CLIENT] };
+    for end in opening {
+        scene.send(end, 0, TcpFlags::SYN);
+        scene.pass(gaps[0]);
+    }
+    scene.got = [first[SERVER].wrapping_add(1), first[CLIENT].wrapping_add(1)];
+    let answering = if order[1] { [CLIENT, SERVER] } else { [SERVER, CLIENT] };
+    for end in answering {
+        // A SYN-ACK has the number of the SYN; a mere ACK the one after it.
+        if answers[end] {
+            scene.send(end, 0, TcpFlags::SYN.with(TcpFlags::ACK));
+            scene.next[end] = first[end].wrapping_add(1);
+        } else {
+            scene.next[end] = first[end].wrapping_add(1);
+            scene.send(end, 0, TcpFlags::ACK);
+        }
+        scene.pass(gaps[1]);
+    }
+    scene.pass(gaps[2]);
+    scene.ack(CLIENT);
+    scene
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// A simultaneous open is no fault, whoever is first, and whether SYNs are answered with SYN-ACKs or with ACKs.
+    #[test]
+    fn both_may_open_at_once(order: [bool; 2], answers: [bool; 2], gaps in [MS..30 * MS, MS..30 * MS, MS..30 * MS]) {
+        let mut scene = both_open(order, answers, gaps);
+        scene.talk(5, RTT);
+        let found = scene.diagnosis();
+        prop_assert_eq!(kinds(&found), []);
+    }
 
     /// What a client sends to a server that has no room is not called lost, and all of the time is that of the server.
     #[test]
