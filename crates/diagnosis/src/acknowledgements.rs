@@ -214,6 +214,9 @@ impl Connection {
                 return give(self, Kind::PmtuBlackHole);
             }
         }
+        if episode.by_reordering_timer && episode.resends == 1 {
+            return give(self, Kind::ReorderingTimer);
+        }
         self.stalls.push((episode.begin, sender));
         if episode.revealed && episode.repaired_before {
             return give(self, Kind::DoubleLoss);

@@ -158,6 +158,8 @@ pub(crate) struct Episode {
     pub(crate) is_stale: bool,
     /// It was sent to a server that had not heard the end of the handshake.
     pub(crate) is_unheard: bool,
+    /// It ended by RACK's reordering timer.
+    pub(crate) by_reordering_timer: bool,
     /// The timestamp of the first repeat, or of the new data.
     pub(crate) stamp: Option<u32>,
     /// The place after all that had been sent when it began.

@@ -31,6 +31,7 @@ mod peers;
 mod picture;
 mod quality;
 mod repairs;
+mod reordering_timer;
 mod resends;
 mod resets;
 mod rtt;

@@ -319,6 +319,7 @@ impl Connection {
         let last = self.last;
         self.watch_loss(from, segment.number, limits);
         let is_unheard = self.was_unheard(from);
+        let by_reordering_timer = self.is_by_reordering_timer(segment, from, gap, limits);
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let repaired_before =
@@ -333,6 +334,7 @@ impl Connection {
             delivered,
             revealed,
             repaired_before,
+            by_reordering_timer,
             high,
             stamp: segment.timestamps.map(|(value, _)| value),
             packets: vec![data],

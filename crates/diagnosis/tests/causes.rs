@@ -129,6 +129,39 @@ fn a_loss_that_sack_reveals_is_repaired_fast() {
     assert_eq!((finding.count, finding.lost_seconds), (1, 0.0));
 }
 
+/// The second last of some segments is lost, and what reveals it is a single SACK; the resend comes so much later.
+fn revealed_by_one(rtt: i64, wait: i64) -> Diagnosis {
+    let mut scene = Scene::met(rtt);
+    scene.talk(20, rtt);
+    scene.data(CLIENT, MSS);
+    let lost = scene.data(CLIENT, MSS);
+    let end = lost.wrapping_add(2 * MSS);
+    scene.data(CLIENT, MSS);
+    scene.pass(rtt);
+    scene.sack(SERVER, lost, &[]);
+    scene.pass(10_000);
+    scene.sack(SERVER, lost, &[(lost.wrapping_add(MSS), end)]);
+    scene.pass(wait);
+    scene.again(CLIENT, lost, MSS);
+    scene.pass(rtt);
+    scene.ack(SERVER);
+    scene.talk(5, rtt);
+    scene.diagnosis()
+}
+
+#[test]
+fn what_one_segment_reveals_waits_for_the_reordering_timer() {
+    for (rtt, wait) in [(MS, 12 * MS), (MS / 5, 4 * MS), (10 * MS, 25 * MS)] {
+        let found = revealed_by_one(rtt, wait);
+        assert_eq!(kinds(&found), [Kind::ReorderingTimer], "{rtt} {wait}");
+        let finding = one(&found, Kind::ReorderingTimer);
+        assert!((finding.lost_seconds - wait as f64 / 1e9).abs() < 1e-9, "{}", finding.lost_seconds);
+    }
+    // Within two RTTs it is no pause, but a repair.
+    assert_eq!(kinds(&revealed_by_one(40 * MS, 11 * MS)), [Kind::FastRetransmit]);
+    assert_eq!(kinds(&revealed_by_one(MS, 202 * MS)), [Kind::RtoStall]);
+}
+
 #[test]
 fn a_repair_that_is_lost_too_waits_for_the_timer() {
     let mut scene = Scene::met(RTT);

@@ -346,6 +346,17 @@ kinds! {
         remedy: "Look for a firewall or balancer that rewrites sequence numbers without those in SACK blocks, and turn that off there (random-sequence-number disable); until then SACK off at one end (net.ipv4.tcp_sack=0) is better than this.",
         limits: [],
     }
+    ReorderingTimer {
+        name: "reordering_timer", about: Problem, group: Loss, least: Any,
+        means: "a pause until RACK's reordering timer repaired a loss that fewer than three segments had revealed: a quarter of the RTT and up to 30 ms (RFC 8985)",
+        headline: "A loss was repaired after a short wait for what may only be reordered",
+        says: |told| format!(
+            "A loss that fewer than three segments revealed was repaired {} after {} in all, when RACK's reordering timer ran out (RFC 8985): a quarter of the RTT, and the grain of the kernel's clock.",
+            told.times(), told.lost()
+        ),
+        remedy: "Find where the packets are dropped; the wait itself is no fault: fewer than three segments followed the lost one, so that the sender waits for the rest of what may only be reordered (RFC 8985).",
+        limits: [duplicate_acks, pause_rtts, pause_nanoseconds],
+    }
     Unexplained {
         name: "unexplained", about: Problem, group: Other, least: Unexplained,
         means: "late answers that no cause above fits, a fifth of the life or more; or far slower than its peers: see below",

@@ -1,0 +1,38 @@
+//! RACK's reordering timer (RFC 8985 section 6.2): a loss that fewer than three segments have revealed is repaired only when
+//! none of them can have overtaken what is missing.
+//!
+//! ```text
+//!   data  data  [lost]  data ............... SACK of one ──── RTT/4, and the timer's grain ────▶ [lost] again
+//! ```
+//!
+//! That is no retransmission timeout, which is at least 200 ms after the RTT, and no loss of an acknowledgement. Linux before
+//! RACK waited as long (early retransmit, RFC 5827, delayed).
+
+use crate::Thresholds;
+use crate::connection::{Connection, Side};
+use framegauge_packets::capture::Segment;
+
+/// The part of a smoothed RTT that the timer waits.
+const PART: i64 = 4;
+/// Two ticks at least of a clock of 100 Hz, and the one that goes on.
+const GRAIN_NANOSECONDS: i64 = 30_000_000;
+
+impl Connection {
+    /// Whether a resend after a gap is the work of this timer. Before it is taken in.
+    pub(crate) fn is_by_reordering_timer(
+        &self,
+        segment: &Segment,
+        from: Side,
+        gap: i64,
+        limits: &Thresholds,
+    ) -> bool {
+        let half = self.half(from);
+        let Some(oldest) = half.flight.front() else { return false };
+        let is_oldest = half.places.near(segment.seq) == oldest.begin && oldest.times == 1;
+        let few = u64::from(limits.duplicate_acks) * u64::from(self.mss(from));
+        let sacked = half.flight.sacked_bytes();
+        let is_revealed_by_few = sacked > 0 && sacked < few && half.duplicate_acks < limits.duplicate_acks;
+        let most = half.round_trip.smoothed / PART + GRAIN_NANOSECONDS;
+        is_oldest && is_revealed_by_few && gap <= most && gap < half.round_trip.timeout() / 2
+    }
+}
