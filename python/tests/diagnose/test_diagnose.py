@@ -51,6 +51,20 @@ def test_what_is_healthy_is_said_to_be_so(tmp_path: Path, capsys: pytest.Capture
     assert "Nothing worth fixing was found in 1 TCP connection." in capsys.readouterr().out
 
 
+def test_different_mss_alone_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    client, server = "10.0.0.1:40000", "10.0.0.2:80"
+    path = saved(tmp_path, "mss.pcap", pcap([
+        (1.0, segment(client, server, SYN, 1, mss=1460)),
+        (1.01, segment(server, client, SYN | ACK, 9, 2, mss=8960)),
+        (1.02, segment(client, server, ACK, 2, 10)),
+    ]))  # fmt: skip
+    assert main(["diagnose", str(path)]) == 0
+    told = capsys.readouterr().out
+    assert "Nothing worth fixing was found in 1 TCP connection." in told
+    assert "Note: mss_mismatch, connection 1" in told
+    assert "The client announces an MSS of 1460, the server of 8960" in told
+
+
 def test_several_files_are_numbered_through(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     refused = [
         (1.0, segment("10.0.0.3:1", "10.0.0.4:2", SYN, 1, mss=1460)),

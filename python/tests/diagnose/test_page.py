@@ -56,8 +56,8 @@ def finding(kind: str, lost_seconds: float) -> dict[str, Any]:
     [
         ([finding("tail_loss", 0.445), finding("zero_window", 0.23)],
          "The last segments of a burst were lost; 2 findings worth fixing in 1 TCP connection; 675 ms lost, 445 ms of it by this."),
-        ([finding("mss_mismatch", 0.0)],
-         "The two ends announce different MSSs; 1 finding worth fixing in 1 TCP connection."),
+        ([finding("reset", 0.0)],
+         "A connection was cut off by a reset; 1 finding worth fixing in 1 TCP connection."),
         ([], "Nothing worth fixing was found in 1 TCP connection."),
     ],
 )  # fmt: skip

@@ -11,6 +11,8 @@ use serde::{Serialize, Serializer};
 pub enum About {
     /// A problem: somebody may want to mend it.
     Problem,
+    /// Worth knowing, and no fault by itself.
+    Note,
     /// What set the pace: every connection has that, since somebody is always the limit.
     Pace,
     /// The capture, not the network: what it cannot tell.

@@ -87,7 +87,7 @@ kinds! {
         limits: [pause_rtts, pause_nanoseconds],
     }
     MssMismatch {
-        name: "mss_mismatch", about: Problem, group: Network, least: Any,
+        name: "mss_mismatch", about: Note, group: Network, least: Any,
         means: "the two SYNs announce different MSS",
         headline: "The two ends announce different MSSs",
         says: |told| format!(

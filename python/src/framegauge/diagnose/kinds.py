@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["GROUPS", "KINDS", "QUALITY", "TABLE", "WORTH_NOTHING", "Kind"]
+__all__ = ["GROUPS", "KINDS", "NOTES", "QUALITY", "TABLE", "WORTH_NOTHING", "Kind"]
 
 TABLE = Path(__file__).with_name("kinds.json")
 
@@ -34,5 +34,7 @@ KINDS: Mapping[str, Kind] = {row["name"]: Kind(**{**row, "limits": tuple(row["li
 GROUPS: Mapping[str, str] = {group["name"]: group["words"] for group in _READ["groups"]}
 # What a capture cannot tell, and why.
 QUALITY = tuple(name for name, kind in KINDS.items() if kind.about == "capture")
+# Worth knowing, and no fault by itself.
+NOTES = tuple(name for name, kind in KINDS.items() if kind.about == "note")
 # What every connection has: somebody is always the limit.
 WORTH_NOTHING = tuple(name for name, kind in KINDS.items() if kind.about == "pace")

@@ -9,12 +9,12 @@ from typing import Any
 
 from framegauge.diagnose import joined
 from framegauge.diagnose.engines import Engine, local
-from framegauge.diagnose.kinds import KINDS, QUALITY, WORTH_NOTHING
+from framegauge.diagnose.kinds import KINDS, NOTES, QUALITY, WORTH_NOTHING
 from framegauge.diagnose.process import asked
 from framegauge.errors import InputError
 from framegauge.printable import one_line
 
-__all__ = ["SCHEMA", "diagnose", "is_judgeable", "schema", "separate", "worth_anywhere", "worth_fixing"]
+__all__ = ["SCHEMA", "diagnose", "is_judgeable", "notes", "schema", "separate", "worth_anywhere", "worth_fixing"]
 
 SCHEMA = 1
 Json = dict[str, Any]
@@ -88,7 +88,12 @@ def _numbered(answers: Sequence[Json], only: Sequence[str]) -> Json:
 
 def worth_anywhere(document: Mapping[str, Any]) -> list[Json]:
     """The same findings, wherever they were seen."""
-    return [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING)]
+    return [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING, *NOTES)]
+
+
+def notes(document: Mapping[str, Any]) -> list[Json]:
+    """One finding of each kind that is worth knowing, and no fault."""
+    return list({each["kind"]: each for each in reversed(document["findings"]) if each["kind"] in NOTES}.values())
 
 
 def is_judgeable(document: Mapping[str, Any]) -> bool:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.diagnose import flows
-from framegauge.diagnose.kinds import QUALITY, WORTH_NOTHING
-from framegauge.diagnose.run import separate
+from framegauge.diagnose.kinds import QUALITY
+from framegauge.diagnose.run import separate, worth_anywhere
 
 __all__ = ["condensed", "of_run"]
 
@@ -39,7 +39,7 @@ def condensed(document: Json, hosts: Mapping[str, str], addresses: Mapping[str, 
     for each in counted.values():
         for cause, spent in each["time"].items():
             seconds[cause] = seconds.get(cause, 0.0) + spent
-    worth = [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING)]
+    worth = worth_anywhere(document)
     mine = [each for each in worth if each["connection"] in counted] + list(_of_several(worth))
     kinds: dict[str, Json] = {}
     for each in mine:

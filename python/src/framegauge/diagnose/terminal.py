@@ -7,7 +7,7 @@ from typing import Any
 
 from framegauge.diagnose import together
 from framegauge.diagnose.kinds import QUALITY
-from framegauge.diagnose.run import is_judgeable, worth_fixing
+from framegauge.diagnose.run import is_judgeable, notes, worth_fixing
 from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bytes, print_seconds
 
@@ -36,6 +36,10 @@ def lines(document: Json) -> Iterator[str]:
     for place, each in enumerate(worth[:FIRST], start=1):
         yield ""
         yield from _finding(place, each, connections)
+    for each in notes(document):
+        yield ""
+        yield f"Note: {each['kind']}{_where(each, connections)}"
+        yield from _wrapped(each["text"])
     yield from together.lines(document["joined"])
     yield from _table(document, worth)
     yield from _captures(document)
