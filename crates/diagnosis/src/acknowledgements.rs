@@ -35,6 +35,7 @@ impl Connection {
             let uncaptured = half.holes.acknowledge(ack);
             half.counts.unseen_bytes += uncaptured;
             half.una = ack;
+            half.discarded.answer(0, ack);
             half.counts.acknowledgements += 1;
             half.last_progress = now;
             half.progress.take(now, ack);
@@ -158,6 +159,7 @@ impl Connection {
             let (begin, end) = (half.places.near(*begin), half.places.near(*end));
             if begin >= ack {
                 half.flight.sack(begin, end);
+                half.discarded.answer(begin, end);
                 wanted.1 = wanted.1.max(begin);
             }
         }
@@ -198,6 +200,10 @@ impl Connection {
         };
         if episode.is_unheard {
             return give(self, Kind::AckUnheard);
+        }
+        if self.discards(sender, (episode.una, episode.high)) {
+            let kind = self.tell_discarded(sender);
+            return give(self, kind);
         }
         if episode.is_stale && episode.heard {
             return give(self, Kind::Paws);

@@ -101,6 +101,7 @@ impl Connection {
         self.tallies.retain(|tally| tally.kind != Kind::SillyWindow || tally.count >= silly);
         self.judge_handshake();
         self.judge_notes();
+        self.judge_checksums();
         self.judge_windows(limits);
         self.judge_slow_start(limits);
         self.judge_capture(limits);

@@ -16,6 +16,7 @@ const LARGEST_SEGMENT: u32 = 9216;
 impl Connection {
     /// Takes the data of a segment, or its FIN.
     pub(crate) fn take_data(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
+        self.watch_checksum(segment, from, now);
         let fin = segment.flags.contains(TcpFlags::FIN);
         let mss = self.mss(from);
         let knows_mss = self.halves.iter().all(|half| half.syn.is_some());

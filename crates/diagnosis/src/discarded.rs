@@ -49,7 +49,8 @@ impl Discarded {
                 self.open.iter().partition(|wrong| seen.begin <= wrong.begin && wrong.end <= seen.end);
             if !repaired.is_empty() {
                 self.open = open;
-                self.repaired.extend(repaired.into_iter().take(MOST_WRONG - self.repaired.len().min(MOST_WRONG)));
+                self.repaired
+                    .extend(repaired.into_iter().take(MOST_WRONG - self.repaired.len().min(MOST_WRONG)));
             }
             return;
         }
@@ -102,8 +103,10 @@ impl Connection {
         let half = self.half(sender);
         let all = &half.discarded;
         let is_within = |wrong: &Wrong| wrong.begin < range.1 && range.0 < wrong.end;
+        // A host that leaves them to its NIC leaves all of them.
         all.answered == 0
             && half.counts.acknowledgements > 0
+            && half.checksums.has_right()
             && all.open.iter().chain(&all.repaired).any(is_within)
     }
 

@@ -1,5 +1,6 @@
 //! One direction of a connection: what one end sent, and what the other let it send.
 
+use crate::discarded::Discarded;
 use crate::doubtful::{Doubt, Doubtful};
 use crate::findings::Tally;
 use crate::flight::Flight;
@@ -100,6 +101,7 @@ pub(crate) struct Half {
     pub(crate) run: Run,
     pub(crate) counts: Counts,
     pub(crate) checksums: Checksums,
+    pub(crate) discarded: Discarded,
     pub(crate) suspects: Suspects,
     pub(crate) storm: Second,
     pub(crate) storm_resends_before: u64,

@@ -7,7 +7,7 @@
 //!   SYN ──▶ ◀── SYN, SYN ACK ──▶ ◀── SYN ACK     both open at once (RFC 9293 figure 7): nothing is repeated
 //! ```
 
-use crate::connection::{Connection, SIDES, Side};
+use crate::connection::{Connection, Side};
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -69,10 +69,6 @@ impl Connection {
         if self.strangers.resets > 0 {
             text += " The resets that came do not acknowledge the SYN, so its sender did not heed them (RFC 9293 section 3.10.7.3).";
         }
-        let are_wrong = |side: &Side| self.half(*side).syns > 1 && self.half(*side).checksums.are_all_wrong();
-        if SIDES.iter().any(are_wrong) {
-            text += " All of these SYNs have a wrong checksum. In a capture at the receiver that is why nobody answers (an offload that does not see into a tunnel: ethtool -K DEVICE tx-checksum-ip-generic off); at the sender, the NIC still fills it in.";
-        }
-        text
+        text + self.wrong_syns_in_words()
     }
 }

@@ -11,6 +11,7 @@ mod acknowledgements;
 mod closing;
 mod connection;
 mod data;
+mod discarded;
 mod doubtful;
 mod findings;
 mod flight;

@@ -96,6 +96,11 @@ impl Checksums {
         self.checked.iter().sum::<u64>() > 0 && self.checked == self.wrong
     }
 
+    /// Whether one of a segment that is no aggregate is right.
+    pub(crate) fn has_right(&self) -> bool {
+        self.checked[0] > self.wrong[0]
+    }
+
     /// Whether they are left to a NIC: nearly all are wrong. A few that are wrong were damaged on the way.
     fn are_left_open(&self) -> bool {
         let mut both = self.checked.into_iter().zip(self.wrong);

@@ -98,6 +98,11 @@ fn distance(hops: u8) -> u8 {
     FIRST_HOPS.into_iter().find(|first| *first >= hops).unwrap_or(u8::MAX) - hops
 }
 
+/// Whether a TTL shows that routers have passed a packet on: no host begins with it.
+pub(crate) fn has_passed_routers(hops: u8) -> bool {
+    !FIRST_HOPS.contains(&hops)
+}
+
 impl Sign {
     fn weight(self) -> u32 {
         if matches!(self, Sign::Far { .. } | Sign::WentOn { .. }) { 2 } else { 1 }

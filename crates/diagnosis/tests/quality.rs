@@ -101,3 +101,72 @@ fn nobody_who_answers_says_nothing_about_checksums() {
     scene.segments.iter_mut().for_each(|segment| segment.checksum_is_right = Some(false));
     assert_eq!(kinds(&scene.diagnosis()), [Kind::SynLoss]);
 }
+
+/// A conversation and then a request whose first copies have a wrong checksum; `repaired`: the last copy has a right one.
+fn damaged(copies: u32, repaired: bool, hops: u8) -> framegauge_diagnosis::Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.hops = hops;
+    scene.talk(5, RTT);
+    let right = scene.segments.len();
+    let begin = scene.data(CLIENT, MSS);
+    for turn in 0..copies {
+        scene.pass((210 * MS) << turn);
+        scene.again(CLIENT, begin, MSS);
+    }
+    let last = scene.segments.len() - 1;
+    if repaired {
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(MS);
+        scene.talk(3, RTT);
+    }
+    for (place, segment) in scene.segments.iter_mut().enumerate() {
+        segment.checksum_is_right = Some(!(right..=last).contains(&place) || (repaired && place == last));
+    }
+    scene.diagnosis()
+}
+
+#[test]
+fn what_is_wrong_on_the_wire_is_discarded() {
+    for (copies, repaired) in [(4, false), (3, true), (1, true)] {
+        let found = damaged(copies, repaired, 64);
+        assert_eq!(kinds(&found), [Kind::BadChecksum], "{copies} {repaired} {found:#?}");
+        let finding = one(&found, Kind::BadChecksum);
+        assert_eq!(finding.count, u64::from(copies + 1) - u64::from(repaired));
+        assert_eq!(finding.packets.len() as u64, finding.count);
+        let waited = 0.21 * f64::from((1u32 << copies) - 1);
+        assert!((finding.lost_seconds - waited).abs() < 1e-6, "{}", finding.lost_seconds);
+        assert!(finding.text.contains("the receiver discards them"), "{}", finding.text);
+    }
+}
+
+#[test]
+fn beside_the_sender_a_loss_is_a_loss_whatever_its_nic_still_fills_in() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, 700);
+    scene.pass(230 * MS);
+    scene.again(CLIENT, begin, 700);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let own = scene.ends[CLIENT];
+    scene.segments.iter_mut().for_each(|segment| segment.checksum_is_right = Some(segment.source != own));
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::TailLoss, Kind::ChecksumOffload]);
+}
+
+#[test]
+fn syns_that_a_router_has_passed_on_wrong_are_not_a_nics() {
+    for (hops, word) in
+        [(64, "at the sender, the NIC still fills it in"), (61, "a router had passed them on")]
+    {
+        let mut scene = Scene::new();
+        scene.hops = hops;
+        for _ in 0..4 {
+            scene.send(CLIENT, 0, framegauge_packets::TcpFlags::SYN);
+            scene.pass(1000 * MS);
+        }
+        scene.segments.iter_mut().for_each(|segment| segment.checksum_is_right = Some(false));
+        let found = scene.diagnosis();
+        assert!(one(&found, Kind::SynLoss).text.contains(word), "{found:#?}");
+    }
+}

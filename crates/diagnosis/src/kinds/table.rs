@@ -357,6 +357,14 @@ kinds! {
         remedy: "Find where the packets are dropped; the wait itself is no fault: fewer than three segments followed the lost one, so that the sender waits for the rest of what may only be reordered (RFC 8985).",
         limits: [duplicate_acks, pause_rtts, pause_nanoseconds],
     }
+    BadChecksum {
+        name: "bad_checksum", about: Problem, group: Loss, least: Any,
+        means: "segments with a wrong checksum were never acknowledged, and those with a right one were: the receiver discards them",
+        headline: "The receiver discards segments with wrong checksums",
+        says: |told| told.detail(Connection::discarded_in_words),
+        remedy: "Turn off the checksum offload that does not see into the tunnel, at the sender (ethtool -K DEVICE tx-checksum-ip-generic off), or look for a link or switch that damages packets.",
+        limits: [],
+    }
     Unexplained {
         name: "unexplained", about: Problem, group: Other, least: Unexplained,
         means: "late answers that no cause above fits, a fifth of the life or more; or far slower than its peers: see below",
