@@ -10,6 +10,7 @@
 //! until then, and given to a cause at the latest when the connection ends.
 
 use crate::Thresholds;
+use crate::copies::Prints;
 use crate::findings::{Ends, Tally, count};
 use crate::half::{Half, Sizes};
 use crate::handshake::Strangers;
@@ -21,7 +22,6 @@ use crate::unheard::Unheard;
 use crate::violations::Breach;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
-use std::collections::VecDeque;
 
 /// An end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,23 +51,6 @@ pub(crate) struct Held {
     pub(crate) ack: u64,
 }
 
-/// The newest packets of a direction, to know again what the capture has twice.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Print {
-    seq: u32,
-    ack: u32,
-    payload: u32,
-    flags: u8,
-    window: u16,
-    timestamps: Option<(u32, u32)>,
-    identification: Option<u16>,
-}
-
-/// The newest packets of a direction that are kept.
-const MOST_PRINTS: usize = 16;
-/// A copy of a packet without an identification follows it within this.
-const UNMARKED_NANOSECONDS: i64 = 20_000;
-
 /// Flags that a segment which only acknowledges has not.
 const NOT_PURE: TcpFlags = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
 
@@ -75,14 +58,6 @@ const NOT_PURE: TcpFlags = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST)
 pub(crate) fn mark(segment: &Segment) -> u32 {
     let stamp = segment.timestamps.map_or(0, |(value, _)| value | 1 << 31);
     stamp.rotate_left(16) ^ u32::from(segment.identification.unwrap_or(0))
-}
-
-/// Keeps the newest prints.
-fn keep(prints: &mut VecDeque<(i64, Print)>, now: i64, print: Print) {
-    if prints.len() == MOST_PRINTS {
-        prints.pop_front();
-    }
-    prints.push_back((now, print));
 }
 
 /// All of it.
@@ -120,7 +95,7 @@ pub(crate) struct Connection {
     pub(crate) hops: [u8; 2],
     /// What is drawn of it, if that is asked for.
     pub(crate) picture: Option<Box<Picture>>,
-    prints: [VecDeque<(i64, Print)>; 2],
+    pub(crate) prints: [Prints; 2],
 }
 
 impl Connection {
@@ -269,50 +244,6 @@ impl Connection {
         }
     }
 
-    /// Whether a segment has data, or acknowledges some, beyond all before it, so that it is no copy.
-    fn is_news(&self, segment: &Segment, from: Side) -> bool {
-        let half = self.half(from);
-        if segment.payload_bytes > 0 {
-            return half.high > 0 && half.places.near(segment.seq) >= half.high;
-        }
-        let newest = self.prints[from as usize].back();
-        newest.is_some_and(|(_, last)| (segment.ack.wrapping_sub(last.ack) as i32) > 0)
-    }
-
-    fn is_duplicate(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) -> bool {
-        let print = Print {
-            seq: segment.seq,
-            ack: segment.ack,
-            payload: segment.payload_bytes,
-            flags: segment.flags.0,
-            window: segment.window,
-            timestamps: segment.timestamps,
-            identification: segment.identification,
-        };
-        // Without an identification only what carries data or opens a connection can be told from a repeated ACK.
-        let marked = segment.identification.is_some_and(|id| id != 0);
-        let is_news = self.is_news(segment, from);
-        let prints = &mut self.prints[from as usize];
-        if is_news {
-            keep(prints, now, print);
-            return false;
-        }
-        // A sender that numbers its packets gives a repeat a number of its own, however late it is (RFC 6864 section 4.1).
-        let numbers = marked && prints.iter().any(|(_, old)| old.identification != print.identification);
-        // Without it, a repair within a rack may look the same, but not so soon.
-        let opens = segment.flags.contains(TcpFlags::SYN);
-        let within = match (numbers, marked || opens) {
-            (true, _) => i64::MAX,
-            (_, true) => limits.duplicate_nanoseconds,
-            _ => UNMARKED_NANOSECONDS,
-        };
-        let again = prints.iter().any(|(at, old)| *old == print && now - at <= within);
-        keep(prints, now, print);
-        let may_tell =
-            segment.payload_bytes > 0 && segment.timestamps.is_some() && !self.notes.tell_too_big();
-        again && (marked || opens || may_tell)
-    }
-
     /// Both ends have finished and heard so, or one has reset.
     pub(crate) fn is_over(&self) -> bool {
         self.closed || self.halves.iter().all(|half| half.finished && half.flight.is_empty())
@@ -322,7 +253,12 @@ impl Connection {
     pub(crate) fn is_another(&self, segment: &Segment) -> bool {
         let same_client = segment.source == self.ends.client;
         let half = self.half(Side::Client);
-        !same_client || half.syns == 0 || half.places.near(segment.seq) != half.syn_place
+        let place = half.places.near(segment.seq);
+        // Its SYN-ACK may have been recorded before it.
+        let is_answered = half.counts.segments == 0 && self.half(Side::Server).syn_acks > 0;
+        let is_own =
+            if half.syns == 0 { is_answered && place + 1 == half.una } else { place == half.syn_place };
+        !same_client || !is_own
     }
 
     fn take_syn(&mut self, segment: &Segment, from: Side, now: i64) {

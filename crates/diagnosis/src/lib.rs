@@ -10,6 +10,7 @@
 mod acknowledgements;
 mod closing;
 mod connection;
+mod copies;
 mod data;
 mod discarded;
 mod doubtful;

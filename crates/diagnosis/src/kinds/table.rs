@@ -377,10 +377,10 @@ kinds! {
     }
     CaptureDuplicates {
         name: "capture_duplicates", about: Capture, group: Other, least: Any,
-        means: "the same packet twice within 0.5 ms, or with the same identification of a sender that numbers its packets",
+        means: "the same packet twice: within 0.5 ms, with the same identification of a sender that numbers its packets, or at a second tap: with another TTL, or where a SYN came twice",
         headline: "The capture has packets twice",
         says: |told| format!("The capture has {} packets twice.", told.count()),
-        remedy: "A mirror port sends packets in and out: capture one direction.",
+        remedy: "A mirror port sends packets in and out: capture one direction. Captures of several places say more if they are not merged: --host NAME=FILE for each.",
         limits: [duplicate_nanoseconds],
     }
     CaptureLoss {

@@ -1,0 +1,146 @@
+//! Packets that a file has twice: a mirror port shows them in and out, and several taps are merged into one file.
+//!
+//! ```text
+//!   client ──▶ tap 1 ──── hops ────▶ tap 2 ──▶ server      the same packet, later, with a smaller TTL
+//! ```
+//!
+//! A copy has all that the packet has but its TTL. What an end sends again has another identification where that counts, and
+//! mostly another timestamp; without both it comes from the same place, so with the same TTL, and no SYN comes again sooner
+//! than the least timeout. Where a SYN was seen twice, the file has several taps, and what follows comes twice as well.
+
+use crate::Thresholds;
+use crate::connection::{Connection, Side};
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+use std::collections::VecDeque;
+
+/// The newest packets of a direction that are kept, and those of one that comes from several taps: as many as are between
+/// two of them.
+const MOST_PRINTS: usize = 16;
+const MOST_PRINTS_OF_TAPS: usize = 1024;
+/// A copy of a packet without an identification follows it within this.
+const UNMARKED_NANOSECONDS: i64 = 20_000;
+/// No timer repeats anything sooner (Linux: `TCP_RTO_MIN`).
+const LEAST_TIMEOUT: i64 = 200_000_000;
+/// What queues between two taps may add.
+const QUEUES_NANOSECONDS: i64 = 1_000_000;
+
+/// What tells a packet from others of its direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Print {
+    seq: u32,
+    ack: u32,
+    payload: u32,
+    flags: u8,
+    window: u16,
+    timestamps: Option<(u32, u32)>,
+    identification: Option<u16>,
+    /// Of the first SACK block.
+    sack: u32,
+}
+
+/// One that was kept.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    at: i64,
+    hops: u8,
+    print: Print,
+}
+
+/// The newest packets of a direction, to know again what the capture has twice.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Prints {
+    kept: VecDeque<Kept>,
+    /// The most by which a copy of another tap came later; 0: there is one tap.
+    apart: i64,
+}
+
+impl Print {
+    fn of(segment: &Segment) -> Print {
+        let (begin, end) = segment.sack.as_slice().first().copied().unwrap_or_default();
+        Print {
+            seq: segment.seq,
+            ack: segment.ack,
+            payload: segment.payload_bytes,
+            flags: segment.flags.0,
+            window: segment.window,
+            timestamps: segment.timestamps,
+            identification: segment.identification,
+            sack: begin.rotate_left(16) ^ end,
+        }
+    }
+}
+
+impl Prints {
+    fn keep(&mut self, new: Kept) {
+        let most = if self.apart > 0 { MOST_PRINTS_OF_TAPS } else { MOST_PRINTS };
+        if self.kept.len() == most {
+            self.kept.pop_front();
+        }
+        self.kept.push_back(new);
+    }
+
+    /// How long ago the same packet passed, if this may be a copy of it. `may_tell`: it has more than an acknowledgement that
+    /// an end may repeat.
+    fn copied(&self, new: &Kept, may_tell: bool, limits: &Thresholds) -> Option<i64> {
+        let Kept { at: now, hops, print } = new;
+        let marked = print.identification.is_some_and(|id| id != 0);
+        // A sender that numbers its packets gives a repeat a number of its own, however late it is (RFC 6864 section 4.1).
+        let numbers = marked && self.kept.iter().any(|old| old.print.identification != print.identification);
+        let opens = TcpFlags(print.flags).contains(TcpFlags::SYN);
+        let of_taps = if self.apart > 0 { 2 * self.apart + QUEUES_NANOSECONDS } else { 0 };
+        // Without a number, a repair within a rack may look the same, but not so soon.
+        let within = match (numbers, opens, marked) {
+            (true, _, _) => i64::MAX,
+            (_, true, _) => LEAST_TIMEOUT,
+            (_, _, true) => limits.duplicate_nanoseconds,
+            _ => UNMARKED_NANOSECONDS,
+        };
+        let is_copy = |old: &&Kept| {
+            let ago = now - old.at;
+            old.print == *print
+                && ((ago <= within && (marked || opens || may_tell))
+                    || ago <= of_taps
+                    || (old.hops != *hops && ago <= LEAST_TIMEOUT))
+        };
+        self.kept.iter().rev().find(is_copy).map(|old| now - old.at)
+    }
+}
+
+impl Connection {
+    /// Whether the capture has this packet already.
+    pub(crate) fn is_duplicate(
+        &mut self,
+        segment: &Segment,
+        from: Side,
+        now: i64,
+        limits: &Thresholds,
+    ) -> bool {
+        let new = Kept { at: now, hops: segment.hops, print: Print::of(segment) };
+        if self.is_news(segment, from) {
+            self.prints[from as usize].keep(new);
+            return false;
+        }
+        let may_tell =
+            segment.payload_bytes > 0 && segment.timestamps.is_some() && !self.notes.tell_too_big();
+        let prints = &mut self.prints[from as usize];
+        let copied = prints.copied(&new, may_tell, limits);
+        if let Some(ago) = copied
+            && (segment.syn.is_some() || prints.kept.iter().any(|old| old.hops != new.hops))
+        {
+            prints.apart = prints.apart.max(ago.clamp(1, LEAST_TIMEOUT));
+        }
+        prints.keep(new);
+        copied.is_some()
+    }
+
+    /// Whether a segment has data, or acknowledges some, beyond all before it, so that it is no copy.
+    fn is_news(&self, segment: &Segment, from: Side) -> bool {
+        let half = self.half(from);
+        if segment.payload_bytes > 0 {
+            return half.high > 0 && half.places.near(segment.seq) >= half.high;
+        }
+        let newest = self.prints[from as usize].kept.back();
+        newest.is_some_and(|last| (segment.ack.wrapping_sub(last.print.ack) as i32) > 0)
+    }
+}
