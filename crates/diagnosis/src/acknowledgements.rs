@@ -211,7 +211,9 @@ impl Connection {
         let by_smaller = arrived.is_none_or(|bytes| bytes < episode.largest);
         let passed = episode.delivered.max(self.half(sender).flight.largest_sacked());
         let never_so_large = passed < episode.largest;
-        let may_vanish = episode.largest > self.always_carried();
+        // Where the file has nothing of the other end, it has no answers either.
+        let is_heard = self.half(sender.other()).counts.segments > 0;
+        let may_vanish = is_heard && episode.largest > self.always_carried();
         if episode.resends >= 2 && never_so_large && by_smaller && may_vanish {
             let is_certain = episode.heard || arrived.is_some();
             let sizes = Sizes { passed: passed.max(arrived.unwrap_or(0)), lost: episode.largest, is_certain };

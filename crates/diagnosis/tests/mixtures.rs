@@ -206,3 +206,18 @@ fn a_segment_that_was_sent_again_is_no_copy_of_another_tap() {
     assert_eq!(found.connections[0].resent_segments, [1, 0]);
     assert_eq!(one(&found, Kind::CaptureDuplicates).count as usize, scene.segments.len());
 }
+
+#[test]
+fn of_what_only_one_direction_shows_nobody_knows_what_arrived() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    for wait in [210, 420, 840] {
+        scene.pass(wait * MS);
+        scene.again(CLIENT, begin, MSS);
+    }
+    let found = diagnosis(&merged(filed(&scene.segments, Taken::Half(CLIENT))));
+    assert_eq!(kinds(&found), [Kind::RtoStall, Kind::HalfCapture]);
+    let text = one(&found, Kind::RtoStall).text;
+    assert!(!text.contains("was ever acknowledged"), "{text}");
+}
