@@ -180,10 +180,13 @@ fn read(path: &Path, limits: Thresholds, mut taps: Taps) -> Result<Captured, Str
         packets += 1;
         let (interface, number) = (record.interface, record.number);
         // Checksums of what was cut cannot be verified, and cost nothing.
-        let is_cut = record.captured.len() < record.original_bytes as usize;
+        let captured_bytes = record.captured.len();
+        let is_cut = captured_bytes < record.original_bytes as usize;
         // Looked at in its place: a copy would take as long as the decoding.
         match &decode(&record, Checksums::Verify) {
             Decoded::Tcp(segment) => {
+                // Tools that cut packets may overwrite their length on the wire: then the IP header tells.
+                let is_cut = is_cut || captured_bytes < segment.ip_bytes as usize;
                 taps.at(interface, reader.interfaces(), limits).take(segment, is_cut);
             }
             Decoded::Icmp(note) => {

@@ -51,6 +51,21 @@ def test_what_is_healthy_is_said_to_be_so(tmp_path: Path, capsys: pytest.Capture
     assert "Nothing worth fixing was found in 1 TCP connection." in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("wire_bytes", [1, 60, 65_000])
+def test_lengths_on_the_wire_are_those_of_ip(tmp_path: Path, wire_bytes: int) -> None:
+    """Tools that cut packets, or anonymise them, overwrite the length on the wire."""
+    right, overwritten = (
+        diagnosis.diagnose([saved(tmp_path, name, content)])
+        for name, content in {
+            "right.pcap": pcap(stalled(), 60), "overwritten.pcap": pcap(stalled(), 60, wire_bytes),
+        }.items()
+    )  # fmt: skip
+    kinds = [each["kind"] for each in right["findings"]]
+    assert overwritten["connections"] == right["connections"]
+    assert [each["kind"] for each in overwritten["findings"]] == kinds
+    assert {"rto_stall", "truncated"} <= set(kinds)
+
+
 def test_different_mss_alone_are_a_note(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     client, server = "10.0.0.1:40000", "10.0.0.2:80"
     path = saved(tmp_path, "mss.pcap", pcap([

@@ -77,12 +77,13 @@ def segment(
 segment.count = 0  # type: ignore[attr-defined]
 
 
-def pcap(packets: Iterable[Packet], kept: int = 96) -> bytes:
-    """A capture with times in seconds, of which the first `kept` bytes of each packet are kept."""
+def pcap(packets: Iterable[Packet], kept: int = 96, wire_bytes: int | None = None) -> bytes:
+    """A capture with times in seconds, of which the first `kept` bytes of each packet are kept. `wire_bytes`: the length that
+    each had on the wire, by its record."""
     out = bytearray(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, kept, RAW_IP))
     for at, packet in packets:
         seconds, part = divmod(round(at * 1e6), 1_000_000)
-        out += struct.pack("<IIII", seconds, part, len(packet[:kept]), len(packet)) + packet[:kept]
+        out += struct.pack("<IIII", seconds, part, len(packet[:kept]), wire_bytes or len(packet)) + packet[:kept]
     return bytes(out)
 
 
