@@ -36,6 +36,7 @@ impl Connection {
             half.counts.unseen_bytes += uncaptured;
             half.una = ack;
             half.discarded.answer(0, ack);
+            half.tracking.arrive(0, ack);
             half.counts.acknowledgements += 1;
             half.last_progress = now;
             half.progress.take(now, ack);
@@ -55,7 +56,9 @@ impl Connection {
             half.duplicate_acks += 1;
         }
         self.take_sack(segment, ack, sender, now);
+        let opening = if self.half(sender).tracking.is_new() { self.half(from).origin.opening() } else { 0 };
         let half = self.half_mut(sender);
+        half.tracking.hear(ack, segment.window.max(opening));
         half.hear_window(segment, ack, (shift != UNKNOWN_SHIFT).then_some(shift));
         self.take_round(sender, now);
         self.check_answer(sender, ack, now);
@@ -160,6 +163,7 @@ impl Connection {
             if begin >= ack {
                 half.flight.sack(begin, end);
                 half.discarded.answer(begin, end);
+                half.tracking.arrive(begin, end);
                 wanted.1 = wanted.1.max(begin);
             }
         }

@@ -102,6 +102,7 @@ impl Connection {
         self.judge_handshake();
         self.judge_notes();
         self.judge_checksums();
+        self.judge_tracking();
         self.judge_windows(limits);
         self.judge_slow_start(limits);
         self.judge_capture(limits);

@@ -84,6 +84,7 @@ impl Connection {
         let (number, mark) = (segment.number, mark(segment));
         let piece = Piece { begin, end, first: now, last: now, number, times: 1, mark, sacked: false };
         self.halves[from as usize].flight.push(piece);
+        self.halves[from as usize].tracking.send(begin, end);
         self.tell_silence(from, end, now);
         if fills_window && segment.payload_bytes > 0 && segment.payload_bytes < mss / 2 {
             self.note(Kind::SillyWindow, now, now, 0, &[segment.number]);

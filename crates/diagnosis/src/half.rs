@@ -14,6 +14,7 @@ use crate::repairs::Repairs;
 use crate::resets::Origin;
 use crate::rtt::RoundTrip;
 use crate::sequence::Unwrapper;
+use crate::tracking::Tracking;
 use crate::vantage::Waiting;
 use crate::violations::Suspects;
 use crate::windows::Watch;
@@ -102,6 +103,7 @@ pub(crate) struct Half {
     pub(crate) counts: Counts,
     pub(crate) checksums: Checksums,
     pub(crate) discarded: Discarded,
+    pub(crate) tracking: Tracking,
     pub(crate) suspects: Suspects,
     pub(crate) storm: Second,
     pub(crate) storm_resends_before: u64,

@@ -43,6 +43,7 @@ mod table;
 mod thresholds;
 mod together;
 mod too_big;
+mod tracking;
 mod unheard;
 mod unseen;
 mod vantage;

@@ -52,6 +52,7 @@ impl Connection {
         self.take_reason(segment, from, range, now, revealed);
         let half = self.half_mut(from);
         half.counts.resent_segments += 1;
+        half.tracking.resend(range, segment.number, now);
         half.counts.resent_bytes += range.1 - range.0;
         half.run.take(range.0, range.1);
         let found = match hole {

@@ -39,6 +39,8 @@ pub(crate) struct Origin {
     varies: bool,
     /// The least and the largest window but those of SYNs, as sent.
     windows: Option<(u16, u16)>,
+    /// That of the SYN.
+    opening: u16,
 }
 
 /// What is out of place about a reset.
@@ -67,11 +69,18 @@ impl Origin {
         self.varies |= self.count > 0 && self.hops != segment.hops;
         self.hops = segment.hops;
         self.count = self.count.saturating_add(1);
-        if segment.syn.is_none() {
+        if segment.syn.is_some() {
+            self.opening = segment.window;
+        } else {
             let own = segment.window;
             let (least, most) = self.windows.unwrap_or((own, own));
             self.windows = Some((least.min(own), most.max(own)));
         }
+    }
+
+    /// The window of the SYN, as it is written; 0 without a SYN.
+    pub(crate) fn opening(&self) -> u16 {
+        self.opening
     }
 
     /// Whether a TTL is that of another place.

@@ -365,6 +365,14 @@ kinds! {
         remedy: "Turn off the checksum offload that does not see into the tunnel, at the sender (ethtool -K DEVICE tx-checksum-ip-generic off), or look for a link or switch that damages packets.",
         limits: [],
     }
+    UnscaledWindow {
+        name: "unscaled_window", about: Problem, group: Network, least: Any,
+        means: "three segments or more that begin beyond the receiver's window as it is written, without its scale, were lost, none of these arrived, and no other was lost: connection tracking on the way",
+        headline: "Something on the way drops what lies beyond a window that it does not scale",
+        says: |told| told.detail(Connection::tracking_in_words),
+        remedy: "Have the firewall see both directions of the SYNs and leave their options alone, or let it be liberal (net.netfilter.nf_conntrack_tcp_be_liberal=1). Captures on both sides of it (--host) show whether it is this one.",
+        limits: [],
+    }
     Unexplained {
         name: "unexplained", about: Problem, group: Other, least: Unexplained,
         means: "late answers that no cause above fits, a fifth of the life or more; or far slower than its peers: see below",
