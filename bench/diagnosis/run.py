@@ -23,7 +23,8 @@ from bench.diagnosis.taps import Flaw, OneWay
 from bench.diagnosis.wire import Captured, Wire
 
 SECOND = 1_000_000_000
-MOST_SECONDS = 20.0
+# Many flows that share a queue and wait for timers, one after another, take 18.
+MOST_SECONDS = 40.0
 # After the programs have ended, for the last packets.
 LINGER_SECONDS = 0.02
 KEPT_BYTES = 128

@@ -20,8 +20,10 @@
 
 use serde::Serialize;
 
-/// Beyond the RTT and a quarter: what hosts take to answer.
+/// Beyond the RTT and a quarter: what hosts take to answer; and where SACK has revealed a loss, the ticks by which RACK's
+/// timer may be late (two of 4 ms, at 250 Hz).
 const ANSWERING: i64 = 2_000_000;
+const TICKING: i64 = 8_000_000;
 
 /// Segments with data that were sent again, by the reason for it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -98,7 +100,8 @@ impl Repairs {
             self.state = State::Open;
         }
         let quiet = again.now - self.heard.max(again.last_data);
-        let is_silence = quiet > again.rtt.saturating_add(again.rtt / 4).saturating_add(ANSWERING);
+        let late = if again.revealed { ANSWERING + TICKING } else { ANSWERING };
+        let is_silence = quiet > again.rtt.saturating_add(again.rtt / 4).saturating_add(late);
         let is_oldest = again.range.0 <= again.una;
         let is_last = again.range.1 >= again.high;
         let before = self.probe.filter(|probe| probe.una == again.una);
@@ -189,6 +192,12 @@ mod tests {
         let first = Again { revealed: true, ..again(0, 10) };
         let second = Again { last_data: 10 * MS, revealed: true, ..again(0, 230) };
         assert_eq!(reasons(&[first, second]), Reasons { fast: 1, timeout: 1, ..Reasons::default() });
+    }
+
+    #[test]
+    fn a_repair_that_waits_for_racks_timer_is_no_timeout() {
+        let first = Again { rtt: 2 * MS, revealed: true, ..again(0, 9) };
+        assert_eq!(reasons(&[first]), Reasons { fast: 1, ..Reasons::default() });
     }
 
     #[test]
