@@ -25,7 +25,8 @@ impl Connection {
             self.take_ack_of_unseen(ack, sender, now, segment.number);
         }
         let half = self.half_mut(sender);
-        half.repairs.hear(heard.due);
+        let is_news = ack > half.una;
+        half.repairs.hear(segment, heard.due, is_news);
         if let Some(episode) = &mut half.episode {
             episode.heard = true;
         }

@@ -15,9 +15,12 @@
 //! A *silence* is longer than what a repair waits for: the RTT, and the quarter of it by which RACK waits for what was
 //! overtaken (RFC 8985). Probes need SACK (RFC 8985 section 7.4), and there is one until something is acknowledged: what
 //! comes after it is a timeout. The time between the two then tells what the first one was, because a timeout doubles
-//! the timer (RFC 6298) and a probe does not. A Loss that was none, and that the sender took back (F-RTO, Eifel), is Loss
-//! here until its end.
+//! the timer (RFC 6298) and a probe does not.
+//!
+//! A sender takes a Loss back that was none, and is Open again: an acknowledgement of something new echoes an older
+//! timestamp than that of the first repeat (Eifel, RFC 3522), or the receiver had all repeats already (D-SACK, RFC 3708).
 
+use framegauge_packets::capture::Segment;
 use serde::Serialize;
 
 /// Beyond the RTT and a quarter: what hosts take to answer; and where SACK has revealed a loss, the ticks by which RACK's
@@ -55,6 +58,9 @@ pub(crate) struct Repairs {
     until: u64,
     /// When the sender heard something last.
     heard: i64,
+    /// Of the Loss: the timestamp of its first repeat, and repeats of which the receiver has not said that it had them.
+    stamp: Option<u32>,
+    needed: u32,
     /// The last probe, or what may be one.
     probe: Option<Probe>,
 }
@@ -77,6 +83,7 @@ pub(crate) struct Again {
     /// When data was sent before.
     pub(crate) last_data: i64,
     pub(crate) rtt: i64,
+    pub(crate) stamp: Option<u32>,
     /// SACK or duplicate acknowledgements tell of a loss.
     pub(crate) revealed: bool,
     /// The ends may use SACK.
@@ -89,9 +96,21 @@ impl Repairs {
         self.reasons
     }
 
-    /// The other end was heard.
-    pub(crate) fn hear(&mut self, now: i64) {
+    /// The other end was heard at this time. `is_news`: it acknowledges something new.
+    pub(crate) fn hear(&mut self, segment: &Segment, now: i64, is_news: bool) {
         self.heard = self.heard.max(now);
+        if self.state != State::Loss {
+            return;
+        }
+        self.needed = self.needed.saturating_sub(u32::from(tells_of_a_copy(segment)));
+        let echo = segment.timestamps.map(|(_, echo)| echo);
+        let is_older = match (echo, self.stamp) {
+            (Some(echo), Some(stamp)) => (echo.wrapping_sub(stamp) as i32) < 0,
+            _ => false,
+        };
+        if is_news && (is_older || self.needed == 0) {
+            self.state = State::Open;
+        }
     }
 
     /// Takes a repeat.
@@ -107,11 +126,15 @@ impl Repairs {
         let before = self.probe.filter(|probe| probe.una == again.una);
         let may_probe = is_silence && is_last && !again.revealed && again.sack && before.is_none();
         match self.state {
-            State::Loss => self.reasons.timeout += 1,
+            State::Loss => {
+                self.needed += 1;
+                self.reasons.timeout += 1;
+            }
             State::Open if may_probe => self.take_probe(again, quiet, is_oldest),
             _ if is_silence && is_oldest => {
                 self.settle(before, quiet);
                 self.enter(State::Loss, again.high);
+                (self.stamp, self.needed) = (again.stamp, 1);
                 self.reasons.timeout += 1;
             }
             State::Recovery => self.reasons.fast += 1,
@@ -144,6 +167,19 @@ impl Repairs {
     }
 }
 
+/// Its first SACK block is data that had arrived before (D-SACK, RFC 2883 section 4).
+fn tells_of_a_copy(segment: &Segment) -> bool {
+    let within = |(begin, end): (u32, u32), (low, high): (u32, u32)| {
+        (begin.wrapping_sub(low) as i32) >= 0 && (end.wrapping_sub(high) as i32) <= 0
+    };
+    let blocks = &segment.sack.blocks[..usize::from(segment.sack.count)];
+    match blocks {
+        [first, ..] if (first.1.wrapping_sub(segment.ack) as i32) <= 0 => true,
+        [first, second, ..] => within(*first, *second),
+        _ => false,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +196,7 @@ mod tests {
             high: 1000,
             last_data: 0,
             rtt: RTT,
+            stamp: None,
             revealed: false,
             sack: true,
         }

@@ -80,6 +80,7 @@ impl Connection {
             high: half.high,
             last_data: half.last_data,
             rtt: half.round_trip.smoothed.max(rtt),
+            stamp: segment.timestamps.map(|(value, _)| value),
             revealed,
             sack,
         };

@@ -87,3 +87,50 @@ fn of_the_only_segment_it_is_not_claimed() {
     scene.ack(SERVER);
     assert_eq!(reasons(&scene), Reasons { unclear: 1, ..Reasons::default() });
 }
+
+/// A flight whose answers are late: a timeout, then what was sent first is acknowledged, and a real loss is revealed.
+fn taken_back(scene: &mut Scene, answer: impl Fn(&mut Scene, &[u32])) -> Reasons {
+    let begins = burst(scene, 5);
+    scene.pass(230 * MS);
+    scene.again(CLIENT, begins[0], MSS);
+    scene.pass(MS);
+    answer(scene, &begins);
+    scene.again(CLIENT, begins[1], MSS);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    reasons(scene)
+}
+
+#[test]
+fn a_timeout_that_the_echo_of_an_older_timestamp_takes_back_makes_no_more_timeouts() {
+    let mut scene = Scene::met(RTT);
+    let told = taken_back(&mut scene, |scene, begins| {
+        scene.sack(SERVER, begins[1], &[(begins[2], scene.next[CLIENT])]);
+        let old = ((scene.now - 230 * MS) / MS) as u32;
+        scene.segments.last_mut().expect("just sent").timestamps = Some((1, old));
+    });
+    assert_eq!(told, Reasons { timeout: 1, fast: 1, ..Reasons::default() });
+}
+
+#[test]
+fn a_timeout_that_repeated_what_had_arrived_makes_no_more_timeouts() {
+    let mut scene = Scene::met(RTT);
+    let told = taken_back(&mut scene, |scene, begins| {
+        let copy = (begins[0], begins[1]);
+        scene.sack(SERVER, begins[1], &[copy, (begins[2], scene.next[CLIENT])]);
+        let now = (scene.now / MS) as u32;
+        scene.segments.last_mut().expect("just sent").timestamps = Some((1, now));
+    });
+    assert_eq!(told, Reasons { timeout: 1, fast: 1, ..Reasons::default() });
+}
+
+#[test]
+fn a_timeout_of_what_was_lost_is_the_reason_of_all_that_follows_it() {
+    let mut scene = Scene::met(RTT);
+    let told = taken_back(&mut scene, |scene, begins| {
+        scene.sack(SERVER, begins[1], &[(begins[2], scene.next[CLIENT])]);
+        let now = (scene.now / MS) as u32;
+        scene.segments.last_mut().expect("just sent").timestamps = Some((1, now));
+    });
+    assert_eq!(told, Reasons { timeout: 2, ..Reasons::default() });
+}
