@@ -89,7 +89,9 @@ def _score(options: argparse.Namespace) -> int:
 
 def _board(options: argparse.Namespace) -> int:
     known = _known(options)
-    text = board.written(board.results(options.folder, known, say), known, options.folder, options.split)
+    scored = board.results(options.folder, known, say)
+    compared = reasons.compare(reasons.diagnosed(options.folder, options.split))
+    text = board.written(scored, known, options.folder, options.split, reasons.section(compared))
     if options.write is None:
         print(text, end="")
     else:

@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from bench.corpus import manifest
@@ -53,8 +53,10 @@ def results(folder: Path, known: Sequence[Truth], say: Callable[[str], None]) ->
     return scored
 
 
-def written(scored: Mapping[str, Result], known: Sequence[Truth], folder: Path, split: str) -> str:
-    """The page."""
+def written(
+    scored: Mapping[str, Result], known: Sequence[Truth], folder: Path, split: str, more: Iterable[str] = ()
+) -> str:
+    """The page. `more`: lines of a section on why segments were sent again."""
     head = HEAD.format(
         words="" if split == "test" else f" --split {split}",
         kernel=platform.release().split("-")[0],
@@ -68,6 +70,8 @@ def written(scored: Mapping[str, Result], known: Sequence[Truth], folder: Path, 
     lines += ["## By kind", "", *_table("kind", scored, lambda result: result.kinds), ""]
     lines += ["## By family", "", *_table("family", scored, lambda result: result.families), ""]
     lines += ["Families: " + "; ".join(f"{name}: {', '.join(kinds)}" for name, kinds in FAMILIES.items()) + ".", ""]
+    if section := list(more):
+        lines += ["## Why segments were sent again", "", *section, ""]
     lines += ["## How their words were taken", "", "As favourably for each tool as we knew.", ""]
     lines += [f"- {tool.TITLE}{_version(name, scored)}: {tool.MAPPING}." for name, tool in TOOLS.items()]
     missing = [tool.TITLE for name, tool in TOOLS.items() if name not in scored]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -144,13 +144,38 @@ def told(compared: Compared) -> Iterator[str]:
             yield f"  {'not told' if both[0] else 'only told'}: {', '.join(compared.needless_runs[both])}"
 
 
+SECTION = """\
+`framegauge diagnose` says in `connections[].resends` why each end sent segments again. Beside it the kernel's own
+trace (`tcp:tcp_retransmit_skb` in the state of `tcp:tcp_cong_state_set`), at the tap at the sender, on captures
+without flaws: {total} segments in {runs} runs. For {unclear} the diagnosis says that it cannot tell; of the others,
+{share:.2f} % are those of the kernel.
+"""
+
+
+def section(compared: Compared) -> Iterator[str]:
+    """The same for a page."""
+    total = sum(compared.segments.values())
+    yield (
+        SECTION.format(total=total, runs=compared.runs, unclear=compared.unclear, share=100 * compared.share)
+        .replace("\n", " ")
+        .strip()
+    )
+    yield from ("", "| reason | by the kernel | likewise |", "| --- | --- | --- |")
+    for reason in (*REASONS, *sorted(set(compared.segments) - set(REASONS))):
+        yield f"| {reason} | {compared.segments[reason]} | {compared.right[reason]} |"
+    if compared.differences:
+        yield from ("", "Where they differ:", "")
+    for difference in compared.differences:
+        both = f"kernel {_listed(difference.kernel)}, told {_listed(difference.told)}"
+        yield f"- {difference.run}, {difference.direction}: {both}."
+    cells = compared.needless
+    yield ""
+    yield (
+        f"Runs with a needless repeat (an earlier copy arrived) and with `spurious_retransmit`: {cells[True, True]}; "
+        f"with neither: {cells[False, False]}; with a needless repeat only: {cells[True, False]}; with the finding only: "
+        f"{cells[False, True]}."
+    )
+
+
 def _listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {counts[name]}" for name in sorted(counts)) or "nothing"
-
-
-def names(differences: Sequence[Difference]) -> Counter[str]:
-    """Segments that differ, by scene."""
-    counts: Counter[str] = Counter()
-    for difference in differences:
-        counts[difference.scene] += difference.wrong
-    return counts
