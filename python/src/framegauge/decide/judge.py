@@ -25,7 +25,7 @@ from typing import Any
 
 from framegauge.check.judgement.findings import title
 from framegauge.check.judgement.groups import subnet
-from framegauge.estimate.document import MAYBE, NO
+from framegauge.estimate.document import MAYBE, NO, UNKNOWN
 from framegauge.report.check import findings, matrix
 from framegauge.report.decision.model import Choice
 from framegauge.summary import judging, words
@@ -41,6 +41,7 @@ Json = Mapping[str, Any]
 EXIT_CODES = {Choice.DO_IT: 0, Choice.SUBNET_ONLY: 0, Choice.DO_NOT: 1, Choice.CANNOT_TELL: 2}
 NOT_RAISED = "host_interface_too_small"  # what every host is before the change
 LEAST_LOAD = 1000  # packets per second of all hosts together: fewer are those of logins and of who watches them
+LOADED = (NO, MAYBE, UNKNOWN)  # answers of an estimate for hosts that carried something
 MOST_FAULTS = 2  # in the answer
 
 
@@ -222,7 +223,7 @@ def bound_of(estimate: Json | None, target_mtu: int) -> Bound | None:
 def load_lines(estimate: Json | None) -> Iterator[str]:
     """What an estimate says of each MTU, and of programs whose messages would begin to wait."""
     for each in (estimate or {"total": []})["total"]:
-        if each["answer"] in (NO, MAYBE) and not _is_load(each):
+        if each["answer"] in LOADED and not _is_load(each):
             yield f"MTU {each['mtu']}: nothing is said of the load, of fewer than {LEAST_LOAD} packets per second"
         elif _is_load(each):
             yield f"MTU {each['mtu']} brings the load as it is {_at_most(each)} (a bound)"
@@ -232,7 +233,7 @@ def load_lines(estimate: Json | None) -> Iterator[str]:
 
 def _is_load(total: Json) -> bool:
     """Whether hosts carried enough for an answer: an idle host has nothing to gain whatever it is used for."""
-    return total["answer"] in (NO, MAYBE) and total["packets"]["before_per_second"] >= LEAST_LOAD
+    return total["answer"] in LOADED and total["packets"]["before_per_second"] >= LEAST_LOAD
 
 
 def _at_most(total: Json) -> str:

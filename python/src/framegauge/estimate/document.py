@@ -16,13 +16,14 @@ from framegauge.estimate import fitting, gains
 from framegauge.estimate.gains import Gain
 from framegauge.estimate.load import SAMPLE, Load, after, loads
 
-__all__ = ["LITTLE", "SCHEMA", "estimate"]
+__all__ = ["LITTLE", "SCHEMA", "UNKNOWN", "estimate"]
 
 SCHEMA = 1
 LITTLE = 0.01  # of goodput and of CPU time: a gain that no larger MTU is worth
 READING, MEASUREMENT, BOUND = "reading", "measurement", "bound"
 # The answers for a host and an MTU.
 NO_TRAFFIC, ALREADY, NOT_POSSIBLE, NO, MAYBE = "no traffic", "already", "not possible", "do not", "worth a study"
+UNKNOWN = "cannot tell"
 
 Json = dict[str, Any]
 Readings = Mapping[str, Any]
@@ -256,7 +257,7 @@ def _goodput(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json
     payload = [sum(sum(load.payload) * load.times for load in host.loads) for host in hosts]
     total = sum(payload)
     frames = max((gains.frames_gain(each.loads, target, each.readings["link_bytes"]) for each in hosts), default=0.0)
-    at_most = 0.0
+    at_most = math.inf if any(_is_opaque(host, target) for host in hosts) else 0.0
     for share, (bound, _) in zip(payload, found, strict=True):
         at_most += share / total * bound if total and share else 0.0
     return {
@@ -324,8 +325,15 @@ def _answer(hosts: Sequence[Host], target: int, found: Json) -> str:
     ]
     if any(maximum < target for maximum in most):
         return NOT_POSSIBLE
+    if any(_is_opaque(host, target) for host in hosts):
+        return UNKNOWN
     goodput = found["goodput"]["at_most"]
     return NO if goodput is not None and goodput < LITTLE and found["cpu"]["at_most"] < LITTLE else MAYBE
+
+
+def _is_opaque(host: Host, target: int) -> bool:
+    """Whether so much of a load is opaque that nothing bounds what a larger MTU brings to it."""
+    return any(load.mtu < target and load.opaque_share >= LITTLE for load in host.loads)
 
 
 def _nagle(host: Host, target: int, place: int) -> Json:
@@ -367,6 +375,12 @@ def _notes(host: Host, ends: Ends) -> Iterator[str]:
         if each["mtu"] != each["mtu_after"]:
             yield f"{each['interface']}: the MTU changed from {each['mtu']} to {each['mtu_after']} meanwhile"
     for load in host.loads:
+        if load.opaque_share >= LITTLE:
+            yield (
+                f"{load.interface}: {load.opaque_share:.0%} of the bytes are in packets that fill the MTU and have no "
+                "TCP that can be read (a tunnel that encrypts, QUIC, pieces of datagrams): what a larger MTU brings to "
+                "them is not known; estimate at the tunnel's own interface, or measure it by a study"
+            )
         if not host.speeds.get(load.interface):
             yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--rate)"
         elif _says_too_little(host, load):

@@ -18,13 +18,14 @@ from typing import Any
 
 from framegauge.estimate.packets import Way, predict
 
-__all__ = ["HEADERS", "Group", "Left", "Load", "after", "counted_bounds", "loads"]
+__all__ = ["HEADERS", "Group", "Left", "Load", "Opaque", "after", "counted_bounds", "loads"]
 
 Json = Mapping[str, Any]
 SAMPLE, NIC, CONNECTIONS = "sample", "nic", "connections"
 HEADERS = 52  # of IPv4 and TCP with timestamps (RFC 791, 9293, 7323), where nothing tells them
 ETHERNET = 14  # bytes before the IP header in what drivers count
 FCS = 4
+WAYS = ("sent", "received")
 SMALLEST = 127  # bytes of the frames that are taken for acknowledgements: the second range of RFC 2819
 
 
@@ -63,11 +64,24 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Opaque:
+    """Sampled packets of a direction without TCP that can be read, on a link where such packets fill the MTU: of a
+    tunnel that encrypts (WireGuard, ESP in UDP), of QUIC, pieces of datagrams. A larger MTU may make them fewer."""
+
+    packets: int
+    bytes: int
+
+    def least(self, target: int) -> float:
+        """The fewest packets that they may become."""
+        return min(float(self.packets), self.bytes / target)
+
+
+@dataclass(frozen=True)
 class Load:
     """What an interface carried in an interval. Packets are those on the wire; `unchanged` are those that a larger MTU
-    leaves as they are, and not in `groups`. `times`: how often the whole load is what was sampled. `payload` is that of
-    TCP, `bytes` are from the IP header on, both sent and received. `aggregates`: as the host saw them, sampled as well;
-    None where that is not known."""
+    leaves as they are, and not in `groups`; `opaque` are those of which that is not known. `times`: how often the whole
+    load is what was sampled. `payload` is that of TCP, `bytes` are from the IP header on, both sent and received.
+    `aggregates`: as the host saw them, sampled as well; None where that is not known."""
 
     interface: str
     source: str
@@ -81,6 +95,12 @@ class Load:
     packets: tuple[int, int]
     aggregates: tuple[int, int] | None = None
     full_share: float = 0.0
+    opaque: Sequence[Opaque] = ()
+
+    @property
+    def opaque_share(self) -> float:
+        """The share of its bytes that are opaque."""
+        return sum(each.bytes for each in self.opaque) / max(1, sum(self.bytes))
 
 
 def _larger(mtu: int, full_bytes: int, target: int) -> int:
@@ -106,7 +126,9 @@ def loads(readings: Json, target_mtus: Sequence[int]) -> list[Load]:
 
 def after(load: Load, target: int) -> Left:
     """The packets of a load at another MTU, per interval."""
-    total = [float(load.unchanged)] * 4
+    opaque = sum(each.packets for each in load.opaque)
+    fewest = sum(each.least(max(target, load.mtu)) for each in load.opaque)
+    total = [load.unchanged + float(packets) for packets in (opaque, opaque, fewest, opaque)]
     for part in (group.left(target) for group in load.groups):
         for place, value in enumerate((part.before, part.after, part.least, part.most)):
             total[place] += value
@@ -115,7 +137,9 @@ def after(load: Load, target: int) -> Left:
 
 
 def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
-    groups, unchanged = [], sample["received"]["others"] + sample["sent"]["others"]
+    opaque = _opaque(sample, interface["mtu"])
+    groups = []
+    unchanged = sum(sample[name]["others"] for name in WAYS) - sum(each.packets for each in opaque)
     for way in sample["ways"]:
         if not way["full_bytes"]:
             unchanged += sum(way[name][key] for name in ("sent", "received") for key in ("small", "acknowledgements"))
@@ -133,8 +157,18 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
         sum(each["tcp_header_bytes"] for each in totals) / tcp if tcp else HEADERS,
         (_payload(sample, "sent"), _payload(sample, "received")), (totals[0]["bytes"], totals[1]["bytes"]),
         (totals[0]["packets"], totals[1]["packets"]),
-        (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets,
+        (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets, opaque,
     )  # fmt: skip
+
+
+def _opaque(sample: Json, mtu: int) -> list[Opaque]:
+    """The packets without TCP of both directions, where those of one are half as large as the MTU or more, in the mean:
+    what fills packets one way is answered the other way, and how many answers are left nobody knows either."""
+    found = []
+    for name in WAYS:
+        octets = sample[name]["bytes"] - sample[name]["tcp_header_bytes"] - _payload(sample, name)
+        found.append(Opaque(sample[name]["others"], max(0, octets)))
+    return found if any(each.packets and each.bytes >= each.packets * mtu / 2 for each in found) else []
 
 
 def _payload(sample: Json, name: str) -> int:
@@ -174,7 +208,7 @@ def _of_nic(interface: Json) -> Load:
     mtu, nic = interface["mtu"], interface["nic"]
     size, frame = mtu - HEADERS, mtu + ETHERNET + FCS
     ways, packets, payloads, bytes_ = [], [], [], []
-    for name in ("sent", "received"):
+    for name in WAYS:
         ranges = nic[name]
         frames = sum(each["frames"] for each in ranges)
         full = sum(each["frames"] for each in ranges if each["most_bytes"] >= frame or each["least_bytes"] > frame // 2)
@@ -240,6 +274,3 @@ def _of_connections(readings: Json) -> Iterator[Load]:
             interface["interface"], CONNECTIONS, interface["mtu"], groups, 0, 1.0, HEADERS, (payloads[0], payloads[1]),
             (bytes_[0], bytes_[1]), (packets[0], packets[1]), None, full_packets / sum(packets),
         )  # fmt: skip
-
-
-WAYS = ("sent", "received")

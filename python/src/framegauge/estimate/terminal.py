@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framegauge.estimate.document import ALREADY, MAYBE, NO, NO_TRAFFIC, NOT_POSSIBLE
+from framegauge.estimate.document import ALREADY, MAYBE, NO, NO_TRAFFIC, NOT_POSSIBLE, UNKNOWN
 from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bits_per_second, print_bytes
 
@@ -20,6 +20,7 @@ ANSWERS = {
     ALREADY: "the MTU is that large already",
     NOT_POSSIBLE: "not possible: a NIC takes no MTU that large",
     NO: "don't: nothing here would be worth it",
+    UNKNOWN: "cannot tell: packets that fill the MTU are opaque (see the notes)",
     MAYBE: "worth a study, which measures what really comes (framegauge study)",
 }
 SOURCES = {
