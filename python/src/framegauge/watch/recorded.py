@@ -23,6 +23,7 @@ from framegauge.files.types import nearest
 from framegauge.printable import one_line
 from framegauge.watch import counters, samples
 from framegauge.watch.counters import Expression
+from framegauge.watch.gaps import Walls, bridged
 from framegauge.watch.model import WINDOW_STEPS, Metric, Watch
 from framegauge.watch.prometheus import BadQuery, Series
 from framegauge.watch.samples import Sample
@@ -31,7 +32,6 @@ __all__ = ["Recorded"]
 
 MOST_NAMES = 300  # characters
 Slots = Sequence[Sample | None]
-Walls = Sequence[int]  # slots: what happened on one side of them is not shared with the other
 
 
 @dataclass
@@ -173,18 +173,13 @@ def _counter(key: str, slots: Slots, walls: Walls) -> np.ndarray:
 
 
 def _bridged(key: str, slots: Slots, levels: np.ndarray, walls: Walls) -> np.ndarray:
-    """A counter at each step, with values for samples that are missing between two that are not far apart."""
-    values = levels.copy()
-    known = [(place, sample) for place, sample in enumerate(slots) if sample is not None]
-    for (first, before), (last, now) in pairwise(known):
-        grown = levels[last] - levels[first]
-        parted = any(first < wall < last for wall in walls)
-        if last - first > WINDOW_STEPS or parted or _life(key, before) != _life(key, now) or not grown >= 0:
-            continue
-        shares = grown * np.arange(1, last - first) / (last - first)
-        whole = levels[first].is_integer() and levels[last].is_integer()  # events, of which there are no parts
-        values[first + 1 : last] = levels[first] + (np.floor(shares) if whole else shares)
-    return values
+    """A counter at each step, with values for samples that are missing between two of one life."""
+
+    def goes_on(first: int, last: int) -> bool:
+        before, now = slots[first], slots[last]
+        return before is not None and now is not None and _life(key, before) == _life(key, now)
+
+    return bridged(levels, walls, goes_on)
 
 
 def _increases(sum_of: Sequence[str], slots: Slots, walls: Walls) -> np.ndarray | None:

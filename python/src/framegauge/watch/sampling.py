@@ -15,6 +15,7 @@ from framegauge.quantities import exact_share, print_seconds
 from framegauge.statistics.autocorrelated import LEAST_VALUES
 from framegauge.statistics.observed import Observed, Rule
 from framegauge.statistics.switched import Host
+from framegauge.watch.gaps import bridged
 from framegauge.watch.model import WINDOW_STEPS, Metric, Watch
 from framegauge.watch.prometheus import Series, matcher
 
@@ -134,7 +135,7 @@ def sample(
     by_host |= {f"{host} {watch.earlier_text}": mine for host, mine in others.items()}
     problem = problem or problem_then
     whole = {
-        host: _values(metric.kind, by_host.get(host, ()), len(times.grid) - 1, watch.step)
+        host: _values(metric.kind, _whole(watch, metric, by_host.get(host, ()), times), len(times.grid) - 1, watch.step)
         for host in (*watch.change.hosts, *watch.control_names)
     }
     hosts = [Host(host, host in watch.change.hosts, *times.sides(values)) for host, values in whole.items()]
@@ -205,14 +206,23 @@ def _by_host(watch: Watch, metric: Metric, found: Sequence[Series]) -> tuple[dic
     return by_host, ""
 
 
-def _values(kind: str, found: Sequence[Series], steps: int, step_seconds: float) -> np.ndarray:
+def _whole(watch: Watch, metric: Metric, found: Sequence[Series], times: Times) -> list[np.ndarray]:
+    """The values of series. A counter goes on where a few scrapes were lost; samples of our own agents, which know when
+    a host began anew, are so already."""
+    if watch.agents is not None or metric.kind == "gauge":
+        return [each.values for each in found]
+    walls = times.before, times.before + times.settle
+    return [bridged(each.values, walls) for each in found]
+
+
+def _values(kind: str, found: Sequence[np.ndarray], steps: int, step_seconds: float) -> np.ndarray:
     """One value per step of a host: events, an amount per second, or the level at the step's end; NaN where one of its
     series has none."""
     if not found:
         return np.full(steps, np.nan)
     if kind == "gauge":
-        return found[0].values[1:]
-    total: np.ndarray = np.sum([_increases(each.values) for each in found], axis=0)
+        return found[0][1:]
+    total: np.ndarray = np.sum([_increases(each) for each in found], axis=0)
     return total if kind == "count" else total / step_seconds
 
 
