@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
 from framegauge.estimate import fitting, gains
 from framegauge.estimate.gains import Gain
+from framegauge.estimate.host import Ends, Host, cpu
 from framegauge.estimate.load import SAMPLE, Load, after, loads
 
 __all__ = ["LITTLE", "SCHEMA", "UNKNOWN", "estimate"]
@@ -27,36 +28,6 @@ UNKNOWN = "cannot tell"
 
 Json = dict[str, Any]
 Readings = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Host:
-    """A host's readings, and what was made of them. `speeds`: of its interfaces, in bits per second; None: not
-    known."""
-
-    name: str
-    readings: Readings
-    loads: Sequence[Load]
-    speeds: Mapping[str, float | None]
-    sampled: Mapping[tuple[str, str], Readings]
-
-    @property
-    def cpu_is_full(self) -> bool:
-        """Whether a CPU had no time left."""
-        return bool(_cpu(self.readings)["busiest_share"] >= gains.FULL_CPU)
-
-    @property
-    def delayed(self) -> int:
-        """Acknowledgements that a timer of this host sent, over all connections."""
-        return max(0, int(self.readings["counters"].get("TcpExtDelayedACKs", 0)))
-
-    def cpu_may_be_freed(self, target: int) -> bool:
-        """Whether a CPU had no time left, and there are packets to save."""
-        left = [after(each, target) for each in self.loads] if self.cpu_is_full else []
-        return any(each.least < each.before for each in left)
-
-
-Ends = Mapping[tuple[str, str], tuple[Host, Readings]]  # both ends of connections, and the host of the first
 
 
 def estimate(
@@ -102,7 +73,7 @@ def _document(host: Host, targets: Sequence[int], ends: Ends) -> Json:
         "sample": _sample(readings),
         "interfaces": [_interface(each, host) for each in readings["interfaces"]],
         "merged": _merged(host),
-        "cpu": _cpu(readings),
+        "cpu": cpu(readings),
         "limits": _limits(readings),
         "targets": [_target(host, target, place, ends) for place, target in enumerate(targets)],
         "nagle": [_nagle(host, target, place) for place, target in enumerate(targets)],
@@ -163,26 +134,6 @@ def _merged(host: Host) -> Json | None:
     )
     seen = counters.get("IpInReceives", 0) + counters.get("Ip6InReceives", 0)
     return {"kind": READING, "received_ratio": packets / seen, "sent_ratio": None} if seen and packets else None
-
-
-def _cpu(readings: Readings) -> Json:
-    """Shares of the time of all CPUs, and of the busiest one. What a hypervisor took is no time of this machine."""
-    used = whole = softirq = busiest = 0.0
-    for cpu in readings["cpu"]["cpus"]:
-        states = {name: value for name, value in cpu.items() if name != "cpu"}
-        own = sum(states.values()) - states["steal"]
-        busy = own - states["idle"] - states["iowait"]
-        used, whole, softirq = used + busy, whole + own, softirq + states["softirq"]
-        busiest = max(busiest, busy / own if own else 0.0)
-    return {
-        "kind": READING,
-        "cpus": len(readings["cpu"]["cpus"]),
-        "used_share": used / whole if whole else 0.0,
-        "busiest_share": min(1.0, busiest),
-        "softirq_share_of_used": softirq / used if used > 0 else 0.0,
-        "receive_softirqs": readings["cpu"]["receive_softirqs"],
-        "transmit_softirqs": readings["cpu"]["transmit_softirqs"],
-    }
 
 
 def _limits(readings: Readings) -> Json:
