@@ -5,7 +5,7 @@
 //!        SYN  data ack  silence  resend         so the causes' times add up to the connection's life
 //! ```
 //!
-//! A gap is judged when the packet that ends it arrives, from the state before that packet (`stretches.rs`). Where only
+//! A gap is judged when the packet that ends it arrives, from the state before that packet (`cause.rs`). Where only
 //! what follows can tell (was more data waiting? was the sender held by Nagle's algorithm?), its time is kept aside
 //! until then, and given to a cause at the latest when the connection ends.
 

@@ -7,6 +7,7 @@
 //!   SYN ──▶ ◀── SYN, SYN ACK ──▶ ◀── SYN ACK     both open at once (RFC 9293 figure 7): nothing is repeated
 //! ```
 
+use crate::cause::{Cause, Gap};
 use crate::connection::{Connection, Side};
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
@@ -22,19 +23,18 @@ pub(crate) struct Strangers {
 }
 
 impl Connection {
-    /// A gap before the handshake is done.
-    pub(crate) fn attribute_handshake(&mut self, segment: &Segment, from: Side, gap: i64) {
-        let half = self.half(from);
+    /// Whose time a gap was before the handshake is done.
+    pub(crate) fn cause_of_opening(&self, gap: &Gap) -> Cause {
+        let (segment, half) = (gap.segment, self.half(gap.from));
         let is_syn = segment.flags.contains(TcpFlags::SYN);
         // That which answers a SYN of the other end has the number of the own one before it.
         let is_answer = segment.flags.contains(TcpFlags::ACK) && half.syn_acks == 0;
         // With another number it repeats nothing.
         let again = is_syn && half.syns > 0 && half.places.near(segment.seq) == half.syn_place && !is_answer;
-        let kind = if self.strangers.challenges > 0 { Kind::ChallengeAck } else { Kind::SynLoss };
-        if again {
-            self.give(kind, gap, &[self.last_number, segment.number]);
-        } else {
-            self.handshake += gap;
+        match (again, self.strangers.challenges > 0) {
+            (true, true) => Cause::Shown(Kind::ChallengeAck),
+            (true, false) => Cause::Shown(Kind::SynLoss),
+            (false, _) => Cause::Opening,
         }
     }
 

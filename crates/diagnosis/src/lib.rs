@@ -8,6 +8,7 @@
 //! packets is judged by what was under way, what the receiver allowed, and what ended it.
 
 mod acknowledgements;
+mod cause;
 mod closing;
 mod connection;
 mod copies;
@@ -32,8 +33,8 @@ mod outcast;
 mod peers;
 mod picture;
 mod quality;
-mod repairs;
 mod reordering_timer;
+mod repairs;
 mod resends;
 mod resets;
 mod rtt;

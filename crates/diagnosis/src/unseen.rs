@@ -1,17 +1,18 @@
 //! What may have been lost between a sender and the tap, where only the identifications of its packets tell.
 
+use crate::cause::Gap;
 use crate::connection::{Connection, Side};
 use crate::findings::count;
 use crate::kinds::Kind;
-use framegauge_packets::capture::Segment;
 
 /// A timeout that has doubled so often has reached its maximum.
 const MOST_DOUBLINGS: u64 = 16;
 
 impl Connection {
     /// A pause of a sender that had more to send.
-    pub(crate) fn attribute_unpushed(&mut self, segment: &Segment, from: Side, gap: i64, evidence: &[u64]) {
-        let has_left = self.has_just_left(segment, from, gap);
+    pub(crate) fn attribute_unpushed(&mut self, gap: &Gap, evidence: &[u64]) {
+        let Gap { segment, from, length, .. } = *gap;
+        let has_left = self.has_just_left(segment, from, length);
         let is_seen = self.is_sender_seen(from) && has_left;
         let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
         if let Some(follows) = self.half(from).identities.may_follow()
@@ -19,10 +20,10 @@ impl Connection {
             && !self.lacks_acks(from)
         {
             let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
-            let (begin, end) = (self.last, self.last + gap);
-            count(&mut self.half_mut(from).unsure, kind, begin, end, gap, evidence);
+            let (begin, end) = (self.last, self.last + length);
+            count(&mut self.half_mut(from).unsure, kind, begin, end, length, evidence);
         }
-        self.give(kind, gap, evidence);
+        self.count_gap(kind, length, evidence);
     }
 
     /// Pauses of which nobody knew whether packets had been lost before they came here, now that all is known.

@@ -1,0 +1,329 @@
+//! Whose time a gap between two packets of a connection was: a function of the state before the packet that ends it. It changes
+//! nothing; `stretches.rs` gives the time to the cause.
+//!
+//! The tables say it, one for each way in which a pause ends: the first row that holds is the cause. What is no pause has the
+//! cause of the connection's pace (`Connection::pace`).
+
+use crate::Thresholds;
+use crate::connection::{Connection, Side};
+use crate::kinds::Kind;
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+
+/// Whose time a gap was, or what keeps it aside until what follows tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cause {
+    /// Known, and of little interest.
+    Known(Kind),
+    /// Known, and the packets before and after the gap show it.
+    Shown(Kind),
+    /// The handshake, as long as it takes.
+    Opening,
+    /// Packets were lost before they came here, until the sender's timer ran out.
+    LostBefore,
+    /// What ended it lies behind bytes that were not seen: they may have been lost before they came here.
+    BehindHole,
+    /// Identifications are missing before what ended it: packets may have been lost before they came here.
+    BehindNumbers,
+    /// The sender had more to send: what was lost before it came here may have held it.
+    Unpushed,
+    /// The other end asks again for what was answered: the answer is under way.
+    AskedAgain,
+    /// What was under way was repeated, or had to be probed.
+    Unanswered,
+    /// The acknowledgement was delayed: whether anybody waited for it, the next packet tells.
+    Delayed,
+}
+
+/// A row holds or not, before the segment is taken in.
+type Row = (fn(&Connection, &Gap) -> bool, Cause);
+/// Rows, and the cause if none holds.
+type Table = (&'static [Row], Cause);
+
+/// A pause that data ended which had been sent before.
+const REPEATS: Table = (
+    &[
+        (Connection::asks_for_life, Cause::Known(Kind::ApplicationLimited)),
+        (Connection::is_closed_to, Cause::Shown(Kind::ZeroWindow)),
+        // More was lost before it came here.
+        (Connection::repeats_among_missing, Cause::LostBefore),
+        // The answer was lost, or late, with the data that came with it.
+        (Connection::repeats_a_question, Cause::AskedAgain),
+        // The answer has passed here, and did not come to the sender in time.
+        (Connection::repeats_acknowledged, Cause::Shown(Kind::SpuriousRetransmit)),
+    ],
+    Cause::Unanswered,
+);
+
+/// A pause that new data ended, or a FIN.
+const NEWS: Table = (
+    &[
+        (Connection::is_closed_to, Cause::Shown(Kind::ZeroWindow)),
+        // A FIN after all was answered ends a rest, and no loss.
+        (Connection::is_bare_end, Cause::Shown(Kind::ApplicationLimited)),
+        (Connection::leaves_hole, Cause::BehindHole),
+        (Connection::leaves_numbers, Cause::BehindNumbers),
+        (Connection::fills_window, Cause::Shown(Kind::ReceiverLimited)),
+        (Connection::is_news_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
+        (Connection::is_news_late, Cause::Shown(Kind::Unexplained)),
+        (Connection::is_under_way, Cause::Unanswered),
+        (Connection::had_more, Cause::Unpushed),
+    ],
+    Cause::Shown(Kind::ApplicationLimited),
+);
+
+/// A pause that an acknowledgement without data ended.
+const ANSWERS: Table = (
+    &[
+        (Connection::has_closed_end, Cause::Shown(Kind::ZeroWindow)),
+        (Connection::has_nothing_to_answer, Cause::Known(Kind::ApplicationLimited)),
+        // Delayed or not, it is room that the sender waits for.
+        (Connection::waits_for_room, Cause::Shown(Kind::ReceiverLimited)),
+        (Connection::is_delayed, Cause::Delayed),
+        (Connection::stands_in_queue, Cause::Shown(Kind::Bufferbloat)),
+        (Connection::is_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
+        // What came late once has no timer or queue that explains it.
+    ],
+    Cause::Shown(Kind::Unexplained),
+);
+
+/// The time between two packets, and the second of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gap<'a> {
+    pub(crate) segment: &'a Segment,
+    pub(crate) from: Side,
+    /// In nanoseconds.
+    pub(crate) length: i64,
+    /// It is longer than what packets that follow each other leave.
+    pub(crate) is_pause: bool,
+    pub(crate) limits: &'a Thresholds,
+}
+
+impl Gap<'_> {
+    /// Whether data or a FIN ends it.
+    pub(crate) fn is_ended_by_sender(&self) -> bool {
+        self.segment.payload_bytes > 0 || self.segment.flags.contains(TcpFlags::FIN)
+    }
+
+    /// Whose data it is about.
+    pub(crate) fn sender(&self) -> Side {
+        if self.is_ended_by_sender() { self.from } else { self.from.other() }
+    }
+}
+
+impl Connection {
+    /// Whose time a gap was.
+    pub(crate) fn cause(&self, gap: &Gap) -> Cause {
+        if gap.length == 0 || self.closed {
+            return Cause::Known(Kind::ApplicationLimited);
+        }
+        if !self.established {
+            return self.cause_of_opening(gap);
+        }
+        if !gap.is_pause {
+            let is_stalled = self.is_stalled(gap);
+            return Cause::Known(if is_stalled {
+                Kind::SenderStall
+            } else {
+                self.pace(gap.sender(), gap.limits)
+            });
+        }
+        let (rows, otherwise) = match (gap.is_ended_by_sender(), self.repeats(gap)) {
+            (true, true) => REPEATS,
+            (true, false) => NEWS,
+            (false, _) => ANSWERS,
+        };
+        rows.iter().find(|(holds, _)| holds(self, gap)).map_or(otherwise, |(_, cause)| *cause)
+    }
+
+    /// Whether a gap is longer than what packets that follow each other leave, or ended by a delayed acknowledgement.
+    pub(crate) fn is_pause(&self, gap: &Gap) -> bool {
+        let goes_on = self.established && !self.closed && gap.length > 0;
+        goes_on && (gap.length > self.pause(gap.limits) || self.is_delayed(gap))
+    }
+
+    /// A gap is a pause if it is longer.
+    pub(crate) fn pause(&self, limits: &Thresholds) -> i64 {
+        ((self.path_rtt() as f64 * limits.pause_rtts) as i64).max(limits.pause_nanoseconds)
+    }
+
+    /// What limits a connection that goes on without a pause.
+    pub(crate) fn pace(&self, sender: Side, limits: &Thresholds) -> Kind {
+        if self.is_shut() {
+            return Kind::ZeroWindow;
+        }
+        let busiest = if self.half(sender).flight.is_empty() { sender.other() } else { sender };
+        let half = self.half(busiest);
+        if half.flight.is_empty() {
+            return Kind::ApplicationLimited;
+        }
+        if self.is_windowed(busiest, self.slack(busiest, limits), limits) {
+            return Kind::ReceiverLimited;
+        }
+        if self.is_bloated(busiest, limits) { Kind::Bufferbloat } else { Kind::NetworkLimited }
+    }
+}
+
+/// What the rows ask.
+impl Connection {
+    fn repeats(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.from);
+        half.high > 0 && self.end_of(gap) <= half.high && gap.segment.payload_bytes > 0
+    }
+
+    fn begin_of(&self, gap: &Gap) -> u64 {
+        self.half(gap.from).places.near(gap.segment.seq)
+    }
+
+    fn end_of(&self, gap: &Gap) -> u64 {
+        self.begin_of(gap) + u64::from(gap.segment.payload_bytes)
+    }
+
+    fn asks_for_life(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.from);
+        half.una >= half.high && gap.segment.payload_bytes == 1
+    }
+
+    /// The other end has closed its window.
+    fn is_closed_to(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.from);
+        half.window_is_known && half.window == 0
+    }
+
+    fn repeats_acknowledged(&self, gap: &Gap) -> bool {
+        self.end_of(gap) <= self.half(gap.from).una
+    }
+
+    fn repeats_among_missing(&self, gap: &Gap) -> bool {
+        self.repeats_acknowledged(gap) && self.missing_before(gap.from) > 0
+    }
+
+    fn repeats_a_question(&self, gap: &Gap) -> bool {
+        self.repeats_acknowledged(gap) && !self.half(gap.from.other()).flight.is_empty()
+    }
+
+    fn is_bare_end(&self, gap: &Gap) -> bool {
+        gap.segment.payload_bytes == 0 && !self.is_under_way(gap)
+    }
+
+    fn is_under_way(&self, gap: &Gap) -> bool {
+        !self.half(gap.from).flight.is_empty()
+    }
+
+    fn leaves_hole(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.from);
+        half.high > 0 && self.begin_of(gap) > half.high
+    }
+
+    fn leaves_numbers(&self, gap: &Gap) -> bool {
+        let missing = u64::from(self.missing_before(gap.from));
+        !self.is_under_way(gap) && missing > 0 && gap.length <= self.longest_wait(gap.from, missing)
+    }
+
+    fn fills_window(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.from);
+        let (mss, bytes) = (self.mss(gap.from), gap.segment.payload_bytes);
+        // A sender waits for room for a whole segment, and at last sends what fits (RFC 9293 section 3.8.6.2.1).
+        let fills_small = half.room() < u64::from(mss) && half.room() == u64::from(bytes);
+        self.is_windowed(gap.from, bytes.min(mss).into(), gap.limits) || (half.window_is_known && fills_small)
+    }
+
+    /// It had left long before, or what it waited for was under way from here to it: all of them stood still.
+    fn is_news_late(&self, gap: &Gap) -> bool {
+        (self.is_under_way(gap) && !self.has_just_left(gap.segment, gap.from, gap.length))
+            || self.is_answer_late(gap.from, self.last + gap.length / 2)
+    }
+
+    fn is_news_late_as_usual(&self, gap: &Gap) -> bool {
+        self.is_late_as_usual(gap) && self.is_news_late(gap)
+    }
+
+    fn had_more(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.from);
+        half.unpushed && !(half.is_pushed && gap.length > half.round_trip.timeout())
+    }
+
+    /// Some end's window is closed.
+    fn has_closed_end(&self, _: &Gap) -> bool {
+        self.is_shut()
+    }
+
+    fn has_nothing_to_answer(&self, gap: &Gap) -> bool {
+        self.half(gap.sender()).flight.is_empty()
+    }
+
+    fn waits_for_room(&self, gap: &Gap) -> bool {
+        let sender = gap.sender();
+        self.is_windowed(sender, self.mss(sender).into(), gap.limits)
+    }
+
+    fn stands_in_queue(&self, gap: &Gap) -> bool {
+        self.is_bloated(gap.sender(), gap.limits)
+    }
+
+    /// As late as answers are now, though not as soon as the soonest.
+    fn is_late_as_usual(&self, gap: &Gap) -> bool {
+        let round_trip = &self.half(gap.sender()).round_trip;
+        round_trip.samples == 0 || gap.length as f64 <= round_trip.smoothed as f64 * gap.limits.pause_rtts
+    }
+
+    /// Whether an acknowledgement so late may have been delayed on purpose: it is of news, and the last data was less
+    /// than two segments.
+    fn is_delayed(&self, gap: &Gap) -> bool {
+        let (segment, sender) = (gap.segment, gap.from.other());
+        let half = self.half(sender);
+        let late = gap.length - (self.path_rtt() - self.reach(sender));
+        let delays = gap.limits.delayed_ack_least..=gap.limits.delayed_ack_most;
+        !segment.flags.contains(TcpFlags::FIN)
+            && segment.payload_bytes == 0
+            && half.high > 0
+            && half.places.near(segment.ack) > half.una
+            && (half.last_payload < self.mss(sender) || half.flight.bytes() < 2 * u64::from(self.mss(sender)))
+            && delays.contains(&late.max(gap.length / 4 * 3))
+    }
+
+    /// A short gap in which a sender that had more sent nothing, and nothing was under way.
+    fn is_stalled(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.from);
+        gap.segment.payload_bytes > 0
+            && half.unpushed
+            && half.flight.is_empty()
+            && gap.length > (self.path_rtt() / 2).max(gap.limits.pause_nanoseconds)
+            && self.pace(gap.from, gap.limits) == Kind::ApplicationLimited
+            && self.is_sender_seen(gap.from)
+            && self.has_just_left(gap.segment, gap.from, gap.length)
+    }
+
+    /// Bytes of a window that a sender may leave: it waits until it can send some segments at once, where the window has
+    /// room for many.
+    fn slack(&self, sender: Side, limits: &Thresholds) -> u64 {
+        let mss = u64::from(self.mss(sender));
+        let window = self.half(sender).window;
+        (mss * u64::from(limits.window_slack_segments)).min(window / 8).max(mss)
+    }
+
+    /// Whether a sender stopped because the other end's window left it less than some bytes.
+    fn is_windowed(&self, sender: Side, needed: u64, limits: &Thresholds) -> bool {
+        let half = self.half(sender);
+        half.window_is_known
+            && half.room() < needed
+            && !half.rounds.fills_slow_start(half.una, self.slack(sender, limits), self.mss(sender).into())
+    }
+
+    /// Whether an end's window is closed.
+    fn is_shut(&self) -> bool {
+        self.halves.iter().any(|half| half.window_is_known && half.window == 0)
+    }
+
+    /// Whether the newest RTT is far above the smallest.
+    fn is_bloated(&self, sender: Side, limits: &Thresholds) -> bool {
+        let round_trip = &self.half(sender).round_trip;
+        let floor = self.path_rtt();
+        // The answer to less than two segments may be late by intent (RFC 9293 section 3.8.6.3).
+        let fills = self.half(sender).flight.bytes() >= 2 * u64::from(self.mss(sender));
+        fills
+            && round_trip.samples > 0
+            && round_trip.latest - floor > limits.bloat_nanoseconds
+            && round_trip.latest as f64 > floor as f64 * limits.bloat_factor
+    }
+}
