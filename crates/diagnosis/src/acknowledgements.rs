@@ -1,10 +1,11 @@
 //! What acknowledgements tell: windows, RTT, SACK and D-SACK, and the end of a silence.
 
 use crate::connection::{Connection, Side};
+use crate::detectors::{Acknowledgement, Detector};
 use crate::flight::Acknowledged;
-use crate::half::{Episode, Silence, Sizes};
+use crate::half::{Sizes, Waiting};
 use crate::kinds::Kind;
-use crate::vantage::Waiting;
+use crate::silences::{Episode, Silence};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -14,28 +15,22 @@ impl Connection {
         let sender = from.other();
         let shift = self.window_shift(segment, from);
         let half = self.half_mut(sender);
-        let ack = half.places.near(segment.ack);
-        if half.high == 0 {
-            // Nothing of the other direction was seen yet: it begins here.
-            half.places.reach(ack);
-            half.high = ack;
-            half.una = ack;
-        }
-        if ack > half.high {
-            self.take_ack_of_unseen(ack, sender, now, segment.number);
+        let ack = half.way.near(segment.ack);
+        half.way.begin_acknowledged(ack);
+        let unseen = half.way.skip(ack);
+        if unseen > 0 {
+            self.take_ack_of_unseen((ack - unseen, ack), sender, now, segment.number);
         }
         let half = self.half_mut(sender);
-        let is_news = ack > half.una;
+        let is_news = ack > half.way.una();
         half.repairs.hear(segment, heard.due, is_news);
         if let Some(episode) = &mut half.episode {
             episode.heard = true;
         }
-        let same_window = u64::from(segment.window) << shift.min(14) == half.window;
-        if ack > half.una {
-            let taken = half.flight.acknowledge(ack);
-            let uncaptured = half.holes.acknowledge(ack);
+        let same_window = u64::from(segment.window) << shift.min(14) == half.way.window();
+        if ack > half.way.una() {
+            let (taken, uncaptured) = half.way.acknowledge(ack);
             half.counts.unseen_bytes += uncaptured;
-            half.una = ack;
             half.discarded.answer(0, ack);
             half.tracking.arrive(0, ack);
             half.counts.acknowledgements += 1;
@@ -47,10 +42,10 @@ impl Connection {
                 self.disprove_loss(sender, (0, ack));
             }
             self.take_progress(&taken, sender, heard, now);
-        } else if ack == half.una
+        } else if ack == half.way.una()
             && same_window
             && segment.payload_bytes == 0
-            && !half.flight.is_empty()
+            && !half.way.is_idle()
             && !segment.flags.contains(TcpFlags::SYN)
             && !segment.flags.contains(TcpFlags::FIN)
         {
@@ -60,9 +55,11 @@ impl Connection {
         let opening = if self.half(sender).tracking.is_new() { self.half(from).origin.opening() } else { 0 };
         let half = self.half_mut(sender);
         half.tracking.hear(ack, segment.window.max(opening));
-        half.hear_window(segment, ack, (shift != UNKNOWN_SHIFT).then_some(shift));
+        half.way.hear_window(segment.window, ack, (shift != UNKNOWN_SHIFT).then_some(shift));
         self.take_round(sender, now);
         self.check_answer(sender, ack, now);
+        let taken = Acknowledgement { segment, sender };
+        self.show(|detectors, of, account| detectors.acknowledgement(of, &taken, account));
     }
 
     /// How far the windows of this end are scaled; those in a SYN never are (RFC 7323 section 2.2).
@@ -80,15 +77,11 @@ impl Connection {
     }
 
     /// An acknowledgement of what the capture has not: it lacks packets, or it has one direction only.
-    fn take_ack_of_unseen(&mut self, ack: u64, sender: Side, now: i64, number: u64) {
+    fn take_ack_of_unseen(&mut self, (begin, end): (u64, u64), sender: Side, now: i64, number: u64) {
         let half = self.half_mut(sender);
-        let unseen = ack - half.high;
-        half.places.reach(ack);
-        let was_seen = half.counts.segments > 0;
-        half.high = ack;
-        half.counts.unseen_bytes += unseen;
-        if was_seen {
-            self.suspect_unsent(sender, ack - unseen, ack, now, number);
+        half.counts.unseen_bytes += end - begin;
+        if half.counts.segments > 0 {
+            self.suspect_unsent(sender, begin, end, now, number);
         }
     }
 
@@ -97,7 +90,7 @@ impl Connection {
         let mss = self.mss(sender);
         let half = self.half_mut(sender);
         if let Some(sent) = taken.sent {
-            let late = half.round_trip.minimum.is_some_and(|least| heard.seen - sent - least > DELAYED);
+            let late = half.round_trip.minimum().is_some_and(|least| heard.seen - sent - least > DELAYED);
             // One that comes with data waited for that data, if for nothing else.
             let may_be_delayed =
                 taken.bytes < 2 * u64::from(mss) && (late || heard.segment.payload_bytes > 0);
@@ -116,7 +109,7 @@ impl Connection {
         if let Some(silence) = &mut half.silence {
             silence.acknowledged = now;
         }
-        let una = half.una;
+        let una = half.way.una();
         if let Some(silence) = half.silence.take_if(|silence| silence.needless && silence.high <= una) {
             self.note(Kind::SpuriousRetransmit, silence.begin, silence.end, silence.lost, &silence.packets);
             self.half_mut(sender).told_needless += 1;
@@ -135,7 +128,7 @@ impl Connection {
             if episode.probed && !taken.resent && episode.resends == 0 {
                 // It was no loss that it waited for, unless the probe showed one: then nothing before had.
                 let shows_loss =
-                    heard.segment.sack.as_slice().iter().any(|(begin, _)| half.places.near(*begin) > una);
+                    heard.segment.sack.as_slice().iter().any(|(begin, _)| half.way.near(*begin) > una);
                 let kind = if shows_loss { Kind::TailLoss } else { Kind::ApplicationLimited };
                 let (begin, end) = (episode.begin, episode.begin + episode.lost);
                 return self.note(kind, begin, end, episode.lost, &episode.packets);
@@ -152,17 +145,17 @@ impl Connection {
         let blocks = possible.as_slice();
         let Some(first) = blocks.first() else { return };
         let half = self.half_mut(sender);
-        let place = |number| half.places.near(number);
+        let place = |number| half.way.near(number);
         let (begin, end) = (place(first.0), place(first.1));
         let within = |outer: &(u32, u32)| place(outer.0) <= begin && end <= place(outer.1);
         let is_duplicate = end <= ack || blocks.get(1).is_some_and(within);
         let resent = half.counts.resent_segments > 0;
-        let una = half.una;
+        let una = half.way.una();
         let mut wanted = (ack, ack);
         for (begin, end) in blocks.iter().skip(usize::from(is_duplicate)) {
-            let (begin, end) = (half.places.near(*begin), half.places.near(*end));
+            let (begin, end) = (half.way.near(*begin), half.way.near(*end));
             if begin >= ack {
-                half.flight.sack(begin, end);
+                half.way.sack(begin, end);
                 half.discarded.answer(begin, end);
                 half.tracking.arrive(begin, end);
                 wanted.1 = wanted.1.max(begin);
@@ -214,7 +207,7 @@ impl Connection {
             return give(self, Kind::Paws);
         }
         let by_smaller = arrived.is_none_or(|bytes| bytes < episode.largest);
-        let passed = episode.delivered.max(self.half(sender).flight.largest_sacked());
+        let passed = episode.delivered.max(self.half(sender).way.flight().largest_sacked());
         let never_so_large = passed < episode.largest;
         // Where the file has nothing of the other end, it has no answers either.
         let is_heard = self.half(sender.other()).counts.segments > 0;
@@ -260,7 +253,7 @@ impl Connection {
     /// What a silence ended with had arrived before. Whether all else had, what follows will tell.
     fn open_needless(&mut self, episode: Episode, sender: Side, now: i64) {
         let (begin, end) = (episode.begin, episode.begin + episode.lost);
-        if self.half(sender).una >= episode.high {
+        if self.half(sender).way.una() >= episode.high {
             self.half_mut(sender).told_needless += 1;
             return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
         }
@@ -276,7 +269,7 @@ impl Connection {
     pub(crate) fn tell_silence(&mut self, sender: Side, end: u64, now: i64) {
         let at_once = self.path_rtt().saturating_mul(2).max(AT_ONCE);
         let other = self.half(sender.other());
-        let asked = if other.counts.data_segments > 0 { other.last_data } else { i64::MIN };
+        let asked = if other.counts.data_segments > 0 { other.sent.at() } else { i64::MIN };
         let Some(silence) =
             self.half_mut(sender).silence.take_if(|silence| end > silence.high && !silence.needless)
         else {

@@ -152,9 +152,9 @@ impl Connection {
         if self.is_shut() {
             return Kind::ZeroWindow;
         }
-        let busiest = if self.half(sender).flight.is_empty() { sender.other() } else { sender };
+        let busiest = if self.half(sender).way.is_idle() { sender.other() } else { sender };
         let half = self.half(busiest);
-        if half.flight.is_empty() {
+        if half.way.is_idle() {
             return Kind::ApplicationLimited;
         }
         if self.is_windowed(busiest, self.slack(busiest, limits), limits) {
@@ -168,11 +168,11 @@ impl Connection {
 impl Connection {
     fn repeats(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
-        half.high > 0 && self.end_of(gap) <= half.high && gap.segment.payload_bytes > 0
+        half.way.has_begun() && self.end_of(gap) <= half.way.high() && gap.segment.payload_bytes > 0
     }
 
     fn begin_of(&self, gap: &Gap) -> u64 {
-        self.half(gap.from).places.near(gap.segment.seq)
+        self.half(gap.from).way.near(gap.segment.seq)
     }
 
     fn end_of(&self, gap: &Gap) -> u64 {
@@ -181,17 +181,17 @@ impl Connection {
 
     fn asks_for_life(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
-        half.una >= half.high && gap.segment.payload_bytes == 1
+        half.way.una() >= half.way.high() && gap.segment.payload_bytes == 1
     }
 
     /// The other end has closed its window.
     fn is_closed_to(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
-        half.window_is_known && half.window == 0
+        half.way.is_shut()
     }
 
     fn repeats_acknowledged(&self, gap: &Gap) -> bool {
-        self.end_of(gap) <= self.half(gap.from).una
+        self.end_of(gap) <= self.half(gap.from).way.una()
     }
 
     fn repeats_among_missing(&self, gap: &Gap) -> bool {
@@ -199,7 +199,7 @@ impl Connection {
     }
 
     fn repeats_a_question(&self, gap: &Gap) -> bool {
-        self.repeats_acknowledged(gap) && !self.half(gap.from.other()).flight.is_empty()
+        self.repeats_acknowledged(gap) && !self.half(gap.from.other()).way.is_idle()
     }
 
     fn is_bare_end(&self, gap: &Gap) -> bool {
@@ -207,12 +207,12 @@ impl Connection {
     }
 
     fn is_under_way(&self, gap: &Gap) -> bool {
-        !self.half(gap.from).flight.is_empty()
+        !self.half(gap.from).way.is_idle()
     }
 
     fn leaves_hole(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
-        half.high > 0 && self.begin_of(gap) > half.high
+        half.way.has_begun() && self.begin_of(gap) > half.way.high()
     }
 
     fn leaves_numbers(&self, gap: &Gap) -> bool {
@@ -224,8 +224,9 @@ impl Connection {
         let half = self.half(gap.from);
         let (mss, bytes) = (self.mss(gap.from), gap.segment.payload_bytes);
         // A sender waits for room for a whole segment, and at last sends what fits (RFC 9293 section 3.8.6.2.1).
-        let fills_small = half.room() < u64::from(mss) && half.room() == u64::from(bytes);
-        self.is_windowed(gap.from, bytes.min(mss).into(), gap.limits) || (half.window_is_known && fills_small)
+        let fills_small = half.way.room() < u64::from(mss) && half.way.room() == u64::from(bytes);
+        self.is_windowed(gap.from, bytes.min(mss).into(), gap.limits)
+            || (half.way.knows_window() && fills_small)
     }
 
     /// It had left long before, or what it waited for was under way from here to it: all of them stood still.
@@ -240,7 +241,7 @@ impl Connection {
 
     fn had_more(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
-        half.unpushed && !(half.is_pushed && gap.length > half.round_trip.timeout())
+        half.sent.had_more() && !(half.sent.is_pushed() && gap.length > half.round_trip.timeout())
     }
 
     /// Some end's window is closed.
@@ -249,7 +250,7 @@ impl Connection {
     }
 
     fn has_nothing_to_answer(&self, gap: &Gap) -> bool {
-        self.half(gap.sender()).flight.is_empty()
+        self.half(gap.sender()).way.is_idle()
     }
 
     fn waits_for_room(&self, gap: &Gap) -> bool {
@@ -264,7 +265,7 @@ impl Connection {
     /// As late as answers are now, though not as soon as the soonest.
     fn is_late_as_usual(&self, gap: &Gap) -> bool {
         let round_trip = &self.half(gap.sender()).round_trip;
-        round_trip.samples == 0 || gap.length as f64 <= round_trip.smoothed as f64 * gap.limits.pause_rtts
+        round_trip.samples() == 0 || gap.length as f64 <= round_trip.smoothed() as f64 * gap.limits.pause_rtts
     }
 
     /// Whether an acknowledgement so late may have been delayed on purpose: it is of news, and the last data was less
@@ -276,9 +277,10 @@ impl Connection {
         let delays = gap.limits.delayed_ack_least..=gap.limits.delayed_ack_most;
         !segment.flags.contains(TcpFlags::FIN)
             && segment.payload_bytes == 0
-            && half.high > 0
-            && half.places.near(segment.ack) > half.una
-            && (half.last_payload < self.mss(sender) || half.flight.bytes() < 2 * u64::from(self.mss(sender)))
+            && half.way.has_begun()
+            && half.way.near(segment.ack) > half.way.una()
+            && (half.sent.payload_bytes() < self.mss(sender)
+                || half.way.flight().bytes() < 2 * u64::from(self.mss(sender)))
             && delays.contains(&late.max(gap.length / 4 * 3))
     }
 
@@ -286,8 +288,8 @@ impl Connection {
     fn is_stalled(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
         gap.segment.payload_bytes > 0
-            && half.unpushed
-            && half.flight.is_empty()
+            && half.sent.had_more()
+            && half.way.is_idle()
             && gap.length > (self.path_rtt() / 2).max(gap.limits.pause_nanoseconds)
             && self.pace(gap.from, gap.limits) == Kind::ApplicationLimited
             && self.is_sender_seen(gap.from)
@@ -298,21 +300,25 @@ impl Connection {
     /// room for many.
     fn slack(&self, sender: Side, limits: &Thresholds) -> u64 {
         let mss = u64::from(self.mss(sender));
-        let window = self.half(sender).window;
+        let window = self.half(sender).way.window();
         (mss * u64::from(limits.window_slack_segments)).min(window / 8).max(mss)
     }
 
     /// Whether a sender stopped because the other end's window left it less than some bytes.
     fn is_windowed(&self, sender: Side, needed: u64, limits: &Thresholds) -> bool {
         let half = self.half(sender);
-        half.window_is_known
-            && half.room() < needed
-            && !half.rounds.fills_slow_start(half.una, self.slack(sender, limits), self.mss(sender).into())
+        half.way.knows_window()
+            && half.way.room() < needed
+            && !half.rounds.fills_slow_start(
+                half.way.una(),
+                self.slack(sender, limits),
+                self.mss(sender).into(),
+            )
     }
 
     /// Whether an end's window is closed.
     fn is_shut(&self) -> bool {
-        self.halves.iter().any(|half| half.window_is_known && half.window == 0)
+        self.halves.iter().any(|half| half.way.is_shut())
     }
 
     /// Whether the newest RTT is far above the smallest.
@@ -320,10 +326,10 @@ impl Connection {
         let round_trip = &self.half(sender).round_trip;
         let floor = self.path_rtt();
         // The answer to less than two segments may be late by intent (RFC 9293 section 3.8.6.3).
-        let fills = self.half(sender).flight.bytes() >= 2 * u64::from(self.mss(sender));
+        let fills = self.half(sender).way.flight().bytes() >= 2 * u64::from(self.mss(sender));
         fills
-            && round_trip.samples > 0
-            && round_trip.latest - floor > limits.bloat_nanoseconds
-            && round_trip.latest as f64 > floor as f64 * limits.bloat_factor
+            && round_trip.samples() > 0
+            && round_trip.latest() - floor > limits.bloat_nanoseconds
+            && round_trip.latest() as f64 > floor as f64 * limits.bloat_factor
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, SIDES, Side};
+use crate::detectors::Detector;
 use crate::findings::{Ends, Finding};
 use crate::flows::Flow;
 use crate::half::Half;
@@ -9,6 +10,7 @@ use crate::kinds::Kind;
 use crate::picture::Picture;
 use crate::repairs::Reasons;
 use crate::words;
+use framegauge_packets::SynOptions;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -82,9 +84,8 @@ impl Connection {
             self.settle_doubtful(side);
             self.end_watch(side);
             self.settle_suspects(side);
-            self.settle_unsure(side);
         }
-        self.settle_keepalives();
+        self.show(|detectors, of, account| detectors.end(of, limits, account));
         if let Some(held) = self.held.take() {
             self.note(
                 Kind::ApplicationLimited,
@@ -95,17 +96,9 @@ impl Connection {
             );
         }
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
-        // A window that is no whole number of segments ends with a small one each time; that is not silly.
-        let data = self.halves.iter().map(|half| half.counts.data_segments).max().unwrap_or(0);
-        let silly = u64::from(limits.silly_segments).max((data as f64 * limits.silly_share) as u64);
-        self.tallies.retain(|tally| tally.kind != Kind::SillyWindow || tally.count >= silly);
-        self.judge_handshake();
         self.judge_notes();
         self.judge_checksums();
         self.judge_tracking();
-        self.judge_windows(limits);
-        self.judge_slow_start(limits);
-        self.judge_capture(limits);
         self.judge_breaches();
         let flows = self.flows();
         let time = self.time();
@@ -130,6 +123,7 @@ impl Connection {
         }
     }
 
+    /// All that was told as one kind is another.
     pub(crate) fn rename(&mut self, kind: Kind, other: Kind) {
         if let Some(place) = self.tallies.iter().position(|tally| tally.kind == kind) {
             let tally = self.tallies.swap_remove(place);
@@ -146,41 +140,14 @@ impl Connection {
         self.tallies.iter().filter(|tally| tally.kind == kind).map(|tally| tally.lost).sum()
     }
 
-    fn judge_handshake(&mut self) {
-        let announced = |half: &Half| half.syn.and_then(|syn| syn.mss);
-        if let (Some(one), Some(other)) = (announced(&self.halves[0]), announced(&self.halves[1]))
-            && one != other
-        {
-            let (first, number) = (self.first, 0);
-            self.note(Kind::MssMismatch, first, first, 0, &[number]);
-        }
+    /// The options of both SYNs, if the capture has them.
+    pub(crate) fn syns(&self) -> Option<[SynOptions; 2]> {
+        Some([self.halves[0].syn?, self.halves[1].syn?])
     }
 
-    fn judge_windows(&mut self, limits: &Thresholds) {
-        let closings = self.halves.iter().map(|half| half.counts.closings).sum::<u64>().max(1);
-        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::ZeroWindow) {
-            tally.count = closings;
-        }
-        let unscaled = self.halves.iter().any(|half| half.syn.is_some_and(|syn| syn.window_scale.is_none()));
-        let life = (self.last - self.first).max(1);
-        let limited = self.lost(Kind::ReceiverLimited);
-        let both = self.halves.iter().all(|half| half.syn.is_some());
-        if unscaled && both && limited as f64 > limits.share_of_life * life as f64 {
-            self.rename(Kind::ReceiverLimited, Kind::WindowScalingOff);
-        }
-    }
-
-    /// A transfer that ended while the bytes under way still grew from RTT to RTT, and that nothing else held back.
-    fn judge_slow_start(&mut self, limits: &Thresholds) {
-        let life = (self.last - self.first).max(1);
-        let waited = self.lost(Kind::NetworkLimited);
-        let grew = self.halves.iter().any(|half| {
-            let (growing, steady) = half.rounds.at_data;
-            growing >= limits.slow_start_rounds && steady <= 1 && half.counts.resent_segments == 0
-        });
-        if grew && waited > life / 2 {
-            self.rename(Kind::NetworkLimited, Kind::ShortFlowSlowStart);
-        }
+    /// From its first packet to its last, in nanoseconds; at least 1.
+    pub(crate) fn life(&self) -> i64 {
+        (self.last - self.first).max(1)
     }
 
     /// The time by cause, in nanoseconds.
@@ -197,7 +164,7 @@ impl Connection {
 
     fn findings(&self, origin: i64, limits: &Thresholds) -> Vec<Finding> {
         let seconds = |at: i64| (at - origin) as f64 / 1e9;
-        let life = (self.last - self.first).max(1);
+        let life = self.life();
         let busy = (life - self.lost(Kind::ApplicationLimited)).max(1);
         let mut found: Vec<Finding> = self
             .tallies
@@ -249,7 +216,7 @@ impl Connection {
             resent_segments: each(|half| half.counts.resent_segments),
             resent_bytes: each(|half| half.counts.resent_bytes),
             resends: [0, 1].map(|side| self.halves[side].repairs.reasons()),
-            largest_flight_bytes: each(|half| half.rounds.largest_peak),
+            largest_flight_bytes: each(|half| half.rounds.largest_peak()),
             time: time.into_iter().map(|(name, lost)| (name, lost as f64 / 1e9)).collect(),
         }
     }

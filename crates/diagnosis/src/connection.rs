@@ -11,6 +11,7 @@
 
 use crate::Thresholds;
 use crate::copies::Prints;
+use crate::detectors::{Detector, Detectors, Seen};
 use crate::findings::{Ends, Tally, count};
 use crate::half::{Half, Sizes};
 use crate::handshake::Strangers;
@@ -19,7 +20,8 @@ use crate::notes::Notes;
 use crate::picture::Picture;
 use crate::resets::Cut;
 use crate::unheard::Unheard;
-use crate::violations::Breach;
+use crate::violations::{Breach, Suspects};
+use crate::windows::Watch;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -91,11 +93,16 @@ pub(crate) struct Connection {
     /// What may be a black hole, by sizes.
     pub(crate) sizes: Option<Sizes>,
     pub(crate) notes: Notes,
+    pub(crate) suspects: [Suspects; 2],
+    /// Windows that may have become small.
+    pub(crate) watches: [Option<Watch>; 2],
     pub(crate) breaches: Vec<(Breach, Vec<Tally>)>,
     pub(crate) hops: [u8; 2],
     /// What is drawn of it, if that is asked for.
     pub(crate) picture: Option<Box<Picture>>,
     pub(crate) prints: [Prints; 2],
+    /// They are away while an event is shown to them.
+    pub(crate) detectors: Option<Box<Detectors>>,
 }
 
 impl Connection {
@@ -129,9 +136,12 @@ impl Connection {
             unheard: Unheard::default(),
             sizes: None,
             notes: Notes::default(),
+            suspects: Default::default(),
+            watches: Default::default(),
             breaches: Vec::new(),
             hops: [0; 2],
             picture: None,
+            detectors: Some(Box::default()),
             prints: Default::default(),
         }
     }
@@ -167,7 +177,7 @@ impl Connection {
             (Some(first), Some(second)) => Some(first.saturating_add(second)),
             _ => None,
         };
-        let least = |side| self.half(side).round_trip.minimum;
+        let least = |side| self.half(side).round_trip.minimum();
         // Each is that from end to end, or from the tap to the other end if the capture lacks the handshake.
         let of_data = match (least(Side::Client), least(Side::Server)) {
             (Some(one), Some(other)) if of_handshake.is_none() => Some(one.saturating_add(other)),
@@ -186,7 +196,7 @@ impl Connection {
 
     /// Whether what this side has under way is not seen: its capture began in the middle, nearer to the receiver.
     pub(crate) fn is_near_receiver(&self, sender: Side) -> bool {
-        let least = self.half(sender).round_trip.minimum;
+        let least = self.half(sender).round_trip.minimum();
         self.ack_answer.is_none() && least.is_some_and(|least| least < self.path_rtt() / 2)
     }
 
@@ -213,7 +223,8 @@ impl Connection {
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
         let is_taken = self.check_header(segment, from, now) && !self.is_of_another(segment, from);
-        self.watch_keepalive(segment, from, now);
+        let seen = Seen { segment, from, now };
+        self.show(|detectors, of, account| detectors.segment(of, &seen, account));
         self.last = now;
         self.last_number = segment.number;
         let only_acks = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
@@ -232,7 +243,7 @@ impl Connection {
             self.remember_answer(segment, now);
             self.ack_answer = self
                 .ack_answer
-                .or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).last_data));
+                .or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).sent.at()));
             self.update_rtt();
         }
         self.take_data(segment, from, now, limits);
@@ -246,40 +257,34 @@ impl Connection {
 
     /// Both ends have finished and heard so, or one has reset.
     pub(crate) fn is_over(&self) -> bool {
-        self.closed || self.halves.iter().all(|half| half.finished && half.flight.is_empty())
+        self.closed || self.halves.iter().all(|half| half.finished && half.way.is_idle())
     }
 
     /// Whether a SYN opens another connection with the same ends: it has another sequence number, and this one was used.
     pub(crate) fn is_another(&self, segment: &Segment) -> bool {
         let same_client = segment.source == self.ends.client;
         let half = self.half(Side::Client);
-        let place = half.places.near(segment.seq);
+        let place = half.way.near(segment.seq);
         // Its SYN-ACK may have been recorded before it.
         let is_answered = half.counts.segments == 0 && self.half(Side::Server).syn_acks > 0;
         let is_own =
-            if half.syns == 0 { is_answered && place + 1 == half.una } else { place == half.syn_place };
+            if half.syns == 0 { is_answered && place + 1 == half.way.una() } else { place == half.syn_place };
         !same_client || !is_own
     }
 
     fn take_syn(&mut self, segment: &Segment, from: Side, now: i64) {
         let first = now == self.first;
-        let other = self.half(from.other()).last_data;
+        let other = self.half(from.other()).sent.at();
         let half = self.half_mut(from);
         half.syns += 1;
         half.syn_acks += u32::from(segment.flags.contains(TcpFlags::ACK));
         if half.syns == 1 {
             // An option that was cut off is not missing: nothing is known then.
             half.syn = segment.syn.filter(|_| !segment.options_are_cut);
-            half.syn_place = half.places.near(segment.seq);
-            // One in the middle of a connection begins nothing.
-            if half.high == 0 {
-                half.places.reach(half.syn_place);
-                half.high = half.syn_place + 1;
-                half.una = half.syn_place;
-            }
+            half.syn_place = half.way.near(segment.seq);
+            half.way.open(half.syn_place);
         }
-        // Until data is sent, its time is that of the SYN.
-        half.last_data = now;
+        half.sent.open(now);
         let once = half.syns == 1 && self.half(from.other()).syns == 1;
         if segment.flags.contains(TcpFlags::ACK) && once && !first {
             self.syn_answer = Some(now - other);
@@ -298,9 +303,11 @@ impl Connection {
             self.note(Kind::ConnectionRefused, begin, now, 0, &[segment.number]);
         } else {
             self.reset_by = Some(from);
-            // After both ends have finished it cuts nothing off, and a dead end is told as such.
+            // After both ends have finished it cuts nothing off.
             let are_done = self.halves.iter().all(|half| half.finished);
-            if !self.is_dead(from.other(), now) && !are_done {
+            let seen = Seen { segment, from, now };
+            let is_explained = self.show(|detectors, of, account| detectors.close(of, &seen, account));
+            if !is_explained && !are_done {
                 self.note(self.kind_of_reset(), begin, now, 0, &[segment.number]);
             }
         }

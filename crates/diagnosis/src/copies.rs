@@ -138,7 +138,7 @@ impl Connection {
     fn is_news(&self, segment: &Segment, from: Side) -> bool {
         let half = self.half(from);
         if segment.payload_bytes > 0 {
-            return half.high > 0 && half.places.near(segment.seq) >= half.high;
+            return half.way.has_begun() && half.way.near(segment.seq) >= half.way.high();
         }
         let newest = self.prints[from as usize].kept.back();
         newest.is_some_and(|last| (segment.ack.wrapping_sub(last.print.ack) as i32) > 0)

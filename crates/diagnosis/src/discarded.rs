@@ -91,7 +91,7 @@ impl Connection {
         }
         let begins = u64::from(segment.flags.contains(TcpFlags::SYN));
         let ends = u64::from(segment.flags.contains(TcpFlags::FIN));
-        let begin = half.places.near(segment.seq);
+        let begin = half.way.near(segment.seq);
         let end = begin + begins + u64::from(segment.payload_bytes) + ends;
         if end > begin && segment.payload_bytes <= mss {
             half.discarded.take(Wrong { begin, end }, is_right, segment.number, now);

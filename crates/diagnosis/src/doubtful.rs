@@ -9,27 +9,11 @@
 //! Only the first is a loss. Of the others the silence is that of a sender that had nothing to send.
 
 use crate::connection::{Connection, Side};
-use crate::half::Silence;
 use crate::kinds::Kind;
+use crate::silences::{Doubtful, Silence, take_behind};
 
 /// More do not wait: the oldest is no loss then.
 const MOST_DOUBTFUL: usize = 64;
-
-/// Why a silence may be no loss.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Doubt {
-    /// The bytes that were not seen when it ended, as long as nothing shows that they were lost.
-    Hole(u64, u64),
-    /// Identifications alone say that packets are missing, which may be missing in the capture.
-    Numbers,
-}
-
-/// A silence with its name, if it was a loss.
-#[derive(Debug, Clone)]
-pub(crate) struct Doubtful {
-    silence: Silence,
-    kind: Kind,
-}
 
 impl Connection {
     /// A silence has its name; what is in doubt waits for evidence.
@@ -87,20 +71,4 @@ impl Connection {
         self.stalls.retain(|stall| *stall != (silence.begin, sender));
         self.note(Kind::ApplicationLimited, silence.begin, silence.end, silence.lost, &[]);
     }
-}
-
-impl Silence {
-    /// Whether it hangs on a hole within `range`.
-    fn is_behind(&self, range: (u64, u64)) -> bool {
-        matches!(self.doubt, Some(Doubt::Hole(begin, end)) if begin < range.1 && range.0 < end)
-    }
-}
-
-fn take_behind(all: &mut Vec<Doubtful>, range: (u64, u64)) -> Vec<Doubtful> {
-    if all.is_empty() {
-        return Vec::new();
-    }
-    let (behind, rest) = std::mem::take(all).into_iter().partition(|one| one.silence.is_behind(range));
-    *all = rest;
-    behind
 }

@@ -42,6 +42,21 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// It happened once, and cost nothing.
+    pub(crate) fn new(kind: Kind, begin: i64, end: i64, packets: &[u64]) -> Tally {
+        Tally { kind, begin, end, count: 1, lost: 0, packets: packets.to_vec() }
+    }
+
+    /// So often.
+    pub(crate) fn times(self, count: u64) -> Tally {
+        Tally { count, ..self }
+    }
+
+    /// For so much time, in nanoseconds.
+    pub(crate) fn costing(self, lost: i64) -> Tally {
+        Tally { lost, ..self }
+    }
+
     /// Names one more packet as evidence, if there is room.
     pub(crate) fn add_packet(&mut self, number: u64) {
         if self.packets.len() < MOST_PACKETS {
@@ -63,6 +78,14 @@ pub(crate) fn count(tallies: &mut Vec<Tally>, kind: Kind, begin: i64, end: i64, 
     tally.lost += lost;
     let room = MOST_PACKETS.saturating_sub(tally.packets.len());
     tally.packets.extend(packets.iter().filter(|number| **number > 0).take(room));
+}
+
+/// Adds a tally to that of its kind.
+pub(crate) fn merge(tallies: &mut Vec<Tally>, tally: &Tally) {
+    count(tallies, tally.kind, tally.begin, tally.end, tally.lost, &tally.packets);
+    if let Some(all) = tallies.iter_mut().find(|all| all.kind == tally.kind) {
+        all.count += tally.count - 1;
+    }
 }
 
 /// The two ends of a connection: that which sent the first SYN, or else the first packet, is the client.

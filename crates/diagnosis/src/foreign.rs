@@ -11,7 +11,6 @@
 //! if there was no SACK. What the capture only lacks lies within.
 
 use crate::connection::{Connection, Side};
-use crate::half::Half;
 use crate::kinds::Kind;
 use framegauge_packets::capture::{SackBlocks, Segment};
 
@@ -27,37 +26,28 @@ impl Connection {
             return segment.sack;
         }
         let half = self.half(sender);
-        let ack = half.places.near(segment.ack);
+        let ack = half.way.near(segment.ack);
         let shift = self.half(sender.other()).syn.and_then(|syn| syn.window_scale).unwrap_or(MOST_SHIFT);
         let own_edge = ack + (u64::from(segment.window) << shift.min(MOST_SHIFT));
+        let edge = match self.farthest_edge(sender) {
+            0 => half.way.high() + LARGEST_WINDOW,
+            edge => edge.max(half.way.high()).max(own_edge),
+        };
+        let first = half.syn.map_or(half.way.una().saturating_sub(LARGEST_WINDOW), |_| half.syn_place + 1);
+        // What may have been sent and taken in: behind the SYN, and not beyond the window where that was farthest, or is now.
+        let may_be_sent = |begin: u64, end: u64| begin < end && begin >= first && end <= edge;
         let mut possible = SackBlocks::default();
         for (begin, end) in segment.sack.as_slice() {
-            if half.may_have_sent(half.places.near(*begin), half.places.near(*end), own_edge) {
+            if may_be_sent(half.way.near(*begin), half.way.near(*end)) {
                 possible.blocks[usize::from(possible.count)] = (*begin, *end);
                 possible.count += 1;
             }
         }
         // An acknowledgement of another connection is odd as a whole.
-        let is_own = (half.una..=half.high).contains(&ack);
+        let is_own = (half.way.una()..=half.way.high()).contains(&ack);
         if possible.count < segment.sack.count && is_own {
             self.note(Kind::ForeignSack, now, now, 0, &[segment.number]);
         }
         possible
-    }
-}
-
-impl Half {
-    /// Whether a range may have been sent and taken in: behind the SYN, and not beyond the window where that was farthest, or
-    /// is now.
-    fn may_have_sent(&self, begin: u64, end: u64, own_edge: u64) -> bool {
-        let first = match self.syn {
-            Some(_) => self.syn_place + 1,
-            None => self.una.saturating_sub(LARGEST_WINDOW),
-        };
-        let edge = match self.farthest_edge() {
-            0 => self.high + LARGEST_WINDOW,
-            edge => edge.max(self.high).max(own_edge),
-        };
-        begin < end && begin >= first && end <= edge
     }
 }

@@ -30,7 +30,7 @@ impl Connection {
         // That which answers a SYN of the other end has the number of the own one before it.
         let is_answer = segment.flags.contains(TcpFlags::ACK) && half.syn_acks == 0;
         // With another number it repeats nothing.
-        let again = is_syn && half.syns > 0 && half.places.near(segment.seq) == half.syn_place && !is_answer;
+        let again = is_syn && half.syns > 0 && half.way.near(segment.seq) == half.syn_place && !is_answer;
         match (again, self.strangers.challenges > 0) {
             (true, true) => Cause::Shown(Kind::ChallengeAck),
             (true, false) => Cause::Shown(Kind::SynLoss),
@@ -46,8 +46,8 @@ impl Connection {
             return false;
         }
         let answers = segment.flags.contains(TcpFlags::ACK)
-            && client.places.near(segment.ack) > client.syn_place
-            && client.places.near(segment.ack) <= client.high.max(client.syn_place + 1);
+            && client.way.near(segment.ack) > client.syn_place
+            && client.way.near(segment.ack) <= client.way.high().max(client.syn_place + 1);
         match (from, segment.flags.contains(TcpFlags::RST)) {
             // It ends what the challenge was about.
             (Side::Client, is_reset) => is_reset && self.strangers.challenges > 0,

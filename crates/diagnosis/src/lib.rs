@@ -7,12 +7,15 @@
 //! Every nanosecond of a connection's life belongs to exactly one cause ([`ConnectionReport::time`]): the gap between two
 //! packets is judged by what was under way, what the receiver allowed, and what ended it.
 
+mod account;
 mod acknowledgements;
 mod cause;
+mod checksums;
 mod closing;
 mod connection;
 mod copies;
 mod data;
+mod detectors;
 mod discarded;
 mod doubtful;
 mod findings;
@@ -24,7 +27,6 @@ mod handshake;
 mod holes;
 mod identities;
 pub mod joined;
-mod keepalive;
 mod kinds;
 mod lag;
 mod marks;
@@ -32,13 +34,17 @@ mod notes;
 mod outcast;
 mod peers;
 mod picture;
+mod progress;
 mod quality;
 mod reordering_timer;
 mod repairs;
 mod resends;
 mod resets;
+mod rounds;
 mod rtt;
+mod sent;
 mod sequence;
+mod silences;
 mod stretches;
 mod table;
 mod thresholds;
@@ -49,6 +55,7 @@ mod unheard;
 mod unseen;
 mod vantage;
 mod violations;
+mod way;
 mod windows;
 mod words;
 

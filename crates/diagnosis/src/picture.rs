@@ -137,8 +137,8 @@ impl Connection {
         let before = Before {
             segments: own.counts.segments,
             resent_segments: own.counts.resent_segments,
-            high: own.high,
-            samples: their.round_trip.samples,
+            high: own.way.high(),
+            samples: their.round_trip.samples(),
         };
         self.take(segment, limits);
         // A copy that the capture has twice is no packet.
@@ -157,8 +157,8 @@ impl Connection {
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
             other.take_ack(segment, their, now);
         }
-        if their.round_trip.samples > before.samples {
-            other.rtt.push(ValueMark { time: now, value: their.round_trip.latest });
+        if their.round_trip.samples() > before.samples {
+            other.rtt.push(ValueMark { time: now, value: their.round_trip.latest() });
         }
         mine.take_flight(own, now);
         other.take_flight(their, now);
@@ -169,7 +169,7 @@ impl Connection {
 impl Direction {
     /// A place, counted from the SYN.
     fn place(&mut self, half: &Half, place: u64) -> i64 {
-        let start = if half.syns > 0 { half.syn_place } else { half.una.min(place) };
+        let start = if half.syns > 0 { half.syn_place } else { half.way.una().min(place) };
         place.wrapping_sub(*self.base.get_or_insert(start)) as i64
     }
 
@@ -179,7 +179,7 @@ impl Direction {
         if segment.payload_bytes == 0 && !syn && !fin && !rst {
             return;
         }
-        let place = half.places.near(segment.seq) + u64::from(syn && segment.payload_bytes > 0);
+        let place = half.way.near(segment.seq) + u64::from(syn && segment.payload_bytes > 0);
         let end = place + u64::from(segment.payload_bytes);
         let old = segment.payload_bytes > 0 && end <= before.high;
         let resent = half.counts.resent_segments > before.resent_segments || (syn && half.syns > 1);
@@ -198,12 +198,12 @@ impl Direction {
 
     /// An acknowledgement of this direction's data.
     fn take_ack(&mut self, segment: &Segment, half: &Half, now: i64) {
-        if half.high == 0 {
+        if !half.way.has_begun() {
             return;
         }
-        let place = half.places.near(segment.ack);
+        let place = half.way.near(segment.ack);
         let ack = self.place(half, place);
-        let window = if half.window_is_known { half.window as i64 } else { -1 };
+        let window = if half.way.knows_window() { half.way.window() as i64 } else { -1 };
         self.acks.push(AckMark { time: now, ack, window, number: segment.number, count: 1 });
         let blocks = segment.sack.as_slice();
         for (at, block) in blocks.iter().enumerate() {
@@ -211,9 +211,9 @@ impl Direction {
             if at > 0 && self.blocks.contains(block) {
                 continue;
             }
-            let (begin, end) = (half.places.near(block.0), half.places.near(block.1));
+            let (begin, end) = (half.way.near(block.0), half.way.near(block.1));
             let inside =
-                |outer: &(u32, u32)| half.places.near(outer.0) <= begin && end <= half.places.near(outer.1);
+                |outer: &(u32, u32)| half.way.near(outer.0) <= begin && end <= half.way.near(outer.1);
             let duplicate = at == 0 && (end <= place || blocks.get(1).is_some_and(inside));
             let bytes = end.saturating_sub(begin) as i64;
             let begin = self.place(half, begin);
@@ -224,7 +224,7 @@ impl Direction {
     }
 
     fn take_flight(&mut self, half: &Half, time: i64) {
-        let value = half.flight.bytes() as i64;
+        let value = half.way.flight().bytes() as i64;
         if value != self.flight_bytes {
             self.flight_bytes = value;
             self.flight.push(ValueMark { time, value });

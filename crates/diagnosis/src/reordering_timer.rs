@@ -27,12 +27,12 @@ impl Connection {
         limits: &Thresholds,
     ) -> bool {
         let half = self.half(from);
-        let Some(oldest) = half.flight.front() else { return false };
-        let is_oldest = half.places.near(segment.seq) == oldest.begin && oldest.times == 1;
+        let Some(oldest) = half.way.flight().front() else { return false };
+        let is_oldest = half.way.near(segment.seq) == oldest.begin && oldest.times == 1;
         let few = u64::from(limits.duplicate_acks) * u64::from(self.mss(from));
-        let sacked = half.flight.sacked_bytes();
+        let sacked = half.way.flight().sacked_bytes();
         let is_revealed_by_few = sacked > 0 && sacked < few && half.duplicate_acks < limits.duplicate_acks;
-        let most = half.round_trip.smoothed / PART + GRAIN_NANOSECONDS;
+        let most = half.round_trip.smoothed() / PART + GRAIN_NANOSECONDS;
         is_oldest && is_revealed_by_few && gap <= most && gap < half.round_trip.timeout() / 2
     }
 }

@@ -1,15 +1,12 @@
-//! Data that is sent again: repairs, and storms of them.
+//! Data that is sent again.
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side, mark};
 use crate::flight::{Piece, Resent};
-use crate::half::Second;
 use crate::holes::Hole;
 use crate::kinds::Kind;
 use crate::repairs::Again;
 use framegauge_packets::capture::Segment;
-
-const SECOND: i64 = 1_000_000_000;
 
 impl Connection {
     /// Takes data of which all had been seen before. `range`: its places.
@@ -22,12 +19,13 @@ impl Connection {
         limits: &Thresholds,
     ) {
         let half = self.half_mut(from);
-        let is_probe = segment.payload_bytes <= 1 && (half.window == 0 || half.una >= half.high);
+        let is_probe =
+            segment.payload_bytes <= 1 && (half.way.window() == 0 || half.way.una() >= half.way.high());
         if is_probe || range.0 == range.1 {
             return;
         }
         self.check_resend(segment, from, range, now);
-        let hole = self.half_mut(from).holes.fill(range.0, range.1);
+        let hole = self.half_mut(from).way.fill(range);
         if let Some(hole) = &hole
             && self.take_filler(segment, from, range, now, hole)
         {
@@ -43,7 +41,7 @@ impl Connection {
             segment.identification.is_some_and(|own| own != 0) && half.identities.counts_by_one();
         let within = if is_numbered { i64::MAX } else { limits.duplicate_nanoseconds };
         let is_copy = |(last, before)| now - last < within && before == mark && mark != 0;
-        let is_copied = half.flight.last_sent(range.0).is_some_and(is_copy);
+        let is_copied = half.way.flight().last_sent(range.0).is_some_and(is_copy);
         if hole.is_none() && !revealed && is_copied && !told {
             // No sender repeats so soon what nothing has revealed as lost.
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
@@ -58,7 +56,7 @@ impl Connection {
         let found = match hole {
             // The first copy was lost before it came here.
             Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number }),
-            None => half.flight.resend(range.0, range.1, now, mark),
+            None => half.way.resend(range, now, mark),
         };
         if revealed {
             self.take_repair(segment, from, range.0, now, found.filter(|_| !in_episode), limits);
@@ -76,10 +74,10 @@ impl Connection {
         let again = Again {
             range,
             now,
-            una: half.una,
-            high: half.high,
-            last_data: half.last_data,
-            rtt: half.round_trip.smoothed.max(rtt),
+            una: half.way.una(),
+            high: half.way.high(),
+            last_data: half.sent.at(),
+            rtt: half.round_trip.smoothed().max(rtt),
             stamp: segment.timestamps.map(|(value, _)| value),
             revealed,
             sack,
@@ -96,13 +94,13 @@ impl Connection {
         now: i64,
         hole: &Hole,
     ) -> bool {
-        if range.0 < self.half(from).una {
+        if range.0 < self.half(from).way.una() {
             return false;
         }
         let rtt = self.path_rtt();
         let is_calm = hole.since - self.half(from).paused > rtt.saturating_mul(2);
         let overtaken = hole.was_overtaken(segment, now, rtt, is_calm, &self.half(from).lag);
-        self.half_mut(from).flight.insert(Piece {
+        self.half_mut(from).way.send_late(Piece {
             begin: range.0.max(hole.begin),
             end: range.1.min(hole.end),
             first: now,
@@ -139,41 +137,21 @@ impl Connection {
             self.note(Kind::DoubleLoss, found.before, now, 0, &[found.number, segment.number]);
         }
         let half = self.half_mut(from);
-        if let Some(silence) = half.silence.take_if(|silence| silence.needless && begin >= half.una) {
+        if let Some(silence) = half.silence.take_if(|silence| silence.needless && begin >= half.way.una()) {
             // The timer ran out for what had arrived; behind it lies what had not.
             self.stalls.push((silence.begin, from));
             self.note(Kind::RtoStall, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         let half = self.half_mut(from);
         let after_timeout = begin < half.timed_out;
-        let is_first = begin >= half.recovery || half.recovery <= half.una;
+        let is_first = begin >= half.recovery || half.recovery <= half.way.una();
         if let Some(found) = found.filter(|found| found.times == 2)
             && is_first
             && !after_timeout
         {
-            half.recovery = half.high;
+            half.recovery = half.way.high();
             self.watch_loss(from, segment.number, limits);
             self.note(Kind::FastRetransmit, found.before, now, 0, &[found.number, segment.number]);
-        }
-    }
-
-    /// Counts a second's bytes, and notes one in which much of them was sent again.
-    pub(crate) fn watch_storm(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
-        let half = self.half_mut(from);
-        let resent = half.counts.resent_bytes;
-        if now - half.storm.begin >= SECOND {
-            half.storm = Second { begin: now, bytes: half.counts.bytes, resent_bytes: resent, resends: 0 };
-            half.storm_resends_before = half.counts.resent_segments;
-            return;
-        }
-        let resends = half.counts.resent_segments - half.storm_resends_before;
-        let bytes = half.counts.bytes - half.storm.bytes + (resent - half.storm.resent_bytes);
-        let share = (resent - half.storm.resent_bytes) as f64 / bytes.max(1) as f64;
-        if resends >= u64::from(limits.storm_resends) && share > limits.storm_share && half.storm.resends == 0
-        {
-            half.storm.resends = resends as u32;
-            let begin = half.storm.begin.max(self.first);
-            self.note(Kind::RetransmitStorm, begin, now, 0, &[segment.number]);
         }
     }
 }

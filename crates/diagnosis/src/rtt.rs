@@ -10,13 +10,13 @@ const RTO_MAXIMUM: i64 = 120_000_000_000;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RoundTrip {
     /// Smoothed.
-    pub(crate) smoothed: i64,
+    smoothed: i64,
     /// The smallest.
-    pub(crate) minimum: Option<i64>,
+    minimum: Option<i64>,
     /// The newest.
-    pub(crate) latest: i64,
+    latest: i64,
     /// Samples taken.
-    pub(crate) samples: u64,
+    samples: u64,
     deviation: i64,
 }
 
@@ -44,6 +44,26 @@ impl RoundTrip {
             self.latest = nanoseconds;
         }
         self.sample(nanoseconds)
+    }
+
+    /// Smoothed.
+    pub(crate) fn smoothed(&self) -> i64 {
+        self.smoothed
+    }
+
+    /// The smallest.
+    pub(crate) fn minimum(&self) -> Option<i64> {
+        self.minimum
+    }
+
+    /// The newest that tells of queues.
+    pub(crate) fn latest(&self) -> i64 {
+        self.latest
+    }
+
+    /// Samples taken.
+    pub(crate) fn samples(&self) -> u64 {
+        self.samples
     }
 
     /// When the sender gives up waiting, counted from its last segment.

@@ -3,9 +3,10 @@
 use crate::Thresholds;
 use crate::cause::{Cause, Gap};
 use crate::connection::{Connection, Held, Side};
-use crate::doubtful::Doubt;
-use crate::half::{Episode, Silence};
+use crate::detectors::Detector;
+
 use crate::kinds::Kind;
+use crate::silences::{Doubt, Episode, Silence};
 use framegauge_packets::capture::Segment;
 
 impl Connection {
@@ -19,12 +20,21 @@ impl Connection {
         gap.is_pause = self.is_pause(&gap);
         let cause = self.cause(&gap);
         self.give(cause, &gap);
+        if gap.is_pause {
+            self.show(|detectors, of, account| detectors.pause(of, &gap, cause, account));
+        }
     }
 
     /// Gives a gap to its cause.
     fn give(&mut self, cause: Cause, gap: &Gap) {
+        if !gap.is_pause
+            && let Cause::Known(kind) = cause
+        {
+            // Most are.
+            return self.count_gap(kind, gap.length, &[]);
+        }
         let (from, sender) = (gap.from, gap.sender());
-        let before = if self.established { self.half(sender).last_number } else { self.last_number };
+        let before = if self.established { self.half(sender).sent.number() } else { self.last_number };
         let evidence = [before, gap.segment.number];
         if gap.is_pause && gap.is_ended_by_sender() {
             self.half_mut(from).paused = self.last + gap.length;
@@ -39,13 +49,13 @@ impl Connection {
             }
             Cause::BehindHole => {
                 let half = self.half(from);
-                let begin = half.places.near(gap.segment.seq);
+                let begin = half.way.near(gap.segment.seq);
                 let end = begin + u64::from(gap.segment.payload_bytes);
-                self.open_silence(gap, end, Doubt::Hole(half.high, begin));
+                self.open_silence(gap, end, Doubt::Hole(half.way.high(), begin));
             }
             Cause::BehindNumbers => {
                 let missing = u64::from(self.missing_before(from)) * u64::from(self.mss(from));
-                let begin = self.half(from).places.near(gap.segment.seq);
+                let begin = self.half(from).way.near(gap.segment.seq);
                 self.open_silence(gap, begin + missing, Doubt::Numbers);
             }
             Cause::Unpushed => self.attribute_unpushed(gap, &evidence),
@@ -89,7 +99,7 @@ impl Connection {
         let (begin, end) = (self.last, self.last + gap.length);
         let half = self.half_mut(from);
         half.timed_out = high;
-        let packets = vec![half.last_number, gap.segment.number];
+        let packets = vec![half.sent.number(), gap.segment.number];
         let silence = Silence {
             begin,
             end,
@@ -126,7 +136,8 @@ impl Connection {
         let begin = self.last;
         let answerer = gap.from.other();
         let half = self.half_mut(answerer);
-        let (una, high, delivered, data) = (half.una, half.high, half.delivered, half.last_number);
+        let (una, high, delivered, data) =
+            (half.way.una(), half.way.high(), half.delivered, half.sent.number());
         let episode = half.episode.get_or_insert_with(|| Episode {
             una,
             begin,
@@ -150,11 +161,12 @@ impl Connection {
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let repaired_before =
-            half.flight.front().is_some_and(|piece| piece.times > 1) && half.recovery > half.una;
-        let (una, high, delivered, data) = (half.una, half.high, half.delivered, half.last_number);
-        let is_oldest = half.places.near(segment.seq) <= una;
-        let is_new = half.places.near(segment.seq) + u64::from(segment.payload_bytes) > high;
-        let is_stale = half.is_stale(segment);
+            half.way.flight().front().is_some_and(|piece| piece.times > 1) && half.recovery > half.way.una();
+        let (una, high, delivered, data) =
+            (half.way.una(), half.way.high(), half.delivered, half.sent.number());
+        let is_oldest = half.way.near(segment.seq) <= una;
+        let is_new = half.way.near(segment.seq) + u64::from(segment.payload_bytes) > high;
+        let is_stale = half.sent.is_stale(segment);
         let episode = half.episode.get_or_insert_with(|| Episode {
             una,
             begin: last,

@@ -47,7 +47,7 @@ impl Connection {
         let repeats = from == Side::Server
             && segment.flags.contains(TcpFlags::SYN.with(TcpFlags::ACK))
             && server.syn_acks > 0
-            && server.places.near(segment.seq) == server.syn_place
+            && server.way.near(segment.seq) == server.syn_place
             // It has sent nothing but SYN-ACKs, and did not open at the same time.
             && server.counts.segments == u64::from(server.syns)
             && client.syn_acks == 0;
@@ -65,7 +65,7 @@ impl Connection {
 
     /// Whether what an end sends again now was sent to a server that had not heard of its connection.
     pub(crate) fn was_unheard(&self, sender: Side) -> bool {
-        let oldest = self.half(sender).flight.front();
+        let oldest = self.half(sender).way.flight().front();
         sender == Side::Client
             && self.unheard.newest.is_some_and(|newest| oldest.is_some_and(|piece| piece.first <= newest))
     }

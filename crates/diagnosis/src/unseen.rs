@@ -2,7 +2,6 @@
 
 use crate::cause::Gap;
 use crate::connection::{Connection, Side};
-use crate::findings::count;
 use crate::kinds::Kind;
 
 /// A timeout that has doubled so often has reached its maximum.
@@ -15,40 +14,7 @@ impl Connection {
         let has_left = self.has_just_left(segment, from, length);
         let is_seen = self.is_sender_seen(from) && has_left;
         let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
-        if let Some(follows) = self.half(from).identities.may_follow()
-            && has_left
-            && !self.lacks_acks(from)
-        {
-            let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
-            let (begin, end) = (self.last, self.last + length);
-            count(&mut self.half_mut(from).unsure, kind, begin, end, length, evidence);
-        }
         self.count_gap(kind, length, evidence);
-    }
-
-    /// Pauses of which nobody knew whether packets had been lost before they came here, now that all is known.
-    pub(crate) fn settle_unsure(&mut self, side: Side) {
-        let half = self.half_mut(side);
-        let all = std::mem::take(&mut half.unsure);
-        if !half.identities.counts_by_one() {
-            return;
-        }
-        for unsure in all {
-            let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::Unexplained) else {
-                return;
-            };
-            tally.lost -= unsure.lost;
-            tally.count -= unsure.count;
-            tally.packets.retain(|number| !unsure.packets.contains(number));
-            self.tallies.retain(|tally| tally.kind != Kind::Unexplained || tally.count > 0);
-            self.note(unsure.kind, unsure.begin, unsure.end, unsure.lost, &unsure.packets);
-            if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == unsure.kind) {
-                tally.count += unsure.count - 1;
-            }
-            if unsure.kind == Kind::RtoStall {
-                self.stalls.push((unsure.begin, side));
-            }
-        }
     }
 
     /// Packets that were lost between a sender and the tap before the newest one. Beside it there is nothing between: a step
@@ -62,7 +28,7 @@ impl Connection {
     }
 
     /// Whether the capture was saved without the packets that only acknowledge: their identifications are no losses.
-    fn lacks_acks(&self, sender: Side) -> bool {
+    pub(crate) fn lacks_acks(&self, sender: Side) -> bool {
         self.half(sender).counts.pure_acks == 0 && self.half(sender.other()).counts.data_segments > 0
     }
 

@@ -11,18 +11,9 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
+use crate::half::Waiting;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
-
-/// An acknowledgement on its way from the tap to the sender.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
-    /// When it passed the tap.
-    pub(crate) seen: i64,
-    /// When it reaches the sender, as the tap would see what the sender does at once.
-    pub(crate) due: i64,
-    pub(crate) segment: Segment,
-}
 
 /// More do not wait: those that are older are taken.
 const MOST_WAITING: usize = 1 << 14;
@@ -44,7 +35,7 @@ impl Connection {
         let sender = from.other();
         let is_news = {
             let half = self.half(sender);
-            !half.flight.is_empty() || !half.waiting.is_empty() || half.places.near(segment.ack) > half.una
+            !half.way.is_idle() || !half.waiting.is_empty() || half.way.near(segment.ack) > half.way.una()
         };
         let reach = if is_news && self.established { self.reach(sender) } else { 0 };
         // Nothing may follow that would show when the end of a connection has arrived.
@@ -84,8 +75,8 @@ impl Connection {
             half.echoes_any |= value == echo;
             if value == echo {
                 // A sender that rested has not answered at once.
-                let sends_on = now - half.last_data <= (now - seen) / 2;
-                half.echo = if sends_on && !half.flight.is_empty() { now - seen } else { 0 };
+                let sends_on = now - half.sent.at() <= (now - seen) / 2;
+                half.echo = if sends_on && !half.way.is_idle() { now - seen } else { 0 };
             }
         }
     }
@@ -95,9 +86,7 @@ impl Connection {
     pub(crate) fn is_answer_late(&self, sender: Side, by: i64) -> bool {
         let half = self.half(sender);
         let is_due = |(_, seen): &(u32, i64)| seen + self.reach(sender) <= by;
-        half.echoes_any
-            && half.echoes.front().is_some_and(is_due)
-            && self.half(sender.other()).flight.is_empty()
+        half.echoes_any && half.echoes.front().is_some_and(is_due) && self.half(sender.other()).way.is_idle()
     }
 
     /// Whether a segment left its sender after a gap, not in it, as it always did beside the sender.
@@ -115,7 +104,7 @@ impl Connection {
         // New data that ends a pause shows what its sender had heard of; what it repeats, a timer may have told it to.
         let half = self.half(from);
         let tells =
-            acts && half.places.near(segment.seq) >= half.high && now - self.last > self.pause(limits);
+            acts && half.way.near(segment.seq) >= half.way.high() && now - self.last > self.pause(limits);
         // As long as the data on its way here, its sender had to wait for what released it.
         let queued = if tells && segment.timestamps.is_some() { half.lag.queued() } else { 0 };
         loop {
@@ -163,7 +152,7 @@ impl Connection {
             return (echo.wrapping_sub(value) as i32) >= 0;
         }
         let half = self.half(sender);
-        segment.payload_bytes > 0 && half.places.near(segment.seq) < half.high
+        segment.payload_bytes > 0 && half.way.near(segment.seq) < half.way.high()
     }
 
     /// Whether what a sender does now shows that an acknowledgement that passed the tap had not arrived: it echoes an older
@@ -174,7 +163,7 @@ impl Connection {
         };
         let other = self.half(sender.other());
         let is_older = (echo.wrapping_sub(value) as i32) < 0;
-        is_older && self.half(sender).echoes_any && other.places.near(waiting.segment.seq) <= other.una
+        is_older && self.half(sender).echoes_any && other.way.near(waiting.segment.seq) <= other.way.una()
     }
 
     /// Takes all that waits for this sender.

@@ -97,9 +97,9 @@ impl Connection {
             self.breach(Breach::LargeShift, now, now, &[segment.number]);
         }
         let half = self.half(from);
-        let is_other = half.syns > 0 && half.places.near(segment.seq) != half.syn_place;
-        if is_other && flags.contains(TcpFlags::ACK) && now - half.last_data < SAME_START_NANOSECONDS {
-            self.breach(Breach::OtherStart, half.last_data, now, &[half.last_number, segment.number]);
+        let is_other = half.syns > 0 && half.way.near(segment.seq) != half.syn_place;
+        if is_other && flags.contains(TcpFlags::ACK) && now - half.sent.at() < SAME_START_NANOSECONDS {
+            self.breach(Breach::OtherStart, half.sent.at(), now, &[half.sent.number(), segment.number]);
             return false;
         }
         !contradicts
@@ -108,13 +108,14 @@ impl Connection {
     /// Data after an acknowledgement of what the capture has not. A sender that goes on at once where it had stopped had
     /// never sent that. Before the segment is taken in.
     pub(crate) fn tell_unsent(&mut self, segment: &Segment, from: Side, now: i64) {
-        if self.half(from).suspects.unsent.is_none() {
+        if self.suspects[from as usize].unsent.is_none() {
             return;
         }
         let order = ORDER_NANOSECONDS.max(self.path_rtt() / 4);
-        let Half { suspects, places, high, una, counts, round_trip, .. } = self.half_mut(from);
+        let suspects = &mut self.suspects[from as usize];
+        let Half { way, counts, round_trip, .. } = &mut self.halves[from as usize];
         let Some(unsent) = suspects.unsent.filter(|_| segment.payload_bytes > 0) else { return };
-        let begin = places.near(segment.seq);
+        let begin = way.near(segment.seq);
         let waited = now - unsent.at;
         // After a timeout it may be a resend of what the capture lacks.
         if begin >= unsent.end || (begin == unsent.begin && waited >= round_trip.timeout()) {
@@ -125,14 +126,14 @@ impl Connection {
         } else if begin == unsent.begin {
             if !unsent.is_coming {
                 counts.unseen_bytes = counts.unseen_bytes.saturating_sub(unsent.end - begin);
-                *high = begin;
+                way.take_back(begin);
             }
             let next = begin + u64::from(segment.payload_bytes);
             let rest = Suspect { begin: next, is_coming: true, ..unsent };
             // All of it may come so soon, if the two came in another order to where they were captured.
             suspects.unsent = Some(rest).filter(|_| waited <= order && next < unsent.end);
             if waited > order {
-                *una = (*una).min(begin);
+                way.disown(begin);
                 self.breach(Breach::AckOfUnsent, unsent.at, now, &[unsent.number, segment.number]);
             }
         }
@@ -141,9 +142,9 @@ impl Connection {
     /// Checks data before it is taken in: `[begin, end)` are its places. False: it is none of this stream for now.
     pub(crate) fn check_data(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64) -> bool {
         let is_windowed = self.has_windows();
-        let half = self.half_mut(from);
-        if half.suspects.after_fin > 0 && range.1 > half.suspects.after_fin {
-            let packets = [half.last_number, segment.number];
+        let half = &self.halves[from as usize];
+        if self.suspects[from as usize].after_fin > 0 && range.1 > self.suspects[from as usize].after_fin {
+            let packets = [half.sent.number(), segment.number];
             self.breach(Breach::AfterFin, now, now, &packets);
             return false;
         }
@@ -159,57 +160,55 @@ impl Connection {
     }
 
     fn check_window(&mut self, segment: &Segment, from: Side, (begin, end): (u64, u64), now: i64) -> bool {
-        let half = self.half_mut(from);
-        let farthest = half.suspects.farthest;
+        let half = &self.halves[from as usize];
+        let farthest = self.suspects[from as usize].farthest;
         let seen = Suspect { begin, end, at: now, number: segment.number, is_coming: false };
-        if let Some(jump) = half.suspects.jump.take() {
-            let follows = begin.abs_diff(jump.end) <= half.largest_window.max(1 << 16);
+        if let Some(jump) = self.suspects[from as usize].jump.take() {
+            let follows = begin.abs_diff(jump.end) <= half.way.largest_window().max(1 << 16);
             if !follows {
                 self.breach(Breach::Jump, jump.at, now, &[jump.number, segment.number]);
             } else {
                 // The capture lacks what lies between, and goes on from here.
-                let half = self.half_mut(from);
-                half.suspects.farthest = farthest.max(end);
+                self.suspects[from as usize].farthest = farthest.max(end);
                 return true;
             }
         }
-        let half = self.half_mut(from);
+        let half = &self.halves[from as usize];
         if farthest == 0 || end <= farthest {
             return true;
         }
         // What follows all that was seen leaps over nothing, wherever the window ended.
-        if begin > farthest.max(half.high) {
-            half.suspects.jump = Some(seen);
+        if begin > farthest.max(half.way.high()) {
+            self.suspects[from as usize].jump = Some(seen);
             return false;
         }
-        half.suspects.overrun.get_or_insert(Suspect { begin: farthest, ..seen });
+        self.suspects[from as usize].overrun.get_or_insert(Suspect { begin: farthest, ..seen });
         true
     }
 
     /// The receiver has answered: its window reaches to `edge`, and all below `ack` arrived.
     pub(crate) fn check_answer(&mut self, sender: Side, ack: u64, now: i64) {
-        let half = self.half_mut(sender);
-        let edge = half.edge;
-        half.suspects.farthest = half.suspects.farthest.max(edge);
+        let half = &self.halves[sender as usize];
+        let edge = half.way.edge();
+        self.suspects[sender as usize].farthest = self.suspects[sender as usize].farthest.max(edge);
         // It was taken, so the window was larger than what the capture has of it.
         let order = ORDER_NANOSECONDS;
         let is_settled =
             |seen: &mut Suspect| ack > seen.begin || (edge >= seen.end && now - seen.at <= order);
-        half.suspects.overrun.take_if(is_settled);
+        self.suspects[sender as usize].overrun.take_if(is_settled);
     }
 
     /// Data was sent again: if it was that beyond the window, the receiver had not taken it.
     pub(crate) fn check_resend(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64) {
-        let half = self.half_mut(from);
         let is_same = |seen: &mut Suspect| range.0 < seen.end && range.1 > seen.begin;
-        if let Some(seen) = half.suspects.overrun.take_if(is_same) {
+        if let Some(seen) = self.suspects[from as usize].overrun.take_if(is_same) {
             self.breach(Breach::BeyondWindow, seen.at, now, &[seen.number, segment.number]);
         }
     }
 
     /// An acknowledgement of what the capture has not: what the sender does next tells why.
     pub(crate) fn suspect_unsent(&mut self, sender: Side, begin: u64, end: u64, at: i64, number: u64) {
-        let suspects = &mut self.half_mut(sender).suspects;
+        let suspects = &mut self.suspects[sender as usize];
         match &mut suspects.unsent {
             Some(unsent) => unsent.end = unsent.end.max(end),
             None => suspects.unsent = Some(Suspect { begin, end, at, number, is_coming: false }),
@@ -220,7 +219,7 @@ impl Connection {
     /// has not been sent.
     pub(crate) fn settle_suspects(&mut self, side: Side) {
         let (now, order) = (self.last, ORDER_NANOSECONDS.max(self.path_rtt() / 4));
-        let Some(unsent) = self.half_mut(side).suspects.unsent.take() else { return };
+        let Some(unsent) = self.suspects[side as usize].unsent.take() else { return };
         if !unsent.is_coming {
             self.note(Kind::CaptureLoss, unsent.at, unsent.at, 0, &[unsent.number]);
         } else if now - unsent.at > order {
@@ -254,10 +253,12 @@ impl Connection {
     }
 }
 
-impl Half {
-    /// The right edge of the window where it was farthest; 0: none is known.
-    pub(crate) fn farthest_edge(&self) -> u64 {
-        if self.syn.is_some() && self.window_is_known { self.suspects.farthest.max(self.edge) } else { 0 }
+impl Connection {
+    /// The right edge of a sender's window where it was farthest; 0: none is known.
+    pub(crate) fn farthest_edge(&self, sender: Side) -> u64 {
+        let half = self.half(sender);
+        let is_known = half.syn.is_some() && half.way.knows_window();
+        if is_known { self.suspects[sender as usize].farthest.max(half.way.edge()) } else { 0 }
     }
 }
 

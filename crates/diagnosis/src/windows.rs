@@ -43,23 +43,22 @@ impl Connection {
             self.watch_loss(from, segment.number, limits);
             return;
         }
-        if !half.flight.is_empty() || half.round_trip.samples == 0 {
+        if !half.way.is_idle() || half.round_trip.samples() == 0 {
             return;
         }
-        if half.watch.as_ref().is_some_and(|watch| now - half.last_progress > watch.held) {
+        if self.watches[from as usize].as_ref().is_some_and(|watch| now - half.last_progress > watch.held) {
             self.end_watch(from);
         }
         let half = self.half(from);
         // What was lost before it came here had not rested.
         let was_lost = half.silence.as_ref().is_some_and(|silence| silence.end == now);
-        if was_lost || now - half.last_data <= half.round_trip.timeout() {
+        if was_lost || now - half.sent.at() <= half.round_trip.timeout() {
             return;
         }
-        let before = half.rounds.busy_peak;
-        self.half_mut(from).rounds.busy_peak = 0;
+        let before = self.half_mut(from).rounds.rest();
         self.begin_watch(Kind::IdleRestart, from, before, segment.number, limits);
         let limited = self.lost(Kind::NetworkLimited);
-        if let Some(watch) = &mut self.half_mut(from).watch {
+        if let Some(watch) = &mut self.watches[from as usize] {
             watch.begin = now;
             watch.limited = Some(limited);
         }
@@ -67,16 +66,16 @@ impl Connection {
 
     /// A loss was repaired, or congestion heard of.
     pub(crate) fn watch_loss(&mut self, from: Side, number: u64, limits: &Thresholds) {
-        let half = self.half_mut(from);
-        let high = half.high;
-        if let Some(watch) = &mut half.watch
+        let half = &mut self.halves[from as usize];
+        let high = half.way.high();
+        if let Some(watch) = &mut self.watches[from as usize]
             && watch.kind == Kind::CwndCollapse
         {
             // Another loss, before the window was large again.
             (watch.from, watch.rounds) = (high, 0);
             return;
         }
-        let before = half.rounds.peak.max(half.rounds.last_peak);
+        let before = half.rounds.recent_peak();
         self.end_watch(from);
         self.begin_watch(Kind::CwndCollapse, from, before, number, limits);
     }
@@ -87,11 +86,11 @@ impl Connection {
         if before <= least || self.is_near_receiver(from) {
             return;
         }
-        let half = self.half_mut(from);
-        half.watch = Some(Watch {
+        let half = &mut self.halves[from as usize];
+        self.watches[from as usize] = Some(Watch {
             kind,
             small: (before as f64 * limits.fallen_share) as u64,
-            from: if kind == Kind::CwndCollapse { half.high } else { 0 },
+            from: if kind == Kind::CwndCollapse { half.way.high() } else { 0 },
             begin: 0,
             limited: None,
             rounds: 0,
@@ -104,9 +103,10 @@ impl Connection {
 
     /// Counts what is under way, after data left or was acknowledged.
     pub(crate) fn take_round(&mut self, sender: Side, now: i64) {
-        let half = self.half_mut(sender);
-        let (flight, una, high, room) = (half.flight.bytes(), half.una, half.high, half.room());
-        if half.rounds.take(flight, una, high, room) && half.watch.is_some() {
+        let half = &mut self.halves[sender as usize];
+        let (flight, una, high, room) =
+            (half.way.flight().bytes(), half.way.una(), half.way.high(), half.way.room());
+        if half.rounds.take(flight, una, high, room) && self.watches[sender as usize].is_some() {
             self.judge_round(sender, now);
         }
     }
@@ -116,11 +116,11 @@ impl Connection {
         let limited = self.lost(Kind::NetworkLimited);
         let mss = u64::from(self.mss(sender));
         let other = self.half(sender.other());
-        let asked = if other.counts.data_segments > 0 { other.last_data } else { i64::MIN };
-        let half = self.half_mut(sender);
-        let (peak, window, una) = (half.rounds.last_peak, half.window, half.una);
-        let is_windowed = half.window_is_known && window < peak + mss;
-        let Some(watch) = &mut half.watch else { return };
+        let asked = if other.counts.data_segments > 0 { other.sent.at() } else { i64::MIN };
+        let half = &mut self.halves[sender as usize];
+        let (peak, window, una) = (half.rounds.last_peak(), half.way.window(), half.way.una());
+        let is_windowed = half.way.knows_window() && window < peak + mss;
+        let Some(watch) = &mut self.watches[sender as usize] else { return };
         if una < watch.from {
             return;
         }
@@ -150,10 +150,10 @@ impl Connection {
     /// Moves the network-limited time of a proven watch to its own cause.
     fn move_limited(&mut self, sender: Side, now: i64) {
         let limited = self.lost(Kind::NetworkLimited);
-        let half = self.half_mut(sender);
-        let Some(watch) = &mut half.watch else { return };
+        let half = &mut self.halves[sender as usize];
+        let Some(watch) = &mut self.watches[sender as usize] else { return };
         let moved = (limited - watch.limited.unwrap_or(limited)).max(0);
-        let (kind, begin, number, last) = (watch.kind, watch.begin, watch.number, half.last_number);
+        let (kind, begin, number, last) = (watch.kind, watch.begin, watch.number, half.sent.number());
         watch.begin = now;
         let is_first = std::mem::take(&mut watch.number) > 0;
         if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::NetworkLimited) {
@@ -168,11 +168,11 @@ impl Connection {
     /// The window is large again, or something else is the limit now.
     pub(crate) fn end_watch(&mut self, sender: Side) {
         let now = self.last;
-        let is_proven = self.half(sender).watch.as_ref().is_some_and(|watch| watch.proven);
+        let is_proven = self.watches[sender as usize].as_ref().is_some_and(|watch| watch.proven);
         if is_proven {
             self.move_limited(sender, now);
         }
-        self.half_mut(sender).watch = None;
+        self.watches[sender as usize] = None;
     }
 }
 

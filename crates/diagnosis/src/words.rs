@@ -23,6 +23,13 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
     sentence + &told.sizes() + &connection.notes.sentence(tally.kind)
 }
 
+impl Connection {
+    /// What nobody answered, as sentences.
+    pub(crate) fn dead_in_words(&self, tally: &Tally) -> String {
+        self.detectors.as_ref().map_or(String::new(), |detectors| detectors.keepalive.in_words(tally))
+    }
+}
+
 impl Told<'_> {
     /// How often: "once", "3 times".
     pub(crate) fn times(&self) -> String {

@@ -1,0 +1,113 @@
+//! What detectors tell of a connection, added up with what it knows itself.
+
+use crate::connection::{Connection, Side};
+use crate::detectors::Detectors;
+use crate::findings::{Tally, merge};
+use crate::kinds::Kind;
+
+/// What detectors tell of one event.
+#[derive(Debug, Default)]
+pub(crate) struct Account(Vec<Entry>);
+
+#[derive(Debug)]
+enum Entry {
+    Told(Tally),
+    Instead(Tally, Kind),
+    Withdrawn(Kind),
+    Renamed(Kind, Kind),
+    Recounted(Kind, u64),
+    Corrected(Kind, Tally, Side),
+}
+
+impl Account {
+    /// It happened.
+    pub(crate) fn tell(&mut self, tally: Tally) {
+        self.0.push(Entry::Told(tally));
+    }
+
+    /// It happened, and its time was taken for that of another kind: as much of it moves as the other has.
+    pub(crate) fn tell_instead(&mut self, tally: Tally, of: Kind) {
+        self.0.push(Entry::Instead(tally, of));
+    }
+
+    /// It happened too seldom to have its name.
+    pub(crate) fn withdraw(&mut self, kind: Kind) {
+        self.0.push(Entry::Withdrawn(kind));
+    }
+
+    /// All that was told as one kind is another.
+    pub(crate) fn rename(&mut self, kind: Kind, other: Kind) {
+        self.0.push(Entry::Renamed(kind, other));
+    }
+
+    /// It happened so often, if it did.
+    pub(crate) fn recount(&mut self, kind: Kind, count: u64) {
+        self.0.push(Entry::Recounted(kind, count));
+    }
+
+    /// Of what a sender was told to have as one kind, this was another.
+    pub(crate) fn correct(&mut self, told: Kind, tally: Tally, sender: Side) {
+        self.0.push(Entry::Corrected(told, tally, sender));
+    }
+}
+
+impl Connection {
+    /// Shows an event to the detectors, and adds up what they tell. Whether they told anything.
+    #[inline]
+    pub(crate) fn show(&mut self, event: impl FnOnce(&mut Detectors, &Connection, &mut Account)) -> bool {
+        let Some(mut detectors) = self.detectors.take() else { return false };
+        let mut account = Account::default();
+        event(&mut detectors, self, &mut account);
+        // Nothing is there to drop: to look for it would cost as much as most events do.
+        std::mem::forget(self.detectors.replace(detectors));
+        // Most packets are nothing new to any of them.
+        !account.0.is_empty() && self.enter_all(account)
+    }
+
+    #[cold]
+    fn enter_all(&mut self, account: Account) -> bool {
+        account.0.into_iter().for_each(|entry| self.enter(entry));
+        true
+    }
+
+    fn enter(&mut self, entry: Entry) {
+        match entry {
+            Entry::Told(tally) => self.add(&tally),
+            Entry::Withdrawn(kind) => self.tallies.retain(|tally| tally.kind != kind),
+            Entry::Renamed(kind, other) => self.rename(kind, other),
+            Entry::Recounted(kind, count) => {
+                let tally = self.tallies.iter_mut().find(|tally| tally.kind == kind);
+                tally.into_iter().for_each(|tally| tally.count = count);
+            }
+            Entry::Corrected(told, tally, sender) => self.correct(told, &tally, sender),
+            Entry::Instead(mut tally, of) => {
+                let other = self.tallies.iter_mut().find(|other| other.kind == of);
+                tally.lost = other.map_or(0, |other| {
+                    let lost = tally.lost.min(other.lost);
+                    other.lost -= lost;
+                    lost
+                });
+                self.add(&tally);
+            }
+        }
+    }
+
+    fn correct(&mut self, told: Kind, right: &Tally, sender: Side) {
+        let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == told) else { return };
+        tally.lost -= right.lost;
+        tally.count -= right.count;
+        tally.packets.retain(|number| !right.packets.contains(number));
+        self.tallies.retain(|tally| tally.kind != told || tally.count > 0);
+        self.add(right);
+        if right.kind == Kind::RtoStall {
+            self.stalls.push((right.begin, sender));
+        }
+    }
+
+    fn add(&mut self, tally: &Tally) {
+        if let Some(picture) = &mut self.picture {
+            picture.note(tally.kind, tally.begin, tally.end);
+        }
+        merge(&mut self.tallies, tally);
+    }
+}

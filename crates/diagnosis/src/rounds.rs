@@ -1,0 +1,108 @@
+//! Rounds of one sender: each is as long as an RTT.
+
+/// How the bytes under way grow from RTT to RTT.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Rounds {
+    /// The round ends when this place is acknowledged; 0: none has begun.
+    end: u64,
+    /// What had been acknowledged when it began: all that is sent until the next acknowledgement belongs to it.
+    begin: u64,
+    count: u32,
+    growing: u32,
+    /// Rounds since the last that grew.
+    steady: u32,
+    /// Rounds that grew, and since, when the last new data left; with the round that goes on.
+    at_data: (u32, u32),
+    peak: u64,
+    last_peak: u64,
+    largest_peak: u64,
+    /// The most in a round that has ended.
+    ceiling: u64,
+    /// The most since the last pause.
+    busy_peak: u64,
+    /// The most before anything of the round was acknowledged.
+    opening: u64,
+    /// The least that the window left.
+    room: u64,
+    /// Both of the last round, and what had been acknowledged when that began.
+    last_opening: u64,
+    last_room: u64,
+    last_begin: u64,
+}
+
+impl Rounds {
+    /// Whether more is under way than in any round before: an application that sends now less and now more does not grow.
+    fn has_grown(&self) -> bool {
+        self.ceiling > 0 && self.peak * 2 >= self.ceiling * 3
+    }
+
+    /// Whether so much is under way that the congestion window must be the limit, wherever the other end's window ends: in slow
+    /// start it grows by what is acknowledged (RFC 5681 section 3.1), and Linux asks it first. Not where something else had been
+    /// the limit before: the application, or the other end's window, which then left less than `slack`.
+    pub(crate) fn fills_slow_start(&self, una: u64, slack: u64, mss: u64) -> bool {
+        let grown = self.last_opening + una.saturating_sub(self.last_begin);
+        self.last_opening > 0 && self.peak.abs_diff(grown) <= 2 * mss && self.last_room >= slack
+    }
+
+    /// The most bytes under way in the last round.
+    pub(crate) fn last_peak(&self) -> u64 {
+        self.last_peak
+    }
+
+    /// The most in the last round, or in that which goes on.
+    pub(crate) fn recent_peak(&self) -> u64 {
+        self.peak.max(self.last_peak)
+    }
+
+    /// The most of all.
+    pub(crate) fn largest_peak(&self) -> u64 {
+        self.largest_peak
+    }
+
+    /// Rounds that grew, and since, when the last new data left; with the round that goes on.
+    pub(crate) fn at_data(&self) -> (u32, u32) {
+        self.at_data
+    }
+
+    /// The sender has rested: the most bytes under way since it did before.
+    pub(crate) fn rest(&mut self) -> u64 {
+        std::mem::take(&mut self.busy_peak)
+    }
+
+    /// New data has left: what comes after the last of it is no round of growth.
+    pub(crate) fn note_data(&mut self) {
+        let grown = self.has_grown();
+        self.at_data = (self.growing + u32::from(grown), if grown { 0 } else { self.steady });
+    }
+
+    /// Takes the bytes under way after data left or was acknowledged, and those that the other end's window leaves. Whether a
+    /// round has ended, of which `last_peak` tells.
+    pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64, room: u64) -> bool {
+        self.room = self.room.min(room);
+        self.largest_peak = self.largest_peak.max(flight);
+        self.busy_peak = self.busy_peak.max(flight);
+        self.peak = self.peak.max(flight);
+        let has_ended = self.end > 0 && una >= self.end;
+        if has_ended {
+            self.count += 1;
+            self.growing += u32::from(self.has_grown());
+            if self.peak * 2 < self.last_peak {
+                self.growing = 0; // the sender had less to send: its window was not the limit
+            }
+            self.steady = if self.has_grown() { 0 } else { self.steady + 1 };
+            self.last_peak = self.peak;
+            (self.last_opening, self.last_room, self.last_begin) = (self.opening, self.room, self.begin);
+            self.ceiling = self.ceiling.max(self.peak);
+            self.end = 0;
+        }
+        if self.end == 0 {
+            (self.peak, self.room) = (flight, room);
+            self.begin = una;
+        }
+        if self.begin == una {
+            self.opening = self.peak;
+            self.end = if flight > 0 { high } else { 0 };
+        }
+        has_ended
+    }
+}

@@ -1,0 +1,84 @@
+//! What one end sent last, and whether it had more to send.
+
+use framegauge_packets::TcpFlags;
+use framegauge_packets::capture::Segment;
+
+/// Segments so near to each other left in one burst.
+const BURST_NANOSECONDS: i64 = 200_000;
+
+/// The newest data of one end. Until there is some, its time is that of the SYN.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Sent {
+    at: i64,
+    number: u64,
+    payload_bytes: u32,
+    largest_bytes: u32,
+    stamp: Option<u32>,
+    had_more: bool,
+    is_pushed: bool,
+    /// It was full, and had no PSH.
+    is_open: bool,
+}
+
+impl Sent {
+    /// When, in nanoseconds.
+    pub(crate) fn at(&self) -> i64 {
+        self.at
+    }
+
+    /// The number of its packet.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its payload, in bytes.
+    pub(crate) fn payload_bytes(&self) -> u32 {
+        self.payload_bytes
+    }
+
+    /// The largest payload of one segment so far, in bytes.
+    pub(crate) fn largest_bytes(&self) -> u32 {
+        self.largest_bytes
+    }
+
+    /// It ended with a full segment that was not the end of a write: more was there.
+    pub(crate) fn had_more(&self) -> bool {
+        self.had_more
+    }
+
+    /// It had PSH, which says that this was all unless a burst ended there.
+    pub(crate) fn is_pushed(&self) -> bool {
+        self.is_pushed
+    }
+
+    /// Whether a segment's timestamp is older than that of another one before it (RFC 7323 section 5).
+    pub(crate) fn is_stale(&self, segment: &Segment) -> bool {
+        match (self.stamp, segment.timestamps) {
+            (Some(newest), Some((value, _))) => (value.wrapping_sub(newest) as i32) < 0,
+            _ => false,
+        }
+    }
+
+    /// Takes a SYN.
+    pub(crate) fn open(&mut self, now: i64) {
+        self.at = now;
+    }
+
+    /// Takes data, or a FIN.
+    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, now: i64) {
+        let bytes = segment.payload_bytes;
+        // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
+        let is_full = bytes > 0 && bytes.is_multiple_of(mss);
+        let in_burst = bytes > mss || (self.is_open && now - self.at <= BURST_NANOSECONDS);
+        self.is_pushed = segment.flags.contains(TcpFlags::PSH);
+        self.is_open = is_full && !self.is_pushed;
+        self.had_more = is_full && (in_burst || !self.is_pushed);
+        self.largest_bytes = self.largest_bytes.max(bytes.min(mss.max(self.largest_bytes)));
+        if let Some((value, _)) = segment.timestamps
+            && !self.is_stale(segment)
+        {
+            self.stamp = Some(value);
+        }
+        (self.at, self.number, self.payload_bytes) = (now, segment.number, bytes);
+    }
+}
