@@ -1,21 +1,18 @@
-//! Reads capture files, compressed or not, and diagnoses them.
+//! Reads capture files, packed or not, and diagnoses them.
 
 pub mod evidence;
+mod packed;
 pub mod pictures;
 
-use crate::ahead::Ahead;
-use flate2::read::MultiGzDecoder;
+pub use packed::needs_program;
+pub(crate) use packed::{Source, unpacked};
+
 use framegauge_diagnosis::{Cut, Diagnosis, Table, Thresholds};
 use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Segment, Why, decode};
-use ruzstd::decoding::StreamingDecoder;
 use serde::Serialize;
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io;
 use std::path::Path;
-
-const BUFFER_BYTES: usize = 1 << 18;
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-const ZSTD: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// What one capture file holds.
 #[derive(Debug, Serialize)]
@@ -211,9 +208,6 @@ fn read(path: &Path, limits: Thresholds, mut taps: Taps) -> Result<Captured, Str
     Ok(Captured { file: named, packets, missed_packets, others, broken, taps })
 }
 
-/// Bytes that another thread may read.
-type Source = Box<dyn Read + Send>;
-
 /// The file's name, and what reads it.
 fn open(path: &Path) -> Result<(String, Reader<Source>), String> {
     let named = path.display().to_string();
@@ -224,24 +218,4 @@ fn open(path: &Path) -> Result<(String, Reader<Source>), String> {
     let source = unpacked(source).map_err(|error| format!("{named}: {error}"))?;
     let reader = Reader::new(source).map_err(|error| format!("{named}: {error}"))?;
     Ok((named, reader))
-}
-
-/// The bytes of a file that may be compressed with gzip or zstd, by its first bytes.
-pub(crate) fn unpacked(mut source: Source) -> io::Result<Source> {
-    let mut first = Vec::with_capacity(ZSTD.len());
-    source.by_ref().take(ZSTD.len() as u64).read_to_end(&mut first)?;
-    let is_gzip = first.starts_with(&GZIP);
-    let is_zstd = first == ZSTD;
-    let whole = io::Cursor::new(first).chain(source);
-    if is_gzip {
-        let decoder = MultiGzDecoder::new(BufReader::with_capacity(BUFFER_BYTES, whole));
-        return Ok(Box::new(Ahead::new(Box::new(decoder))));
-    }
-    if is_zstd {
-        let buffered = BufReader::with_capacity(BUFFER_BYTES, whole);
-        let decoder = StreamingDecoder::new(buffered).map_err(|error| io::Error::other(error.to_string()))?;
-        return Ok(Box::new(Ahead::new(Box::new(decoder))));
-    }
-    // The reader of captures has a buffer of its own.
-    Ok(Box::new(whole))
 }

@@ -1,12 +1,11 @@
 //! Reads several capture files, and joins what they say of the same connections.
 
-use crate::captures::unpacked;
+use crate::captures::{Source as Bytes, unpacked};
 use framegauge_diagnosis::joined::{Joined, Joiner, Place};
 use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, decode};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
 use std::path::PathBuf;
 
 /// More interfaces of a file than these are left out.
@@ -46,7 +45,7 @@ pub fn join(sources: &[Source]) -> Result<Option<Joined>, String> {
 }
 
 fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), String> {
-    let file: Box<dyn Read + Send> = Box::new(File::open(&source.file).map_err(|error| error.to_string())?);
+    let file: Bytes = Box::new(File::open(&source.file).map_err(|error| error.to_string())?);
     let file = unpacked(file).map_err(|error| error.to_string())?;
     let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
     let mut taps: Vec<Option<usize>> = Vec::new();

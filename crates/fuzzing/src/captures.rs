@@ -62,7 +62,7 @@ pub fn capture_reader(bytes: &[u8]) {
     }
 }
 
-const LINKS: [LinkType; 11] = [
+const LINKS: [LinkType; 14] = [
     LinkType::Ethernet,
     LinkType::Ip,
     LinkType::LinuxCooked,
@@ -74,6 +74,9 @@ const LINKS: [LinkType; 11] = [
     LinkType::Wireless,
     LinkType::Radiotap,
     LinkType::PerPacket,
+    LinkType::FrameRelay,
+    LinkType::Fddi,
+    LinkType::Nflog,
 ];
 
 /// Link type and two bytes of length that was not captured, then a packet: what is found does not change with bytes that

@@ -41,6 +41,10 @@ impl Kept {
 /// A capture of any form, compressed or not: its connections' times add up, its findings name its packets, and drawing
 /// changes nothing.
 pub fn capture_diagnosis(bytes: &[u8]) {
+    // Programs would take far longer than what is tested.
+    if captures::needs_program(bytes) {
+        return;
+    }
     let kept = Kept::new(bytes);
     let limits = Thresholds::default();
     let Ok(found) = captures::diagnose(&kept.path(), limits) else { return };
@@ -119,6 +123,9 @@ fn drawn_whole(direction: &Value, data_segments: u64, (life, segments): (f64, u6
 
 /// A capture whose odd packets there is something to say of: they are copied as they were captured, with what is said.
 pub fn capture_evidence(bytes: &[u8]) {
+    if captures::needs_program(bytes) {
+        return;
+    }
     let kept = Kept::new(bytes);
     let Ok(Captured { packets, .. }) = captures::diagnose(&kept.path(), Thresholds::default()) else {
         return;

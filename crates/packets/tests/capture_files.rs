@@ -148,7 +148,8 @@ fn what_is_no_capture_is_one_clear_error() {
         let mut version = header;
         version[4..6].copy_from_slice(&order.word(3));
         wrong(&version, "byte 4 of the capture: major version is 3, expected 2");
-        let links = "expected one that is read: 0, 1, 12, 14, 101, 108, 113, 228, 229, 276";
+        let links =
+            "expected one that is read: 0 108 1 9 50 10 12 14 101 228 229 51 104 105 107 113 127 192 239 276";
         wrong(&pcap(order, NANOSECONDS, 147), &format!("byte 20 of the capture: link type is 147, {links}"));
         let file = [
             order.section(u64::MAX, &[]),

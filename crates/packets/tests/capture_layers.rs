@@ -5,7 +5,8 @@ mod wrapping;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::build::{Addresses, TcpFields, tcp_frame, udp_frame};
 use framegauge_packets::capture::{Checksums, Decoded, LinkType, Record, Why, decode};
-use wrapping::{ETHERNET_BYTES, ethernet, ethertype, ip};
+use proptest::prelude::*;
+use wrapping::{ETHERNET_BYTES, Wrap, ethernet, ethertype, ip};
 
 const PAYLOAD: usize = 33;
 const SNAP: [u8; 6] = [0xaa, 0xaa, 3, 0, 0, 0];
@@ -174,6 +175,139 @@ fn data_frames_of_wireless_networks() {
     other(&wireless(4, 1, &[], false), Why::NotIp { ethertype: 0x48 });
     other(&[0xd4, 0, 0, 0, 2, 2, 2, 2, 2, 2], Why::NotIp { ethertype: 0xd4 });
     assert_eq!(read(LinkType::Radiotap, &[0, 0, 7, 0, 0, 0, 0, 0]), Decoded::Other(Why::Malformed));
+}
+
+/// The bytes of each are written out, so that reader and test do not share a mistake.
+#[test]
+fn tags_that_are_longer_than_a_vlan_tag() {
+    for v6 in [false, true] {
+        let [high, low] = ethertype(v6).to_be_bytes();
+        finds_ethernet(0x8926, &[0x80, 1, 0, 7, high, low], &packet(v6), v6);
+        finds_ethernet(0x893f, &[0xe0, 1, 0, 7, 1, 2, high, low], &packet(v6), v6);
+        // The customer's own tag behind that of a port extender, and all of it in a backbone's frame behind its tag.
+        finds_ethernet(0x893f, &[0xe0, 1, 0, 7, 1, 2, 0x81, 0, 0, 5, high, low], &packet(v6), v6);
+        let customer = Wrap::Tag(0x88a8).around(&Wrap::Tag(0x8100).around(&frame(v6)));
+        finds_ethernet(0x88a8, &[0, 9, 0x88, 0xe7, 0x20, 1, 2, 3], &customer, v6);
+    }
+}
+
+#[test]
+fn gre_in_udp_carries_packets_and_frames() {
+    for v6 in [false, true] {
+        let [high, low] = ethertype(v6).to_be_bytes();
+        finds(LinkType::Ethernet, &udp(4754, &[&[0, 0, high, low][..], &packet(v6)].concat()), v6);
+        let keyed = [&[0x20, 0, 0x65, 0x58, 1, 2, 3, 4][..], &frame(v6)].concat();
+        finds(LinkType::Ethernet, &udp(4754, &keyed), v6);
+    }
+    // With DTLS it has another port (RFC 8086 section 6).
+    let none = Decoded::Other(Why::NotTcp { protocol: 17 });
+    assert_eq!(read(LinkType::Ethernet, &udp(4755, &[&[0, 0, 8, 0][..], &packet(false)].concat())), none);
+}
+
+#[test]
+fn frame_relay_in_every_form() {
+    // Addresses of two, three and four bytes.
+    let addresses: [&[u8]; 3] = [&[0x18, 0x41], &[0x18, 0x40, 0x41], &[0x18, 0x40, 0x40, 0x43]];
+    for v6 in [false, true] {
+        let (content, own) = (packet(v6), if v6 { 0x8e } else { 0xcc });
+        let [high, low] = ethertype(v6).to_be_bytes();
+        let protocol = if v6 { 0x57 } else { 0x21 };
+        for address in addresses {
+            let found = |head: &[u8], content: &[u8]| {
+                finds(LinkType::FrameRelay, &[address, head, content].concat(), v6);
+            };
+            found(&[3, own], &content);
+            found(&[3, 0, own], &content);
+            found(&[3, 0, 0x80, 0, 0, 0, high, low], &content);
+            found(&[3, 0, 0x80, 0, 0x80, 0xc2, 0, 7], &frame(v6));
+            found(&[3, 0, 0x80, 0, 0x80, 0xc2, 0, 1], &frame(v6));
+            found(&[3, 0xcf, protocol], &content);
+            found(&[high, low], &content);
+        }
+    }
+    let other = |bytes: &[u8], ethertype| {
+        assert_eq!(read(LinkType::FrameRelay, bytes), Decoded::Other(Why::NotIp { ethertype }))
+    };
+    // Management of the link itself, bridged FDDI, and CDP of Cisco.
+    other(&[0, 1, 3, 8, 0, 0x75], 8);
+    other(&[0x18, 0x41, 3, 0, 0x80, 0, 0x80, 0xc2, 0, 4, 0, 0], 4);
+    other(&[0x18, 0x41, 0x20, 0, 1, 180], 0x2000);
+    for address in [&[0x19, 3, 0xcc][..], &[0x18, 0x40, 0x40, 0x40, 3, 0xcc]] {
+        assert_eq!(read(LinkType::FrameRelay, address), Decoded::Other(Why::Malformed));
+    }
+}
+
+#[test]
+fn fddi_with_snap_carries_ip() {
+    for v6 in [false, true] {
+        let llc = [&SNAP[..], &ethertype(v6).to_be_bytes(), &packet(v6)].concat();
+        // Asynchronous with and without a priority, and synchronous.
+        for control in [0x50, 0x54, 0xd0] {
+            finds(LinkType::Fddi, &[&[control][..], &[7; 12], &llc].concat(), v6);
+        }
+    }
+    // A token, and what stations tell each other.
+    for control in [0x80, 0x41, 0x4f] {
+        let other = Decoded::Other(Why::NotIp { ethertype: control.into() });
+        assert_eq!(read(LinkType::Fddi, &[control]), other);
+    }
+}
+
+/// An attribute of netlink, padded to words.
+fn attribute(little: bool, kind: u16, content: &[u8]) -> Vec<u8> {
+    let bytes = |value: u16| if little { value.to_le_bytes() } else { value.to_be_bytes() };
+    let mut whole = [&bytes(4 + content.len() as u16)[..], &bytes(kind), content].concat();
+    whole.resize(whole.len().next_multiple_of(4), 0);
+    whole
+}
+
+#[test]
+fn packets_of_a_firewalls_log() {
+    for (v6, family) in [(false, 2), (true, 10)] {
+        // As the kernel gives it on a little-endian host: what it says of the packet, a prefix, the packet.
+        let header = [8, 0, 1, 0, if v6 { 0x86 } else { 8 }, if v6 { 0xdd } else { 0 }, 3, 0];
+        let prefix = [6, 0, 10, 0, b'x', 0, 0, 0];
+        let length = (packet(v6).len() as u16 + 4).to_le_bytes();
+        let head = [&[family, 0, 0, 5][..], &header, &prefix, &length, &[9, 0]].concat();
+        finds(LinkType::Nflog, &[head, packet(v6)].concat(), v6);
+    }
+    // Of a bridge: the packet's own EtherType is known by the kernel.
+    let arp = [&[7, 0, 0, 5][..], &attribute(true, 1, &[8, 6, 3, 0]), &attribute(true, 9, &[0; 28])].concat();
+    assert_eq!(read(LinkType::Nflog, &arp), Decoded::Other(Why::NotIp { ethertype: 0x0806 }));
+    let nothing = [&[7, 0, 0, 5][..], &attribute(true, 9, &packet(false))].concat();
+    assert_eq!(read(LinkType::Nflog, &nothing), Decoded::Other(Why::NotIp { ethertype: 7 }));
+    let short = [2, 0, 0, 5, 3, 0, 9, 0];
+    assert_eq!(read(LinkType::Nflog, &short), Decoded::Other(Why::Malformed));
+    let endless = [&[2, 0, 0, 5][..], &attribute(false, 2, &[]).repeat(65)].concat();
+    assert_eq!(read(LinkType::Nflog, &endless), Decoded::Other(Why::TooDeep));
+}
+
+proptest! {
+    /// Whatever was said of a packet, in either byte order, and however much of it was kept.
+    #[test]
+    fn a_logged_packet_ends_where_the_log_kept_it(
+        (v6, little) in any::<(bool, bool)>(),
+        before in prop::collection::vec((2u16..9, any::<bool>(), prop::collection::vec(any::<u8>(), 0..40)), 0..6),
+        kept in 0usize..200,
+    ) {
+        let mut log = vec![if v6 { 10 } else { 2 }, 0, 0, 5];
+        for (kind, nested, content) in before {
+            log.extend(attribute(little, kind | u16::from(nested) << 15, &content));
+        }
+        let whole = packet(v6);
+        let headers = whole.len() - PAYLOAD;
+        log.extend(attribute(little, 9, &whole[..kept.min(whole.len())]));
+        // What follows is no part of the packet.
+        log.extend(attribute(little, 18, &[0xee; 80]));
+        match read(LinkType::Nflog, &log) {
+            Decoded::Tcp(found) => {
+                prop_assert!(kept >= headers);
+                prop_assert_eq!((found.seq, found.payload_bytes as usize), (7, PAYLOAD));
+                prop_assert_eq!(found.checksum_is_right, (kept >= whole.len()).then_some(true));
+            }
+            other => prop_assert!(kept < headers && matches!(other, Decoded::Other(_)), "{:?} of {}", other, kept),
+        }
+    }
 }
 
 #[test]

@@ -244,6 +244,9 @@ fn every_link_type() {
         (105, Some(LinkType::Wireless)),
         (127, Some(LinkType::Radiotap)),
         (192, Some(LinkType::PerPacket)),
+        (10, Some(LinkType::Fddi)),
+        (107, Some(LinkType::FrameRelay)),
+        (239, Some(LinkType::Nflog)),
         (119, None),
         (u16::MAX, None),
     ] {
@@ -397,10 +400,13 @@ fn wraps() -> impl Strategy<Value = Vec<Wrap>> {
             Wrap::Gre { checksum, key, sequence, inside, v6 }
         }),
         any::<bool>().prop_map(|v6| Wrap::Ip { v6 }),
+        any::<bool>().prop_map(|v6| Wrap::GreInUdp { v6 }),
     ];
     let extension =
         prop::sample::select(vec![0u8, 43, 44, 51, 60, 135]).prop_map(|number| vec![Wrap::Extension(number)]);
-    let tag = prop::sample::select(vec![0x8100u16, 0x88a8, 0x9100]).prop_map(|tag| vec![Wrap::Tag(tag)]);
+    let tags = [0x8100u16, 0x88a8, 0x9100].map(Wrap::Tag);
+    let tags = [&tags[..], &[Wrap::VirtualNic, Wrap::PortExtender, Wrap::Backbone]].concat();
+    let tag = prop::sample::select(tags).prop_map(|tag| vec![tag]);
     let around = prop::collection::vec(prop_oneof![extension, tag], 0..3);
     prop::collection::vec((tunnel, around), 0..=4).prop_map(|levels| {
         levels.into_iter().flat_map(|(tunnel, around)| [vec![tunnel], around.concat()].concat()).collect()
@@ -450,7 +456,7 @@ proptest! {
         wraps in wraps(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),
         noise in prop::collection::vec(any::<u8>(), 0..100),
-        (link, original, cut) in (0usize..6, any::<u32>(), any::<prop::sample::Index>()),
+        (link, original, cut) in (0usize..9, any::<u32>(), any::<prop::sample::Index>()),
     ) {
         let mut frame = wraps.iter().fold(data(v6, 20), |frame, wrap| wrap.around(&frame));
         for (place, value) in damage {
@@ -459,8 +465,16 @@ proptest! {
         }
         frame.truncate(cut.index(frame.len() + 1));
         frame.extend(&noise);
-        let links =
-            [LinkType::Ethernet, LinkType::Ip, LinkType::LinuxCooked, LinkType::LinuxCooked2, LinkType::Loopback];
+        let links = [
+            LinkType::Ethernet,
+            LinkType::Ip,
+            LinkType::LinuxCooked,
+            LinkType::LinuxCooked2,
+            LinkType::Loopback,
+            LinkType::FrameRelay,
+            LinkType::Fddi,
+            LinkType::Nflog,
+        ];
         let link = links.get(link).copied().unwrap_or(LinkType::Ethernet);
         for bytes in [&frame, &noise] {
             for original in [original as usize, bytes.len()] {

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
+import shutil
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import jsonschema
@@ -97,6 +102,32 @@ def test_several_files_are_numbered_through(tmp_path: Path, capsys: pytest.Captu
     assert main(["diagnose", str(first), str(second), "--json", "--only", "connection_refused"]) == 1
     (only,) = json.loads(capsys.readouterr().out)["findings"]
     assert only["kind"] == "connection_refused"
+
+
+@pytest.mark.parametrize(
+    ("program", "ending", "pack"),
+    [
+        ("xz", "xz", lzma.compress),
+        ("xz", "lzma", partial(lzma.compress, format=lzma.FORMAT_ALONE)),
+        ("bzip2", "bz2", bz2.compress),
+    ],
+)
+def test_what_other_programs_pack_is_read_where_they_are(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    program: str,
+    ending: str,
+    pack: Callable[[bytes], bytes],
+) -> None:
+    path = saved(tmp_path, f"slow.pcap.{ending}", pack(pcap(stalled(wait=0.4))))
+    if shutil.which(program):
+        assert main(["diagnose", str(tmp_path)]) == 1
+        assert "rto_stall" in capsys.readouterr().out
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert main(["diagnose", str(path)]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"framegauge: {path}: found a file packed by {program}, and no program {program} ")
 
 
 def test_cut_packets_and_open_checksums_are_told_of_the_capture(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ use crate::pcapng::blocks::error;
 /// Read at once; more only where one block is longer.
 const CHUNK_BYTES: usize = 256 * 1024;
 
+const DAMAGED: &str = "more bytes: the file is damaged or cut short";
+
 /// The bytes that were read and not yet taken. No longer than the longest block, or [`CHUNK_BYTES`].
 #[derive(Debug)]
 pub(super) struct Buffer<R> {
@@ -54,8 +56,13 @@ impl<R: Read> Buffer<R> {
                 Err(wrong) if wrong.kind() == ErrorKind::Interrupted => {}
                 Err(wrong) => {
                     let offset = self.offset + (self.end - self.start) as u64;
-                    let code = wrong.raw_os_error().unwrap_or(0).unsigned_abs();
-                    return Err(error(offset, "the system's error number while reading", code, "no error"));
+                    return Err(match wrong.raw_os_error() {
+                        Some(code) => {
+                            let code = code.unsigned_abs();
+                            error(offset, "the system's error number while reading", code, "no error")
+                        }
+                        None => error(offset, "what its packed file gives next", 0u64, DAMAGED),
+                    });
                 }
             }
         }

@@ -1,4 +1,5 @@
-//! Layers between a link's own header and IP: VLAN tags (IEEE 802.1Q, 802.1ad), LLC with SNAP (IEEE 802.2, RFC 1042),
+//! Layers between a link's own header and IP: VLAN tags (IEEE 802.1Q, 802.1ad), those of backbones (802.1ah), of port
+//! extenders (802.1BR) and of virtual NICs (Cisco's VN-tag), LLC with SNAP (IEEE 802.2, RFC 1042), also on FDDI (RFC 1188),
 //! PPPoE (RFC 2516) and PPP (RFC 1661), MPLS (RFC 3032) with IP or Ethernet (RFC 4448) below the last label.
 
 use super::walk::{Inside, Walk, Why, word};
@@ -9,13 +10,23 @@ const LABELS_MAXIMUM: usize = 10;
 
 /// IEEE 802.1Q, 802.1ad, and what came before that.
 const TYPES_TAG: [u16; 3] = [TYPE_VLAN, 0x88a8, 0x9100];
+/// 802.1ah's service tag, in front of the customer's whole frame.
+const TYPE_BACKBONE: u16 = 0x88e7;
+const TYPE_VIRTUAL_NIC: u16 = 0x8926;
+const TYPE_PORT_EXTENDER: u16 = 0x893f;
 const TYPE_PPPOE: u16 = 0x8864;
 const TYPES_MPLS: [u16; 2] = [0x8847, 0x8848];
 /// Below it an EtherType is a length (IEEE 802.3).
 const TYPES_BEGIN: u16 = 0x0600;
 
 /// Both service access points are SNAP's, and the frame is unnumbered information.
-const SNAP: [u8; 3] = [0xaa, 0xaa, 3];
+const SNAP: [u8; 3] = [0xaa, 0xaa, UNNUMBERED];
+/// The control field of unnumbered information (ISO/IEC 13239).
+pub(super) const UNNUMBERED: u8 = 3;
+const FDDI_BYTES: usize = 13;
+/// Frame control of FDDI without class and priority: addresses of 48 bits, and LLC inside.
+const FDDI_KIND: u8 = 0x70;
+const FDDI_LLC: u8 = 0x50;
 /// The lowest bit of the third byte of an MPLS label: it is the last one.
 const LAST_LABEL: u8 = 1;
 
@@ -24,6 +35,12 @@ impl Walk<'_> {
     pub(super) fn layer(&mut self, ethertype: u16) -> Result<Inside, Why> {
         match ethertype {
             _ if TYPES_TAG.contains(&ethertype) => Ok(Inside::Ethertype(word(self.take::<4>()?, 2))),
+            TYPE_VIRTUAL_NIC => Ok(Inside::Ethertype(word(self.take::<6>()?, 4))),
+            TYPE_PORT_EXTENDER => Ok(Inside::Ethertype(word(self.take::<8>()?, 6))),
+            TYPE_BACKBONE => {
+                self.take::<4>()?;
+                self.ethernet()
+            }
             TYPE_PPPOE => self.pppoe(),
             _ if TYPES_MPLS.contains(&ethertype) => self.mpls(),
             length if length < TYPES_BEGIN => self.llc(length),
@@ -37,6 +54,16 @@ impl Walk<'_> {
             return Err(Why::NotIp { ethertype: length });
         }
         self.take::<8>().map(|header| Inside::Ethertype(word(header, 6)))
+    }
+
+    /// A frame of FDDI. Those of its own management carry nothing.
+    pub(super) fn fddi(&mut self) -> Result<Inside, Why> {
+        let control = self.peek::<1>()?[0];
+        if control & FDDI_KIND != FDDI_LLC {
+            return Err(Why::NotIp { ethertype: control.into() });
+        }
+        self.take::<FDDI_BYTES>()?;
+        self.llc(control.into())
     }
 
     /// A session's header, then PPP.

@@ -13,9 +13,11 @@
 
 mod buffer;
 mod decode;
+mod frame_relay;
 mod icmp;
 mod layers;
 mod link;
+mod nflog;
 mod pcap;
 mod reader;
 mod sections;

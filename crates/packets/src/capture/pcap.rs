@@ -4,6 +4,7 @@ use std::io::Read;
 
 use super::LinkType;
 use super::buffer::Buffer;
+use super::link;
 use super::reader::{Found, Interface, PACKET_BYTES_MAXIMUM};
 use crate::error::CaptureError;
 use crate::pcapng::blocks::{Order, error};
@@ -24,7 +25,6 @@ const COMPRESSED: [(u32, u32); 5] = [
 const FILE_HEADER_BYTES: usize = 24;
 const HEADER_BYTES: usize = 16;
 const MODIFIED_HEADER_BYTES: usize = 24;
-pub(super) const LINK_TYPES: &str = "one that is read: 0, 1, 12, 14, 101, 108, 113, 228, 229, 276";
 
 /// How the packets of a pcap file are written.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,7 @@ impl Pcap {
         // The upper half tells of the frame check sequence, which lies behind the IP packet and does no harm.
         let link_type = link_type as u16;
         let Some(link) = LinkType::from_number(link_type) else {
-            return Err(error(20, "link type", link_type, LINK_TYPES));
+            return Err(error(20, "link type", link_type, link::EXPECTED));
         };
         buffer.take(FILE_HEADER_BYTES);
         Ok((

@@ -1,7 +1,7 @@
 //! The blocks of pcapng (draft-ietf-opsawg-pcapng), as they come.
 
 use super::LinkType;
-use super::pcap::LINK_TYPES;
+use super::link;
 use super::reader::{Found, Interface};
 use crate::error::CaptureError;
 use crate::pcapng::blocks::{Block, Order, PacketHead, error};
@@ -121,7 +121,7 @@ impl Sections {
                 block.offset,
                 "link type of the packet's interface",
                 interface.link_type,
-                LINK_TYPES,
+                link::EXPECTED,
             ));
         };
         Ok((number as u32, interface, link))

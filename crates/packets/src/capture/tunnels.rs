@@ -1,6 +1,6 @@
 //! What carries packets in packets: VXLAN (RFC 7348) and its generic extension (draft-ietf-nvo3-vxlan-gpe), Geneve
-//! (RFC 8926), GTP-U (3GPP TS 29.281), MPLS in UDP (RFC 7510), GRE (RFC 2784, RFC 2890) with Ethernet, IP or
-//! ERSPAN (draft-foschiano-erspan) inside, and IP in IP (RFC 2003, RFC 4213).
+//! (RFC 8926), GTP-U (3GPP TS 29.281), MPLS in UDP (RFC 7510), GRE (RFC 2784, RFC 2890), also in UDP (RFC 8086), with
+//! Ethernet, IP or ERSPAN (draft-foschiano-erspan) inside, and IP in IP (RFC 2003, RFC 4213).
 
 use super::walk::{Datagram, Inside, Ip, Walk, Why, word};
 use crate::view::{PROTOCOL_TCP, PROTOCOL_UDP, TYPE_IPV4, TYPE_IPV6};
@@ -19,6 +19,7 @@ const PORT_GENEVE: u16 = 6081;
 const PORT_VXLAN_GPE: u16 = 4790;
 const PORT_GTP: u16 = 2152;
 const PORT_MPLS: u16 = 6635;
+const PORT_GRE: u16 = 4754;
 /// What follows VXLAN's header has a number of its own there.
 const GPE_NEXT: u8 = 4;
 /// GTP's version 1, and the message that carries a user's packet.
@@ -40,7 +41,8 @@ const TYPE_MPLS: u16 = 0x8847;
 const NO_TUNNEL: Why = Why::NotTcp { protocol: PROTOCOL_UDP };
 
 fn is_tunnel(port: u16) -> bool {
-    PORTS_VXLAN.contains(&port) || matches!(port, PORT_GENEVE | PORT_VXLAN_GPE | PORT_GTP | PORT_MPLS)
+    PORTS_VXLAN.contains(&port)
+        || matches!(port, PORT_GENEVE | PORT_VXLAN_GPE | PORT_GTP | PORT_MPLS | PORT_GRE)
 }
 
 impl Walk<'_> {
@@ -89,6 +91,7 @@ impl Walk<'_> {
         match port {
             PORT_MPLS => Ok(Inside::Ethertype(TYPE_MPLS)),
             PORT_GTP => self.in_gtp(),
+            PORT_GRE => self.in_gre(),
             PORT_GENEVE => {
                 let tunnel = self.take::<8>()?;
                 let (version, options_bytes) = (tunnel[0] >> 6, usize::from(tunnel[0] & 0x3f) * 4);

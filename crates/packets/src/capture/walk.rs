@@ -147,6 +147,9 @@ impl<'a> Walk<'a> {
             LinkType::Wireless => self.wireless(false),
             LinkType::Radiotap => self.radiotap(),
             LinkType::PerPacket => self.per_packet(),
+            LinkType::FrameRelay => self.frame_relay(),
+            LinkType::Fddi => self.fddi(),
+            LinkType::Nflog => self.nflog(),
             LinkType::Loopback => {
                 let family = long(self.take::<FAMILY_BYTES>()?, 0);
                 // The other byte order, if that makes it small.

@@ -11,14 +11,38 @@ const MACS: [u8; 12] = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
 pub enum Wrap {
     /// A tag of this EtherType.
     Tag(u16),
+    /// The tag of a virtual NIC (Cisco's VN-tag), and that of a port extender (IEEE 802.1BR).
+    VirtualNic,
+    PortExtender,
+    /// A backbone's frame around the whole (IEEE 802.1ah).
+    Backbone,
+    /// GRE in UDP, around the IP packet (RFC 8086).
+    GreInUdp {
+        v6: bool,
+    },
     /// VXLAN to this port, over IPv6 or not.
-    Vxlan { port: u16, v6: bool },
+    Vxlan {
+        port: u16,
+        v6: bool,
+    },
     /// Geneve with so many words of options, around the frame or only its IP packet.
-    Geneve { words: u8, ethernet: bool, v6: bool },
+    Geneve {
+        words: u8,
+        ethernet: bool,
+        v6: bool,
+    },
     /// GRE with checksum, key and sequence number or not.
-    Gre { checksum: bool, key: bool, sequence: bool, inside: InGre, v6: bool },
+    Gre {
+        checksum: bool,
+        key: bool,
+        sequence: bool,
+        inside: InGre,
+        v6: bool,
+    },
     /// IP in IP.
-    Ip { v6: bool },
+    Ip {
+        v6: bool,
+    },
     /// An extension header: its protocol number, which says which one.
     Extension(u8),
 }
@@ -63,7 +87,12 @@ fn untagged(frame: &[u8]) -> (u16, &[u8]) {
         if matches!(kind, 0x0800 | 0x86dd) {
             return (kind, &frame[at + 2..]);
         }
-        at += 4;
+        at += match kind {
+            0x8926 => 6,
+            0x893f => 8,
+            0x88e7 => 18,
+            _ => 4,
+        };
     }
 }
 
@@ -87,6 +116,10 @@ impl Wrap {
                 tagged.splice(12..12, [high, low, 0, 5]);
                 tagged
             }
+            Wrap::VirtualNic => [&frame[..12], &[0x89, 0x26, 0x80, 1, 0, 7], &frame[12..]].concat(),
+            Wrap::PortExtender => [&frame[..12], &[0x89, 0x3f, 0xe0, 1, 0, 7, 1, 2], &frame[12..]].concat(),
+            Wrap::Backbone => ethernet(0x88e7, &[&[0x20, 1, 2, 3], frame].concat()),
+            Wrap::GreInUdp { v6 } => udp(v6, 4754, &[&[0, 0][..], &kind.to_be_bytes(), packet].concat()),
             Wrap::Vxlan { port, v6 } => udp(v6, port, &[&[0x88, 0, 0, 0, 0, 0, 77, 0], frame].concat()),
             Wrap::Geneve { words, ethernet, v6 } => {
                 let (kind, content) = if ethernet { (0x6558, frame) } else { (kind, packet) };

@@ -16,9 +16,10 @@ __all__ = ["SUMMARY", "parser", "run"]
 
 SUMMARY = "name what makes TCP slow, from captures, with the packets that prove it"
 _MORE = """\
-CAPTURE is a file of tcpdump, Wireshark or any other program: pcap or pcapng, also compressed with gzip or zstd; - is
-standard input, and a folder, such as that of framegauge capture, stands for all captures in it. Headers are
-enough: tcpdump -s 128. Nothing is sent, and no root is needed.
+CAPTURE is a file of tcpdump, Wireshark or any other program: pcap or pcapng, also compressed with gzip or zstd, and
+with xz, bzip2 or lz4 where these programs are installed; - is standard input, and a folder, such as that of
+framegauge capture, stands for all captures in it. Headers are enough: tcpdump -s 128. Nothing is sent, and no root is
+needed.
 
 The time of each connection's life is divided among causes, so that what was lost adds up. Packet numbers are those
 that Wireshark shows. What each finding means, and from which limits it follows: framegauge docs diagnose

@@ -10,7 +10,7 @@ from framegauge.errors import InputError
 __all__ = ["captures"]
 
 ENDINGS = (".pcap", ".pcapng", ".cap")
-COMPRESSED = (".gz", ".zst")
+COMPRESSED = (".gz", ".zst", ".xz", ".lzma", ".bz2", ".lz4")
 
 
 def captures(places: Sequence[Path]) -> list[Path]:
