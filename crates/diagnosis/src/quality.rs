@@ -32,6 +32,16 @@ impl Cuts {
         }
     }
 
+    /// Adds those of another share of the capture.
+    pub(crate) fn add(&mut self, other: Cuts) {
+        self.counts.iter_mut().zip(other.counts).for_each(|(count, more)| *count += more);
+        for (numbers, more) in [(&mut self.payloads, other.payloads), (&mut self.others, other.others)] {
+            numbers.extend(more);
+            numbers.sort_unstable();
+            numbers.truncate(MOST_PACKETS);
+        }
+    }
+
     /// One finding for all of them. `seconds`: from the first segment of the capture to its last.
     pub(crate) fn finding(self, seconds: f64) -> Option<Finding> {
         let [payload, options, headers] = self.counts;

@@ -1,63 +1,76 @@
-//! All connections of a capture, in one pass; memory is bounded by those that live.
+//! Connections of a capture, in one pass: all of them, or a share. Memory is bounded by those that live, and a table can be
+//! told how many these may be.
+//!
+//! What becomes of a connection depends on its own packets and the capture's clock alone, so that shares say together what
+//! one table says.
 
-use crate::closing::{ConnectionReport, Ended};
 use crate::connection::Connection;
-use crate::findings::Finding;
-use crate::flows::Flow;
-use crate::kinds::Kind;
-use crate::outcast::outcast;
-use crate::peers::outliers;
-use crate::quality::{Cut, Cuts};
-use crate::together::{self, Silenced};
-use crate::too_big::Unclaimed;
+use crate::keys::{Elsewhere, Key, Mix};
+use crate::quality::Cut;
+use crate::whole::{Diagnosis, Numbers, Part, Told};
 use crate::{Picture, Thresholds};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::{IcmpNote, Segment};
-use serde::Serialize;
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hash, Hasher};
-use std::net::{IpAddr, SocketAddr};
+use std::hash::BuildHasherDefault;
 
 /// A connection that was closed may still repeat its last packets for so long, in nanoseconds of the capture.
 const LINGER: i64 = 60_000_000_000;
 
-/// What a capture tells.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Diagnosis {
-    /// Its connections, in the order of their first packets.
-    pub connections: Vec<ConnectionReport>,
-    /// What was found, the most time lost first.
-    pub findings: Vec<Finding>,
-    /// TCP segments.
-    pub segments: u64,
-    /// From the first segment to the last, in seconds.
-    pub seconds: f64,
-    /// Of the connections that were to be drawn.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub pictures: Vec<Picture>,
+/// A connection that lives, and since when it is over by the capture's clock.
+#[derive(Debug)]
+struct Living {
+    connection: Box<Connection>,
+    over: Option<i64>,
+}
+
+impl Living {
+    /// Whether a segment begins another connection between the same ends.
+    fn gives_way(&self, segment: &Segment, clock: i64) -> bool {
+        self.over.is_some_and(|over| clock - over >= LINGER)
+            || (opens(segment) && self.connection.is_another(segment))
+    }
+
+    /// Takes the next segment. Whether the connection is over by it.
+    #[inline]
+    fn take(&mut self, segment: &Segment, clock: i64, limits: &Thresholds) -> bool {
+        match self.connection.picture {
+            None => self.connection.take(segment, limits),
+            Some(_) => self.connection.take_drawn(segment, limits),
+        }
+        let (is_over, was_over) = (self.connection.is_over(), self.over.is_some());
+        if is_over != was_over {
+            self.over = is_over.then_some(clock);
+        }
+        is_over && !was_over
+    }
+}
+
+/// With FIN or RST it opens nothing.
+#[inline]
+fn opens(segment: &Segment) -> bool {
+    let ends_or_answers = TcpFlags::ACK.with(TcpFlags::FIN).with(TcpFlags::RST);
+    segment.flags.contains(TcpFlags::SYN) && segment.flags.0 & ends_or_answers.0 == 0
 }
 
 /// Takes segments in the order of their capture.
 #[derive(Debug)]
 pub struct Table {
     limits: Thresholds,
-    living: HashMap<Key, Connection, BuildHasherDefault<Mix>>,
+    living: HashMap<Key, Living, BuildHasherDefault<Mix>>,
     closing: VecDeque<(i64, Key)>,
-    ended: Vec<ConnectionReport>,
-    findings: Vec<Finding>,
-    silenced: Vec<Silenced>,
-    resets: Vec<(i64, IpAddr)>,
-    flows: Vec<Flow>,
-    cuts: Cuts,
-    unclaimed: Unclaimed,
-    is_lacking: bool,
-    origin: Option<i64>,
-    last: i64,
-    segments: u64,
+    /// Those that it had no room for.
+    elsewhere: Elsewhere,
+    told: Vec<Told>,
+    part: Part,
+    /// Connections are called by the numbers of their first packets, since nobody knows how many the others have.
+    is_share: bool,
+    clock: i64,
     connections: u64,
     /// The numbers of those that are drawn.
     drawn: Vec<u64>,
-    pictures: Vec<Picture>,
+    /// Errors about the connection that was refused last, which came before it.
+    refused: Vec<IcmpNote>,
 }
 
 impl Table {
@@ -67,21 +80,23 @@ impl Table {
             limits,
             living: HashMap::default(),
             closing: VecDeque::new(),
-            ended: Vec::new(),
-            findings: Vec::new(),
-            silenced: Vec::new(),
-            resets: Vec::new(),
-            flows: Vec::new(),
-            cuts: Cuts::default(),
-            unclaimed: Unclaimed::default(),
-            is_lacking: false,
-            origin: None,
-            last: i64::MIN,
-            segments: 0,
+            elsewhere: Elsewhere::default(),
+            told: Vec::new(),
+            part: Part::default(),
+            is_share: false,
+            clock: i64::MIN,
             connections: 0,
             drawn: Vec::new(),
-            pictures: Vec::new(),
+            refused: Vec::new(),
         }
+    }
+
+    /// Begins a share of a capture. `origin`: the time of the capture's first segment, whoever takes that.
+    pub fn share(limits: Thresholds, origin: i64) -> Table {
+        let mut table = Table::new(limits);
+        table.is_share = true;
+        table.part.origin = Some(origin);
+        table
     }
 
     /// Draws the connections of these numbers, which a first pass over the same segments has told.
@@ -91,190 +106,148 @@ impl Table {
 
     /// Takes the next segment.
     pub fn take(&mut self, segment: &Segment) {
-        let now = segment.nanoseconds;
-        self.origin.get_or_insert(now);
-        self.last = self.last.max(now);
-        self.segments += 1;
-        let key = Key::between(segment.source, segment.destination);
-        // With FIN or RST it opens nothing.
-        let opens = segment.flags.contains(TcpFlags::SYN)
-            && ![TcpFlags::ACK, TcpFlags::FIN, TcpFlags::RST]
-                .into_iter()
-                .any(|flag| segment.flags.contains(flag));
-        if opens && self.living.get(&key).is_some_and(|old| old.is_another(segment)) {
-            self.end(key);
-        }
-        let number = self.connections + 1;
-        let limits = self.limits;
-        let mut is_new = false;
-        let connection = self.living.entry(key).or_insert_with(|| {
-            is_new = true;
-            Connection::new(number, segment)
-        });
-        if is_new && self.drawn.contains(&number) {
-            let picture = Picture::new(number, connection.ends, now, self.origin.unwrap_or(now));
-            connection.picture = Some(Box::new(picture));
-        }
-        if is_new {
-            self.unclaimed.claim(key, now).iter().for_each(|note| connection.take_note(note));
-        }
-        let was_closed = connection.is_over();
-        match connection.picture {
-            None => connection.take(segment, &limits),
-            Some(_) => connection.take_drawn(segment, &limits),
-        }
-        if connection.is_over() && !was_closed {
-            self.closing.push_back((now, key));
-        }
-        if is_new {
-            self.connections = number;
-            self.sweep(now);
-        }
+        self.clock = self.clock.max(segment.nanoseconds);
+        let is_taken = self.offer(segment, self.clock, usize::MAX);
+        debug_assert!(is_taken, "there is room for all");
     }
 
-    /// Takes an ICMP error, which belongs to the connection whose segment it quotes.
-    pub fn take_note(&mut self, note: &IcmpNote) {
-        let key = note.quoted.map(|quoted| Key::between(quoted.source, quoted.destination));
-        match key.and_then(|key| self.living.get_mut(&key)) {
-            Some(connection) => connection.take_note(note),
-            None => self.unclaimed.take(key, note),
+    /// Takes the next segment, unless it is of a connection that it has no room for: at most `room` may live. Then all
+    /// segments of that connection are refused. `clock`: the capture's, which never goes back.
+    pub fn offer(&mut self, segment: &Segment, clock: i64, room: usize) -> bool {
+        let key = Key::between(segment.source, segment.destination);
+        let limits = self.limits;
+        if let Some(living) = self.living.get_mut(&key)
+            && !living.gives_way(segment, clock)
+        {
+            if living.take(segment, clock, &limits) {
+                self.closing.push_back((clock, key));
+            }
+            self.part.take(segment);
+            return true;
         }
+        self.open(key, segment, clock, room)
+    }
+
+    /// Begins a connection, if there is room.
+    fn open(&mut self, key: Key, segment: &Segment, clock: i64, room: usize) -> bool {
+        self.end(key);
+        self.sweep(clock);
+        let notes = self.part.unclaimed.claim(key, segment.nanoseconds);
+        if self.elsewhere.may_have(key) || self.living.len() >= room {
+            self.elsewhere.add(key);
+            self.refused = notes;
+            return false;
+        }
+        self.connections += 1;
+        let number = if self.is_share { segment.number } else { self.connections };
+        let mut connection = Box::new(Connection::new(number, segment));
+        let now = segment.nanoseconds;
+        let origin = *self.part.origin.get_or_insert(now);
+        if self.drawn.contains(&number) {
+            connection.picture = Some(Box::new(Picture::new(number, connection.ends, now, origin)));
+        }
+        notes.iter().for_each(|note| connection.take_note(note));
+        let mut living = Living { connection, over: None };
+        if living.take(segment, clock, &self.limits) {
+            self.closing.push_back((clock, key));
+        }
+        self.part.take(segment);
+        self.living.insert(key, living);
+        true
+    }
+
+    /// How many connections live.
+    pub fn living(&self) -> usize {
+        self.living.len()
+    }
+
+    /// Takes an ICMP error, which belongs to the connection whose segment it quotes; unless there was no room for that.
+    pub fn take_note(&mut self, note: &IcmpNote) -> bool {
+        let key = note.quoted.map(|quoted| Key::between(quoted.source, quoted.destination));
+        if let Some(living) = key.and_then(|key| self.living.get_mut(&key)) {
+            living.connection.take_note(note);
+            return true;
+        }
+        if key.is_some_and(|key| self.elsewhere.may_have(key)) {
+            return false;
+        }
+        self.part.unclaimed.take(key, note);
+        true
+    }
+
+    /// The errors that it has taken about the connection whose segment was just refused: whoever takes that one takes them
+    /// before.
+    pub fn refused_notes(&mut self) -> Vec<IcmpNote> {
+        std::mem::take(&mut self.refused)
     }
 
     /// Notes that the capture's length cut a packet. `number`: that of the packet.
     pub fn take_cut(&mut self, cut: Cut, number: u64) {
-        self.cuts.take(cut, number);
+        self.part.cuts.take(cut, number);
     }
 
     /// The capture says that it lacks packets, which looks like a breach of protocol: none is told.
     pub fn lacks_packets(&mut self) {
-        self.is_lacking = true;
+        self.part.is_lacking = true;
     }
 
     /// Ends connections that were closed long ago.
-    fn sweep(&mut self, now: i64) {
+    fn sweep(&mut self, clock: i64) {
         while let Some((at, key)) = self.closing.front().copied() {
-            if now - at < LINGER {
+            if clock - at < LINGER {
                 break;
             }
             self.closing.pop_front();
-            if self.living.get(&key).is_some_and(Connection::is_over) {
+            let is_over = |living: &Living| living.over.is_some_and(|over| clock - over >= LINGER);
+            if self.living.get(&key).is_some_and(is_over) {
                 self.end(key);
             }
         }
     }
 
     fn end(&mut self, key: Key) {
-        let Some(connection) = self.living.remove(&key) else { return };
-        let ended = connection.end(self.origin.unwrap_or(0), &self.limits);
-        self.keep(ended);
+        let Some(living) = self.living.remove(&key) else { return };
+        let ended = living.connection.end(self.part.origin.unwrap_or(0), &self.limits);
+        self.told.push(self.part.keep(ended));
     }
 
-    fn keep(&mut self, ended: Ended) {
-        if let Some(side) = ended.reset_by {
-            let by = if side as usize == 0 { ended.ends.client } else { ended.ends.server };
-            self.resets.push((ended.last, by.ip()));
-        }
-        self.silenced.extend(ended.stalls.iter().map(|(at, side)| {
-            let (sender, receiver) = match *side as usize {
-                0 => (ended.ends.client, ended.ends.server),
-                _ => (ended.ends.server, ended.ends.client),
-            };
-            Silenced {
-                at: *at,
-                sender: sender.ip(),
-                receiver: receiver.ip(),
-                rtt: ended.rtt,
-                connection: ended.report.connection,
-            }
-        }));
-        self.flows.extend(ended.flows);
-        if let Some(mut picture) = ended.picture {
-            picture.finish();
-            self.pictures.push(*picture);
-        }
-        self.findings.extend(ended.findings);
-        self.ended.push(ended.report);
+    /// The connections that have ended since this was asked before.
+    pub fn told(&mut self) -> std::vec::Drain<'_, Told> {
+        self.told.drain(..)
     }
 
-    /// Ends the capture.
-    pub fn finish(mut self) -> Diagnosis {
-        let mut keys: Vec<(u64, Key)> = self.living.iter().map(|(key, each)| (each.number, *key)).collect();
+    /// Ends all connections: those that were not told yet, and what they say together with others.
+    pub fn close(mut self) -> (Vec<Told>, Part) {
+        let mut keys: Vec<(u64, Key)> =
+            self.living.iter().map(|(key, living)| (living.connection.number, *key)).collect();
         keys.sort_unstable_by_key(|(number, _)| *number);
         for (_, key) in keys {
             self.end(key);
         }
-        let origin = self.origin.unwrap_or(0);
-        let seconds = if self.segments == 0 { 0.0 } else { (self.last - origin) as f64 / 1e9 };
-        let mut findings = self.findings;
-        findings.extend(self.cuts.finding(seconds));
-        findings.extend(self.unclaimed.findings(self.origin));
-        findings.retain(|finding| !(self.is_lacking && finding.kind == Kind::ProtocolViolation));
-        findings.extend(together::incast(self.silenced, origin, &self.limits));
-        findings.extend(together::reset_storms(self.resets, origin, &self.limits));
-        findings.extend(outcast(&self.flows, origin, &self.limits));
-        findings.extend(outliers(&self.flows, origin, &self.limits));
-        findings.sort_by(|one, other| {
-            other
-                .lost_seconds
-                .total_cmp(&one.lost_seconds)
-                .then(one.kind.name().cmp(other.kind.name()))
-                .then(one.connection.cmp(&other.connection))
-        });
-        let mut connections = self.ended;
-        connections.sort_unstable_by_key(|each| each.connection);
-        self.pictures.sort_unstable_by_key(|each| each.connection);
-        Diagnosis { connections, findings, segments: self.segments, seconds, pictures: self.pictures }
+        (self.told, self.part)
     }
-}
 
-/// Both ends of a connection, the smaller first: addresses as those of IPv6 (RFC 4291 section 2.5.5.2), and ports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Key {
-    addresses: [u128; 2],
-    ports: [u16; 2],
-}
-
-impl Key {
-    #[inline]
-    fn between(one: SocketAddr, other: SocketAddr) -> Key {
-        let end = |end: SocketAddr| match end {
-            SocketAddr::V4(end) => (0xffff << 32 | u128::from(end.ip().to_bits()), end.port()),
-            SocketAddr::V6(end) => (end.ip().to_bits(), end.port()),
-        };
-        let (one, other) = (end(one), end(other));
-        let (low, high) = if one <= other { (one, other) } else { (other, one) };
-        Key { addresses: [low.0, high.0], ports: [low.1, high.1] }
-    }
-}
-
-impl Hash for Key {
-    #[inline]
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for address in self.addresses {
-            // The upper half is the network of IPv6, and the same for all of IPv4.
-            state.write_u64(address as u64 ^ ((address >> 64) as u64).rotate_left(17));
+    /// Ends the capture.
+    pub fn finish(self) -> Diagnosis {
+        let limits = self.limits;
+        let (told, part) = self.close();
+        let numbers = Numbers::new(told.iter().map(Told::number).collect());
+        let whole = part.conclude(&numbers, &limits);
+        let mut connections = Vec::with_capacity(told.len());
+        let mut findings = Vec::new();
+        for each in told {
+            connections.push(each.report);
+            findings.extend(each.findings.into_iter().filter(|finding| whole.keeps(finding.kind)));
         }
-        state.write_u64(u64::from(self.ports[0]) << 16 | u64::from(self.ports[1]));
-    }
-}
-
-/// A quick hash: keys of a capture are not chosen against this table by anybody whom more than time would cost.
-#[derive(Debug, Default)]
-struct Mix(u64);
-
-impl Hasher for Mix {
-    #[inline]
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
-    }
-
-    #[inline]
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+        findings.extend(whole.findings);
+        findings.sort_by_key(crate::Finding::rank);
+        connections.sort_unstable_by_key(|each| each.connection);
+        Diagnosis {
+            connections,
+            findings,
+            segments: whole.segments,
+            seconds: whole.seconds,
+            pictures: whole.pictures,
+        }
     }
 }

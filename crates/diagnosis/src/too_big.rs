@@ -6,7 +6,7 @@
 
 use crate::findings::{Finding, MOST_PACKETS};
 use crate::kinds::Kind;
-use crate::table::Key;
+use crate::keys::Key;
 use framegauge_packets::capture::IcmpNote;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -40,6 +40,13 @@ impl Unclaimed {
         self.0 = rest;
         let own: Vec<(Option<Key>, IcmpNote)> = own;
         own.into_iter().map(|(_, note)| note).collect()
+    }
+
+    /// Adds those of another share of the capture.
+    pub(crate) fn add(&mut self, other: Unclaimed) {
+        self.0.extend(other.0);
+        self.0.sort_by_key(|(_, note)| note.number);
+        self.0.truncate(MOST_NOTES);
     }
 
     /// One finding for each router, sender and size.

@@ -1,7 +1,7 @@
 //! Captures of other programs, and the packets in them.
 
 use framegauge_packets::capture::{
-    CaptureError, Checksums, Decoded, LinkType, Reader, Record, Segment, decode,
+    CaptureError, Checksums, Decoded, IcmpNote, LinkType, Reader, Record, Segment, decode, ends,
 };
 use std::io::{Error, ErrorKind, Read};
 
@@ -97,6 +97,22 @@ pub fn capture_decode(bytes: &[u8]) {
         assert!(segment.payload_bytes < segment.ip_bytes);
         assert_eq!((segment.nanoseconds, segment.number), (2, 1));
         let _ = segment.sack.as_slice();
+    }
+    match whole {
+        Decoded::Tcp(segment) => {
+            let mut stored = Vec::new();
+            segment.store(&mut stored);
+            assert_eq!(Segment::stored(&stored), Some(segment));
+            assert_eq!(ends(&record(captured)), Some((segment.source, segment.destination)));
+        }
+        Decoded::Icmp(note) => {
+            let mut stored = Vec::new();
+            note.store(&mut stored);
+            assert_eq!(IcmpNote::stored(&stored), Some(note));
+            let quoted = note.quoted.map(|quoted| (quoted.source, quoted.destination));
+            assert_eq!(ends(&record(captured)), quoted);
+        }
+        Decoded::Other(_) => {}
     }
     if let Decoded::Icmp(note) = whole {
         assert!(note.mtu.is_none() || note.is_too_big());

@@ -3,7 +3,9 @@
 mod wrapping;
 
 use framegauge_packets::build::{Addresses, TcpFields, syn_options, tcp_frame, timestamp_options, udp_frame};
-use framegauge_packets::capture::{Checksums, Decoded, LinkType, Record, SackBlocks, Segment, Why, decode};
+use framegauge_packets::capture::{
+    Checksums, Decoded, LinkType, Record, SackBlocks, Segment, Why, decode, ends,
+};
 use framegauge_packets::{SynOptions, TcpFlags};
 use proptest::prelude::*;
 use wrapping::{ETHERNET_BYTES, InGre, Wrap, ethernet, ethertype, ip};
@@ -432,6 +434,8 @@ proptest! {
             match decode(&record(LinkType::Ethernet, &frame[..kept], original), Checksums::Verify) {
                 Decoded::Tcp(found) => {
                     prop_assert!(kept >= headers - 12);
+                    let ends = ends(&record(LinkType::Ethernet, &frame[..kept], original));
+                    prop_assert_eq!(ends, Some((found.source, found.destination)));
                     let whole = kept >= headers + payload;
                     let same = Segment {
                         timestamps: if kept < headers { None } else { expected.timestamps },

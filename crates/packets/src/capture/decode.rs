@@ -50,6 +50,22 @@ pub fn decode(record: &Record<'_>, checksums: Checksums) -> Decoded {
     note(&mut walk, &ip, record).map_or_else(Decoded::Other, Decoded::Icmp)
 }
 
+/// Source and destination of the segment that [`decode`] finds in a packet, or of what the error quotes, without a look at
+/// the rest; `None` where it finds neither. It may find ends where the rest of a header is damaged.
+#[inline]
+pub fn ends(record: &Record<'_>) -> Option<(SocketAddr, SocketAddr)> {
+    let end = record.captured.len().max(record.original_bytes as usize);
+    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None };
+    let ip = walk.link(record.link).and_then(|inside| walk.innermost(inside)).ok()?;
+    if ip.protocol == PROTOCOL_TCP {
+        let ports = walk.peek::<4>().ok()?;
+        let (source, destination) = (word(ports, 0), word(ports, 2));
+        return Some((SocketAddr::new(ip.source, source), SocketAddr::new(ip.destination, destination)));
+    }
+    let quoted = note(&mut walk, &ip, record).ok()?.quoted?;
+    Some((quoted.source, quoted.destination))
+}
+
 /// The segment behind this IP header, where the walk stands. It is written once, at its place: copies of it would take
 /// as long as all the rest.
 #[inline]

@@ -22,12 +22,13 @@ mod pcap;
 mod reader;
 mod sections;
 mod segment;
+mod stored;
 mod tunnels;
 mod walk;
 mod wireless;
 
 pub use crate::error::CaptureError;
-pub use decode::{Checksums, Decoded, decode};
+pub use decode::{Checksums, Decoded, decode, ends};
 pub use icmp::{IcmpNote, Quoted};
 pub use link::LinkType;
 pub use reader::{CaptureLoss, Interface, PACKET_BYTES_MAXIMUM, Reader, Record};
