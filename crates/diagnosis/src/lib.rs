@@ -69,6 +69,6 @@ pub use marks::MOST_MARKS;
 pub use picture::Picture;
 pub use quality::Cut;
 pub use repairs::Reasons;
-pub use table::Table;
+pub use table::{Clock, Table};
 pub use thresholds::Thresholds;
 pub use whole::{Conclusion, Diagnosis, Numbers, Part, Rank, Told};

@@ -53,6 +53,15 @@ fn opens(segment: &Segment) -> bool {
     segment.flags.contains(TcpFlags::SYN) && segment.flags.0 & ends_or_answers.0 == 0
 }
 
+/// The clock of a capture, which never goes back, whatever its stamps do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clock {
+    /// The stamp of its first segment.
+    pub origin: i64,
+    /// The latest stamp so far.
+    pub now: i64,
+}
+
 /// Takes segments in the order of their capture.
 #[derive(Debug)]
 pub struct Table {
@@ -65,7 +74,7 @@ pub struct Table {
     part: Part,
     /// Connections are called by the numbers of their first packets, since nobody knows how many the others have.
     is_share: bool,
-    clock: i64,
+    clock: Option<Clock>,
     connections: u64,
     /// The numbers of those that are drawn.
     drawn: Vec<u64>,
@@ -84,19 +93,16 @@ impl Table {
             told: Vec::new(),
             part: Part::default(),
             is_share: false,
-            clock: i64::MIN,
+            clock: None,
             connections: 0,
             drawn: Vec::new(),
             refused: Vec::new(),
         }
     }
 
-    /// Begins a share of a capture. `origin`: the time of the capture's first segment, whoever takes that.
-    pub fn share(limits: Thresholds, origin: i64) -> Table {
-        let mut table = Table::new(limits);
-        table.is_share = true;
-        table.part.origin = Some(origin);
-        table
+    /// Begins a share of a capture.
+    pub fn share(limits: Thresholds) -> Table {
+        Table { is_share: true, ..Table::new(limits) }
     }
 
     /// Draws the connections of these numbers, which a first pass over the same segments has told.
@@ -106,21 +112,24 @@ impl Table {
 
     /// Takes the next segment.
     pub fn take(&mut self, segment: &Segment) {
-        self.clock = self.clock.max(segment.nanoseconds);
-        let is_taken = self.offer(segment, self.clock, usize::MAX);
+        let stamp = segment.nanoseconds;
+        let clock = self.clock.unwrap_or(Clock { origin: stamp, now: stamp });
+        let clock = Clock { now: clock.now.max(stamp), ..clock };
+        self.clock = Some(clock);
+        let is_taken = self.offer(segment, clock, usize::MAX);
         debug_assert!(is_taken, "there is room for all");
     }
 
     /// Takes the next segment, unless it is of a connection that it has no room for: at most `room` may live. Then all
-    /// segments of that connection are refused. `clock`: the capture's, which never goes back.
-    pub fn offer(&mut self, segment: &Segment, clock: i64, room: usize) -> bool {
+    /// segments of that connection are refused.
+    pub fn offer(&mut self, segment: &Segment, clock: Clock, room: usize) -> bool {
         let key = Key::between(segment.source, segment.destination);
         let limits = self.limits;
         if let Some(living) = self.living.get_mut(&key)
-            && !living.gives_way(segment, clock)
+            && !living.gives_way(segment, clock.now)
         {
-            if living.take(segment, clock, &limits) {
-                self.closing.push_back((clock, key));
+            if living.take(segment, clock.now, &limits) {
+                self.closing.push_back((clock.now, key));
             }
             self.part.take(segment);
             return true;
@@ -129,9 +138,9 @@ impl Table {
     }
 
     /// Begins a connection, if there is room.
-    fn open(&mut self, key: Key, segment: &Segment, clock: i64, room: usize) -> bool {
+    fn open(&mut self, key: Key, segment: &Segment, clock: Clock, room: usize) -> bool {
         self.end(key);
-        self.sweep(clock);
+        self.sweep(clock.now);
         let notes = self.part.unclaimed.claim(key, segment.nanoseconds);
         if self.elsewhere.may_have(key) || self.living.len() >= room {
             self.elsewhere.add(key);
@@ -142,14 +151,14 @@ impl Table {
         let number = if self.is_share { segment.number } else { self.connections };
         let mut connection = Box::new(Connection::new(number, segment));
         let now = segment.nanoseconds;
-        let origin = *self.part.origin.get_or_insert(now);
+        let origin = *self.part.origin.get_or_insert(clock.origin);
         if self.drawn.contains(&number) {
             connection.picture = Some(Box::new(Picture::new(number, connection.ends, now, origin)));
         }
         notes.iter().for_each(|note| connection.take_note(note));
         let mut living = Living { connection, over: None };
-        if living.take(segment, clock, &self.limits) {
-            self.closing.push_back((clock, key));
+        if living.take(segment, clock.now, &self.limits) {
+            self.closing.push_back((clock.now, key));
         }
         self.part.take(segment);
         self.living.insert(key, living);
@@ -211,7 +220,12 @@ impl Table {
         self.told.push(self.part.keep(ended));
     }
 
-    /// The connections that have ended since this was asked before.
+    /// How many connections have ended since they were told.
+    pub fn untold(&self) -> usize {
+        self.told.len()
+    }
+
+    /// Tells the connections that have ended since.
     pub fn told(&mut self) -> std::vec::Drain<'_, Told> {
         self.told.drain(..)
     }

@@ -90,6 +90,13 @@ impl PartialOrd for Rank {
     }
 }
 
+impl Rank {
+    /// The same, with the number of its connection instead of what a share calls that.
+    pub fn numbered(self, numbers: &Numbers) -> Rank {
+        Rank { connection: self.connection.map(|first| numbers.of(first)), ..self }
+    }
+}
+
 impl Finding {
     /// Where it stands.
     pub fn rank(&self) -> Rank {

@@ -2,7 +2,7 @@
 
 mod scene;
 
-use framegauge_diagnosis::{Cut, Diagnosis, Finding, Numbers, Part, Table, Thresholds, Told, share};
+use framegauge_diagnosis::{Clock, Cut, Diagnosis, Finding, Numbers, Part, Table, Thresholds, Told, share};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 use proptest::prelude::*;
@@ -44,8 +44,8 @@ fn captured(steps: Vec<((usize, usize, bool), u32, u8, i64)>) -> Vec<Segment> {
 }
 
 /// Takes the segments that a table has no room for with another, and so on.
-fn take(segments: &[(Segment, i64)], origin: i64, room: usize, told: &mut Vec<Told>, part: &mut Part) {
-    let mut table = Table::share(Thresholds::default(), origin);
+fn take(segments: &[(Segment, Clock)], room: usize, told: &mut Vec<Told>, part: &mut Part) {
+    let mut table = Table::share(Thresholds::default());
     let mut left = Vec::new();
     for (segment, clock) in segments {
         if !table.offer(segment, *clock, room) {
@@ -58,20 +58,20 @@ fn take(segments: &[(Segment, i64)], origin: i64, room: usize, told: &mut Vec<To
     told.extend(rest);
     part.add(own);
     if !left.is_empty() {
-        take(&left, origin, room, told, part);
+        take(&left, room, told, part);
     }
 }
 
 fn divided(segments: &[Segment], shares: usize, room: usize) -> Diagnosis {
-    let mut clock = i64::MIN;
+    let origin = segments[0].nanoseconds;
+    let mut clock = Clock { origin, now: origin };
     let mut parts = vec![Vec::new(); shares];
     for segment in segments {
-        clock = clock.max(segment.nanoseconds);
+        clock.now = clock.now.max(segment.nanoseconds);
         parts[share(segment.destination, segment.source, shares, 3)].push((*segment, clock));
     }
     let (mut told, mut part) = (Vec::new(), Part::default());
-    let origin = segments[0].nanoseconds;
-    parts.iter().rev().for_each(|own| take(own, origin, room, &mut told, &mut part));
+    parts.iter().rev().for_each(|own| take(own, room, &mut told, &mut part));
     let numbers = Numbers::new(told.iter().map(Told::number).collect());
     let whole = part.conclude(&numbers, &Thresholds::default());
     let (mut connections, mut findings): (Vec<_>, Vec<Finding>) = (Vec::new(), Vec::new());
@@ -134,7 +134,7 @@ fn what_only_many_connections_tell_is_told_of_shares() {
 #[test]
 fn cuts_of_shares_are_counted_together_and_named_in_order() {
     let cuts = |numbers: &mut dyn Iterator<Item = u64>| {
-        let mut table = Table::share(Thresholds::default(), 0);
+        let mut table = Table::share(Thresholds::default());
         numbers.for_each(|number| table.take_cut(Cut::Payload, number));
         table.close().1
     };

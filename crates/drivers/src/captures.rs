@@ -1,15 +1,24 @@
 //! Reads capture files, packed or not, and diagnoses them.
 
+mod document;
 pub mod evidence;
+mod front;
 mod packed;
 pub mod pictures;
+mod rows;
+mod shares;
+mod spills;
+mod threads;
 
+pub use document::{Failed, Form};
 pub use packed::needs_program;
 pub(crate) use packed::{Source, unpacked};
 
-use framegauge_diagnosis::{Cut, Diagnosis, Table, Thresholds};
-use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Segment, Why, decode};
+use framegauge_diagnosis::{Diagnosis, Table, Thresholds};
+use framegauge_packets::capture::{Decoded, Interface, Reader, Why};
+use front::Front;
 use serde::Serialize;
+use shares::{Seen, Share};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -43,81 +52,42 @@ pub struct Tap {
     pub diagnosis: Diagnosis,
 }
 
-/// A tap while its capture is read.
-#[derive(Debug)]
-struct Reading {
-    name: String,
-    begin: Option<f64>,
-    table: Table,
-}
-
 /// The taps of a capture, by the numbers of their interfaces.
 #[derive(Debug, Default)]
 struct Taps {
-    taps: Vec<Reading>,
+    names: Vec<String>,
     of_interface: Vec<Option<usize>>,
-    /// The connections that are drawn, each with the place of its tap.
-    drawn: Vec<(usize, u64)>,
 }
 
 /// More interfaces than these share the last tap.
 const MOST_TAPS: usize = 64;
 
-impl Reading {
-    fn take(&mut self, segment: &Segment, is_cut: bool) {
-        self.begin.get_or_insert(segment.nanoseconds as f64 / 1e9);
-        self.table.take(segment);
-        if segment.options_are_cut {
-            self.table.take_cut(Cut::Options, segment.number);
-        } else if is_cut {
-            self.table.take_cut(Cut::Payload, segment.number);
-        }
-    }
-}
-
 impl Taps {
     /// The tap of an interface.
-    fn at(&mut self, interface: u32, interfaces: &[Interface], limits: Thresholds) -> &mut Reading {
+    fn at(&mut self, interface: u32, interfaces: &[Interface]) -> usize {
         let number = interface as usize;
         if self.of_interface.len() <= number {
             self.of_interface.resize(number + 1, None);
         }
-        let place = self.of_interface[number].unwrap_or_else(|| self.open(number, interfaces, limits));
-        &mut self.taps[place]
+        self.of_interface[number].unwrap_or_else(|| self.open(number, interfaces))
     }
 
-    fn open(&mut self, number: usize, interfaces: &[Interface], limits: Thresholds) -> usize {
+    fn open(&mut self, number: usize, interfaces: &[Interface]) -> usize {
         let given = interfaces.get(number).and_then(|interface| interface.name.clone());
         let name = given.unwrap_or_else(|| format!("interface {number}"));
         // A port of a rack has three interfaces; each direction of a connection passes a port of its own.
         let side = PORT_SIDES.into_iter().find(|side| name.contains('>') && name.ends_with(*side));
         let name = side.map_or(name, |side| format!("switch ports,{side}"));
-        let place = match self.taps.iter().position(|tap| tap.name == name) {
+        let place = match self.names.iter().position(|tap| *tap == name) {
             Some(place) => place,
-            None if self.taps.len() == MOST_TAPS => MOST_TAPS - 1,
+            None if self.names.len() == MOST_TAPS => MOST_TAPS - 1,
             None => {
-                let mut table = Table::new(limits);
-                let tap = self.taps.len();
-                table.draw(&pictures::of_tap(&self.drawn, tap));
-                self.taps.push(Reading { name, begin: None, table });
-                tap
+                self.names.push(name);
+                self.names.len() - 1
             }
         };
         self.of_interface[number] = Some(place);
         place
-    }
-
-    fn finish(mut self, is_lacking: bool) -> Vec<Tap> {
-        if is_lacking {
-            self.taps.iter_mut().for_each(|tap| tap.table.lacks_packets());
-        }
-        let only = self.taps.len() == 1;
-        let finish = |tap: Reading| Tap {
-            interface: (!only).then_some(tap.name),
-            begin_seconds: tap.begin,
-            diagnosis: tap.table.finish(),
-        };
-        self.taps.into_iter().map(finish).collect()
     }
 }
 
@@ -156,56 +126,118 @@ impl Others {
     }
 }
 
-/// Reads and diagnoses a file, or standard input for "-". An error only if nothing can be read.
-pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
-    read(path, limits, Taps::default())
+impl Others {
+    fn add(&mut self, other: &Others) {
+        self.not_ip += other.not_ip;
+        self.not_tcp += other.not_tcp;
+        self.icmp += other.icmp;
+        self.encrypted += other.encrypted;
+        self.fragments += other.fragments;
+        self.cut += other.cut;
+        self.malformed += other.malformed;
+    }
 }
 
-fn read(path: &Path, limits: Thresholds, mut taps: Taps) -> Result<Captured, String> {
-    let (named, mut reader) = open(path)?;
+/// What a diagnosis may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Connections that live in memory at a time; the segments of others wait in files.
+    pub connections: usize,
+    /// Threads that read and decode.
+    pub threads: usize,
+}
+
+impl Default for Room {
+    /// One thread, and some hundreds of megabytes.
+    fn default() -> Room {
+        Room { connections: 1 << 16, threads: 1 }
+    }
+}
+
+/// Reads and diagnoses a file, or standard input for "-", and writes what it tells. An error of reading only if nothing can
+/// be read, or if what was found cannot be kept; then nothing is written.
+pub fn write(
+    path: &Path,
+    limits: Thresholds,
+    room: Room,
+    form: Form,
+    out: &mut impl io::Write,
+) -> Result<(), Failed> {
+    let mut front = Front::open(path)?;
+    let named = front.file.clone();
+    let (summary, founds) = if room.threads > 1 {
+        threads::read(front, limits, room.connections, room.threads)?
+    } else {
+        let mut share = Share::new(limits, room.connections);
+        front.read(|decoded, seen| share.take(decoded, seen));
+        (front.finish()?, vec![share.finish().map_err(|why| format!("{named}: {why}"))?])
+    };
+    document::write(&summary, founds, &limits, form, out)
+}
+
+/// Reads and diagnoses a file, or standard input for "-", with all that it tells in memory. An error only if nothing can be
+/// read.
+pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
+    read(path, limits, &[])
+}
+
+/// Draws connections, each named by the place of its tap and its number there.
+fn read(path: &Path, limits: Thresholds, drawn: &[(usize, u64)]) -> Result<Captured, String> {
+    let mut front = Front::open(path)?;
+    let mut tables: Vec<Table> = Vec::new();
     let mut others = Others::default();
-    let (mut packets, mut broken) = (0, None);
-    loop {
-        let record = match reader.next() {
-            Ok(Some(record)) => record,
-            Ok(None) => break,
-            Err(error) => {
-                broken = Some(error.to_string());
-                break;
+    front.read(|decoded, seen| {
+        if let Some(tap) = seen.tap {
+            while tables.len() <= tap {
+                let mut table = Table::new(limits);
+                table.draw(&pictures::of_tap(drawn, tables.len()));
+                tables.push(table);
             }
-        };
-        packets += 1;
-        let (interface, number) = (record.interface, record.number);
-        // Checksums of what was cut cannot be verified, and cost nothing.
-        let captured_bytes = record.captured.len();
-        let is_cut = captured_bytes < record.original_bytes as usize;
-        // Looked at in its place: a copy would take as long as the decoding.
-        match &decode(&record, Checksums::Verify) {
-            Decoded::Tcp(segment) => {
-                // Tools that cut packets may overwrite their length on the wire: then the IP header tells.
-                let is_cut = is_cut || captured_bytes < segment.ip_bytes as usize;
-                taps.at(interface, reader.interfaces(), limits).take(segment, is_cut);
-            }
-            Decoded::Icmp(note) => {
-                others.icmp += 1;
-                taps.at(interface, reader.interfaces(), limits).table.take_note(note);
-            }
-            Decoded::Other(why) => {
-                others.count(*why);
-                if *why == Why::Cut {
-                    taps.at(interface, reader.interfaces(), limits).table.take_cut(Cut::Headers, number);
-                }
-            }
+            take(&mut tables[tap], decoded, seen);
         }
+        match decoded {
+            Decoded::Tcp(_) => {}
+            Decoded::Icmp(_) => others.icmp += 1,
+            Decoded::Other(why) => others.count(*why),
+        }
+    });
+    let summary = front.finish()?;
+    let only = summary.taps.len() == 1;
+    let is_lacking = summary.missed_packets.is_some_and(|missed| missed > 0);
+    let finish = |((name, begin), mut table): ((String, Option<i64>), Table)| {
+        if is_lacking {
+            table.lacks_packets();
+        }
+        Tap {
+            interface: (!only).then_some(name),
+            begin_seconds: begin.map(|begin| begin as f64 / 1e9),
+            diagnosis: table.finish(),
+        }
+    };
+    Ok(Captured {
+        file: summary.file,
+        packets: summary.packets,
+        missed_packets: summary.missed_packets,
+        others,
+        broken: summary.broken,
+        taps: summary.taps.into_iter().zip(tables).map(finish).collect(),
+    })
+}
+
+/// Takes a packet with a table that has room for all.
+fn take(table: &mut Table, decoded: &Decoded, seen: Seen) {
+    match decoded {
+        Decoded::Tcp(segment) => {
+            table.offer(segment, seen.clock, usize::MAX);
+        }
+        Decoded::Icmp(note) => {
+            table.take_note(note);
+        }
+        Decoded::Other(_) => {}
     }
-    if packets == 0
-        && let Some(why) = broken
-    {
-        return Err(format!("{named}: {why}"));
+    if let Some(cut) = seen.cut(decoded) {
+        table.take_cut(cut, seen.number);
     }
-    let missed_packets = reader.loss().packets();
-    let taps = taps.finish(missed_packets.is_some_and(|missed| missed > 0));
-    Ok(Captured { file: named, packets, missed_packets, others, broken, taps })
 }
 
 /// The file's name, and what reads it.

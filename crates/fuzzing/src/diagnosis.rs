@@ -4,7 +4,7 @@
 use framegauge_diagnosis::joined::{Hop, Joined};
 use framegauge_diagnosis::{Diagnosis, Thresholds};
 use framegauge_drivers::captures::evidence::{self, Comments};
-use framegauge_drivers::captures::{self, Captured, pictures};
+use framegauge_drivers::captures::{self, Captured, Form, Room, pictures};
 use framegauge_drivers::joins;
 use framegauge_linux::files;
 use framegauge_packets::{capture, pcapng};
@@ -48,6 +48,13 @@ pub fn capture_diagnosis(bytes: &[u8]) {
     let kept = Kept::new(bytes);
     let limits = Thresholds::default();
     let Ok(found) = captures::diagnose(&kept.path(), limits) else { return };
+    let whole = serde_json::to_string(&found).expect("only words and finite numbers");
+    for room in [Room { connections: 2, threads: 1 }, Room { connections: 8, threads: 2 }] {
+        let mut written = Vec::new();
+        let done = captures::write(&kept.path(), limits, room, Form::Document, &mut written);
+        assert!(done.is_ok(), "it was read before");
+        assert_eq!(String::from_utf8_lossy(&written).trim_end(), whole, "{room:?}");
+    }
     let segments: u64 = found.taps.iter().map(|tap| tap.diagnosis.segments).sum();
     let others = to_value(found.others).expect("numbers");
     let others: u64 = others.as_object().expect("numbers by name").values().filter_map(Value::as_u64).sum();
@@ -58,7 +65,7 @@ pub fn capture_diagnosis(bytes: &[u8]) {
             tap.diagnosis.connections.iter().map(move |each| (place, each.connection))
         });
     let drawn: Vec<(usize, u64)> = drawn.take(MOST_DRAWN).collect();
-    let pictures = pictures::draw(&kept.path(), limits, drawn.clone()).expect("it was read before");
+    let pictures = pictures::draw(&kept.path(), limits, &drawn).expect("it was read before");
     for (place, (tap, pictures)) in found.taps.iter().zip(pictures.taps).enumerate() {
         let asked: Vec<u64> = drawn.iter().filter(|each| each.0 == place).map(|each| each.1).collect();
         assert_eq!(pictures.iter().map(|each| each.connection).collect::<Vec<_>>(), asked);

@@ -1,16 +1,20 @@
-//! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each. With `--draw` it
-//! draws connections of one file instead; with `--evidence` it copies packets, of which standard input says what there is
-//! to say, to standard output; with `--join` it says what several captures tell together of the connections that they
-//! share, as one line. With `--kinds` it reads nothing, and prints the table of all kinds of findings.
+//! `framegauge-agent diagnose`: names what makes TCP slow in capture files, as a line of JSON for each. With `--rows` each
+//! connection and each finding has a line of its own. With `--draw` it draws connections of one file instead; with
+//! `--evidence` it copies packets, of which standard input says what there is to say, to standard output; with `--join` it
+//! says what several captures tell together of the connections that they share, as one line. With `--kinds` it reads
+//! nothing, and prints the table of all kinds of findings.
 
 use framegauge_diagnosis::Thresholds;
-use framegauge_drivers::captures::{self, evidence, pictures};
+use framegauge_drivers::captures::{self, Form, Room, evidence, pictures};
 use framegauge_drivers::joins;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{BufWriter, Write};
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+
+const OUTPUT_BYTES: usize = 1 << 16;
 
 #[derive(Debug, Default)]
 struct Words {
@@ -20,11 +24,13 @@ struct Words {
     draw: Option<Vec<(usize, u64)>>,
     join: Option<Vec<joins::Source>>,
     evidence: bool,
+    room: Room,
+    rows: bool,
     kinds: bool,
 }
 
-/// Reads the files that are named. Words: `[--thresholds JSON] [--draw JSON | --evidence] FILE...`, or `--join JSON` with a
-/// list of names and files: `[{"name": "h1", "file": "h1.pcap"}, ...]`; or `--kinds`.
+/// Reads the files that are named. Words: `[--thresholds JSON] [--threads NUMBER] [--rows | --draw JSON | --evidence]
+/// FILE...`, or `--join JSON` with a list of names and files: `[{"name": "h1", "file": "h1.pcap"}, ...]`; or `--kinds`.
 pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let words = match parse(words) {
         Ok(words) => words,
@@ -39,17 +45,26 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     if words.evidence {
         return copy(&words.files);
     }
-    let mut output = std::io::stdout().lock();
-    for file in &words.files {
-        let line = match words.draw.clone() {
-            None => said(file, captures::diagnose(file, words.limits)),
-            Some(connections) => said(file, pictures::draw(file, words.limits, connections)),
-        };
-        if writeln!(output, "{line}").is_err() {
-            return ExitCode::FAILURE;
+    let mut output = BufWriter::with_capacity(OUTPUT_BYTES, std::io::stdout().lock());
+    let written = words.files.iter().try_for_each(|file| match &words.draw {
+        None => {
+            let form = if words.rows { Form::Rows } else { Form::Document };
+            match captures::write(file, words.limits, words.room, form, &mut output) {
+                Ok(()) => Ok(()),
+                Err(captures::Failed::Read(why)) => {
+                    writeln!(output, "{}", said(file, Err::<(), String>(why)))
+                }
+                Err(captures::Failed::Write(error)) => Err(error),
+            }
         }
+        Some(connections) => {
+            writeln!(output, "{}", said(file, pictures::draw(file, words.limits, connections)))
+        }
+    });
+    match written.and_then(|()| output.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
-    ExitCode::SUCCESS
 }
 
 /// The table of kinds as JSON, one value a line, as it is kept in the Python package.
@@ -84,6 +99,10 @@ fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Words, S
             Some("--draw") => found.draw = Some(json(words.next(), "--draw")?),
             Some("--evidence") => found.evidence = true,
             Some("--kinds") => found.kinds = true,
+            Some("--rows") => found.rows = true,
+            Some("--threads") => {
+                found.room.threads = json::<NonZeroUsize>(words.next(), "--threads")?.get();
+            }
             _ => found.files.push(word.into()),
         }
     }

@@ -1,6 +1,6 @@
 //! A second pass over a capture, which draws the connections that the first one has told to be worth it.
 
-use super::{Taps, read};
+use super::read;
 use framegauge_diagnosis::{Picture, Thresholds};
 use serde::Serialize;
 use std::path::Path;
@@ -16,8 +16,8 @@ pub struct Pictures {
 
 /// Draws connections, each named by the place of its tap in the diagnosis and its number there. What a capture no longer
 /// has is not drawn.
-pub fn draw(path: &Path, limits: Thresholds, connections: Vec<(usize, u64)>) -> Result<Pictures, String> {
-    let found = read(path, limits, Taps { drawn: connections, ..Taps::default() })?;
+pub fn draw(path: &Path, limits: Thresholds, connections: &[(usize, u64)]) -> Result<Pictures, String> {
+    let found = read(path, limits, connections)?;
     let taps = found.taps.into_iter().map(|tap| tap.diagnosis.pictures).collect();
     Ok(Pictures { file: found.file, taps })
 }

@@ -1,0 +1,272 @@
+//! A capture read by several threads, which say what one would.
+//!
+//! ```text
+//!   reader ──> batch of packets ──> share 1 ──> rows      each share has its connections whole, and sees their
+//!   (whoever is free)          ├──> share 2 ──> rows      packets in order; whoever is free takes the share
+//!                              └──> ...                   with most batches, or reads on
+//! ```
+//!
+//! The reader looks at no more of a packet than the ends of its connection. Each share decodes its own packets, in its turn:
+//! only one thread at a time has it.
+
+use super::front::{Front, Summary};
+use super::shares::{Found, Seen, Share};
+use framegauge_diagnosis::{Clock, Thresholds, share};
+use framegauge_packets::capture::{Checksums, LinkType, Record, decode, ends};
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread;
+
+/// Shares for each thread: so many that one with much to do finds the others at work.
+const SHARES: usize = 4;
+/// Packets of a batch, and bytes after which it takes no more.
+const BATCH_PACKETS: usize = 8192;
+const BATCH_BYTES: usize = 1 << 20;
+/// Batches that wait, for each thread.
+const BATCHES: usize = 4;
+
+/// A packet in a batch.
+#[derive(Debug)]
+struct Packet {
+    number: u64,
+    nanoseconds: i64,
+    /// The capture's clock at it.
+    now: i64,
+    link: LinkType,
+    interface: u32,
+    tap: Option<u16>,
+    begin: u32,
+    captured: u32,
+    original: u32,
+}
+
+/// Packets that were read, and which share has which.
+#[derive(Debug)]
+pub(super) struct Batch {
+    bytes: Vec<u8>,
+    packets: Vec<Packet>,
+    of_share: Vec<Vec<u32>>,
+    /// By tap.
+    origins: Vec<i64>,
+}
+
+impl Batch {
+    fn new(shares: usize) -> Batch {
+        Batch {
+            bytes: Vec::new(),
+            packets: Vec::new(),
+            of_share: vec![Vec::new(); shares],
+            origins: Vec::new(),
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.packets.clear();
+        self.of_share.iter_mut().for_each(Vec::clear);
+    }
+
+    pub(super) fn has_room(&self) -> bool {
+        self.packets.len() < BATCH_PACKETS && self.bytes.len() < BATCH_BYTES
+    }
+
+    /// Adds a packet, at this time of the capture, and tells its place. Those of no connection are the first share's.
+    pub(super) fn add(&mut self, record: &Record<'_>, now: i64) -> usize {
+        let place = self.packets.len();
+        self.packets.push(Packet {
+            number: record.number,
+            nanoseconds: record.nanoseconds,
+            now,
+            link: record.link,
+            interface: record.interface,
+            tap: None,
+            begin: self.bytes.len() as u32,
+            captured: record.captured.len() as u32,
+            original: record.original_bytes,
+        });
+        self.bytes.extend_from_slice(record.captured);
+        let shares = self.of_share.len();
+        let own = ends(record).map_or(0, |(one, other)| share(one, other, shares, 0));
+        self.of_share[own].push(place as u32);
+        place
+    }
+
+    /// The tap of a packet.
+    pub(super) fn settle(&mut self, place: usize, tap: Option<usize>) {
+        self.packets[place].tap = tap.map(|tap| tap as u16);
+    }
+
+    /// Gives a share what is its own.
+    fn give(&self, number: usize, share: &mut Share) {
+        for place in &self.of_share[number] {
+            let packet = &self.packets[*place as usize];
+            let record = Record {
+                number: packet.number,
+                nanoseconds: packet.nanoseconds,
+                link: packet.link,
+                interface: packet.interface,
+                captured: &self.bytes[packet.begin as usize..][..packet.captured as usize],
+                original_bytes: packet.original,
+            };
+            let decoded = &decode(&record, Checksums::Verify);
+            let tap = packet.tap.map(usize::from);
+            let origin = tap.map_or(0, |tap| self.origins[tap]);
+            let clock = Clock { origin, now: packet.now };
+            let (captured_bytes, original_bytes) = (packet.captured as usize, packet.original as usize);
+            share.take(decoded, Seen { tap, number: packet.number, clock, captured_bytes, original_bytes });
+        }
+    }
+}
+
+/// What the threads have in common.
+struct State {
+    /// Whoever reads has it.
+    front: Option<Front>,
+    has_ended: bool,
+    /// Of each share: what waits for it, and itself if nobody has it.
+    waiting: Vec<VecDeque<Arc<Batch>>>,
+    shares: Vec<Option<Share>>,
+    /// Batches that somebody has or that wait, and those that may be filled again.
+    batches: usize,
+    spare: Vec<Batch>,
+    found: Vec<Option<Result<Found, String>>>,
+}
+
+/// What a thread does next.
+enum Task {
+    Read(Front, Batch),
+    Take(usize, Share, VecDeque<Arc<Batch>>),
+    Finish(usize, Share),
+    Wait,
+    Leave,
+}
+
+impl State {
+    fn next(&mut self, threads: usize) -> Task {
+        // Enough for all to do, before anything is done.
+        if self.batches < threads
+            && let Some(task) = self.read(threads)
+        {
+            return task;
+        }
+        let ready = (0..self.shares.len()).filter(|number| self.shares[*number].is_some());
+        if let Some(number) = ready.max_by_key(|number| self.waiting[*number].len())
+            && let Some(share) = self.shares[number].take()
+        {
+            if !self.waiting[number].is_empty() {
+                return Task::Take(number, share, std::mem::take(&mut self.waiting[number]));
+            }
+            if self.has_ended {
+                return Task::Finish(number, share);
+            }
+            self.shares[number] = Some(share);
+        }
+        if let Some(task) = self.read(threads) {
+            return task;
+        }
+        let is_done = self.has_ended && self.waiting.iter().all(VecDeque::is_empty);
+        if is_done { Task::Leave } else { Task::Wait }
+    }
+
+    fn read(&mut self, threads: usize) -> Option<Task> {
+        if self.has_ended || self.batches >= threads * BATCHES {
+            return None;
+        }
+        let front = self.front.take()?;
+        self.batches += 1;
+        let batch = self.spare.pop().unwrap_or_else(|| Batch::new(self.shares.len()));
+        Some(Task::Read(front, batch))
+    }
+}
+
+/// Reads all packets of a capture with so many threads, of which this is one. At most `room` connections live in memory.
+pub(super) fn read(
+    front: Front,
+    limits: Thresholds,
+    room: usize,
+    threads: usize,
+) -> Result<(Summary, Vec<Found>), String> {
+    let shares = threads * SHARES;
+    let state = Mutex::new(State {
+        front: Some(front),
+        has_ended: false,
+        waiting: vec![VecDeque::new(); shares],
+        shares: (0..shares).map(|_| Some(Share::new(limits, (room / shares).max(1)))).collect(),
+        batches: 0,
+        spare: Vec::new(),
+        found: (0..shares).map(|_| None).collect(),
+    });
+    let changed = Condvar::new();
+    thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(|| work(&state, &changed, threads));
+        }
+        work(&state, &changed, threads);
+    });
+    let state = state.into_inner().expect(NO_PANIC);
+    let summary = state.front.expect("whoever reads gives it back").finish()?;
+    let founds: Result<Vec<Found>, String> =
+        state.found.into_iter().map(|found| found.expect("every share is finished")).collect();
+    Ok((summary, founds?))
+}
+
+const NO_PANIC: &str = "no thread panics while it has the state";
+
+fn work(state: &Mutex<State>, changed: &Condvar, threads: usize) {
+    let mut guard = state.lock().expect(NO_PANIC);
+    loop {
+        guard = match guard.next(threads) {
+            Task::Leave => return,
+            Task::Wait => {
+                guard = changed.wait(guard).expect(NO_PANIC);
+                continue;
+            }
+            Task::Read(front, batch) => {
+                drop(guard);
+                fill(state, front, batch)
+            }
+            Task::Take(number, mut share, batches) => {
+                drop(guard);
+                batches.iter().for_each(|batch| batch.give(number, &mut share));
+                let mut guard = state.lock().expect(NO_PANIC);
+                guard.shares[number] = Some(share);
+                for batch in batches {
+                    // The last one that has it gives it back.
+                    if let Some(batch) = Arc::into_inner(batch) {
+                        guard.batches -= 1;
+                        guard.spare.push(batch);
+                    }
+                }
+                guard
+            }
+            Task::Finish(number, share) => {
+                drop(guard);
+                let found = share.finish();
+                let mut guard = state.lock().expect(NO_PANIC);
+                guard.found[number] = Some(found);
+                guard
+            }
+        };
+        changed.notify_all();
+    }
+}
+
+/// Reads a batch, and has it wait for its shares.
+fn fill<'a>(state: &'a Mutex<State>, mut front: Front, mut batch: Batch) -> MutexGuard<'a, State> {
+    let goes_on = front.fill(&mut batch);
+    batch.origins = front.places.origins();
+    let batch = Arc::new(batch);
+    let mut guard = state.lock().expect(NO_PANIC);
+    for (number, own) in batch.of_share.iter().enumerate() {
+        if !own.is_empty() {
+            guard.waiting[number].push_back(Arc::clone(&batch));
+        }
+    }
+    if let Some(batch) = Arc::into_inner(batch) {
+        guard.batches -= 1;
+        guard.spare.push(batch);
+    }
+    guard.front = Some(front);
+    guard.has_ended = !goes_on;
+    guard
+}
