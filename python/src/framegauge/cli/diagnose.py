@@ -120,12 +120,12 @@ def _run(words: Sequence[str]) -> int:
     if options.flows is not None:
         output.write("--flows", options.flows, recordings.to_csv(flows.recorded(document)).encode())
     if options.json:
-        output.show_json(document, indent=2)
+        output.show_json_rows(document)
     elif taken is None:
         output.show(*terminal.lines(document))
     if not diagnosis.is_judgeable(document):
         return 2
-    return 1 if diagnosis.worth_fixing(document) else 0
+    return 1 if any(True for _ in diagnosis.each_worth_fixing(document)) else 0
 
 
 def _check_places(places: Mapping[str, Path | None], captures: Sequence[Path]) -> None:

@@ -10,7 +10,7 @@ import contextlib
 import io
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -20,7 +20,8 @@ from framegauge.printable import printable
 
 __all__ = [
     "STANDARD_OUTPUT", "check_file", "check_folder", "exact", "finish", "has_left", "one_to_standard_output", "place",
-    "prepare", "replacing", "say", "say_plainly", "show", "show_json", "show_json_text", "stream", "touched", "write",
+    "prepare", "replacing", "say", "say_plainly", "show", "show_json", "show_json_rows", "show_json_text", "stream",
+    "touched", "write",
 ]  # fmt: skip
 
 STANDARD_OUTPUT = Path("-")
@@ -48,6 +49,26 @@ def exact(text: str) -> None:
 def show_json(document: object, indent: int | None = None) -> None:
     """Prints a document as JSON, which escapes what cannot be printed."""
     exact(json.dumps(document, indent=indent))
+
+
+def show_json_rows(document: Mapping[str, object]) -> None:
+    """Prints the same as `show_json` with an indent of 2, row by row: lists may be longer than memory."""
+    print("{", end="")
+    for place, (key, value) in enumerate(document.items()):
+        print(f"{',' if place else ''}\n  {json.dumps(key)}: ", end="")
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            print("[", end="")
+            for row, each in enumerate(value):
+                print(f"{',' if row else ''}\n    {_indented(each, 4)}", end="")
+            print("\n  ]" if value else "]", end="")
+        else:
+            print(_indented(value, 2), end="")
+    exact("\n}")
+
+
+def _indented(value: object, spaces: int) -> str:
+    """A value as JSON, all lines of which but the first stand so far to the right."""
+    return json.dumps(value, indent=2).replace("\n", "\n" + " " * spaces)
 
 
 def show_json_text(text: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from framegauge.agents import cluster, remote
 from framegauge.agents.cluster import LOCAL
@@ -18,19 +19,23 @@ __all__ = ["LOCAL", "Engine", "local", "opened"]
 
 MOST_SENT_BYTES = 1 << 30
 
-# The answers of `framegauge-agent diagnose WORDS FILE` for each file, in their order; told when each is done.
-Engine = Callable[[Sequence[str], Sequence[Path], Callable[[Path], None]], list[bytes]]
+# The answers of `framegauge-agent diagnose WORDS FILE` for each file, in their order, in files without a name; told
+# when each is done.
+Engine = Callable[[Sequence[str], Sequence[Path], Callable[[Path], None]], list[IO[bytes]]]
 
 
-def local(words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[bytes]:
-    """One process for each file, as many at once as there are CPUs."""
+def local(words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[IO[bytes]]:
+    """One process for each file, as many at once as there are CPUs; those of few files share the CPUs."""
+    cpus = os.cpu_count() or 1
+    threads = ["--threads", str(max(1, cpus // max(1, len(files))))]
 
-    def one(file: Path) -> bytes:
-        answer = asked(words, [file])
+    def one(file: Path) -> IO[bytes]:
+        answer = tempfile.TemporaryFile()  # noqa: SIM115 (it lasts as long as its rows are wanted)
+        asked([*words, *threads], [file], output=answer)
         done(file)
         return answer
 
-    with ThreadPoolExecutor(max(1, min(len(files), os.cpu_count() or 1))) as pool:
+    with ThreadPoolExecutor(max(1, min(len(files), cpus))) as pool:
         return list(pool.map(one, files))
 
 
@@ -47,11 +52,11 @@ def opened(text: str) -> Iterator[Engine]:
         yield lambda words, files, done: _spread(client, words, files, done)
 
 
-def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[bytes]:
+def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Callable[[Path], None]) -> list[IO[bytes]]:
     """As `local`, on the workers. Captures that a worker does not find at the same path are sent to it."""
     work = cluster.Work(client)
 
-    def one(file: Path) -> bytes:
+    def one(file: Path) -> IO[bytes]:
         known = remote.signature(str(file))
         if known is None:  # a pipe, or no file: what is wrong with it, the agent here says
             answer = asked(words, [file])
@@ -59,7 +64,10 @@ def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Call
             code, answer, said = _answered(work, words, file, known)
             judged(code, said, [file])
         done(file)
-        return answer
+        kept = tempfile.TemporaryFile()  # noqa: SIM115 (as above)
+        kept.write(answer)
+        kept.flush()
+        return kept
 
     with ThreadPoolExecutor(max(1, min(len(files), 2 * work.threads()))) as pool:
         try:

@@ -86,11 +86,14 @@ def join(document: Json, sources: Sequence[Json], hosts: Mapping[str, Path], ask
 def _shares(document: Json, files: set[str]) -> bool:
     """Whether two captures have a connection between the same ends."""
     of = {each["capture"]: each for each in document["captures"]}
-    seen: dict[frozenset[str], int] = {}
+    if len(of) < 2:
+        return False
+    # By their hashes: two that are alike only cost a look more.
+    seen: dict[int, int] = {}
     for each in document["connections"]:
         if of[each["capture"]]["file"] not in files:
             continue
-        if seen.setdefault(frozenset((each["client"], each["server"])), each["capture"]) != each["capture"]:
+        if seen.setdefault(hash(frozenset((each["client"], each["server"]))), each["capture"]) != each["capture"]:
             return True
     return False
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from framegauge.diagnose import joined
+from framegauge.diagnose import joined, rows
 from framegauge.diagnose.engines import Engine, local
 from framegauge.diagnose.kinds import KINDS, NOTES, QUALITY, WORTH_NOTHING
 from framegauge.diagnose.process import asked
 from framegauge.errors import InputError
 from framegauge.printable import one_line
 
-__all__ = ["SCHEMA", "diagnose", "is_judgeable", "notes", "schema", "separate", "worth_anywhere", "worth_fixing"]
+__all__ = [
+    "SCHEMA", "diagnose", "each_worth_fixing", "is_judgeable", "notes", "schema", "separate", "worth_anywhere",
+    "worth_fixing",
+]  # fmt: skip
 
 SCHEMA = 1
 Json = dict[str, Any]
@@ -38,7 +41,9 @@ def diagnose(
     document = separate(files, only, thresholds, done, engine)
     sources = joined.labelled(files, hosts)
     document["joined"] = joined.join(document, sources, hosts, _together)
-    joined.annotate(document)
+    if document["joined"] is not None:
+        document["findings"] = list(document["findings"])
+        joined.annotate(document)
     return document
 
 
@@ -50,9 +55,9 @@ def separate(
     engine: Engine = local,
 ) -> Json:
     """The same without what captures say together, which takes a second reading."""
-    words = ["--thresholds", json.dumps(dict(thresholds or {}))]
-    answers: list[Json] = [json.loads(answer) for answer in engine(words, files, done)]
-    problems = [one_line(each["error"], 300) for each in answers if "error" in each]
+    words = ["--thresholds", json.dumps(dict(thresholds or {})), "--rows"]
+    answers = [rows.read(answer) for answer in engine(words, files, done)]
+    problems = [one_line(each["error"], 300) for each, _ in answers if "error" in each]
     if problems:
         raise InputError("\n".join(problems))
     return _numbered(answers, only)
@@ -62,33 +67,38 @@ def _together(sources: str) -> Any:
     return json.loads(asked(["--join", sources], []))
 
 
-def _numbered(answers: Sequence[Json], only: Sequence[str]) -> Json:
+def _numbered(answers: Sequence[tuple[Json, list[rows.Tap]]], only: Sequence[str]) -> Json:
     """One document of all files and the taps in them; connections are numbered through."""
     captures: list[Json] = []
-    connections: list[Json] = []
-    findings: list[Json] = []
-    for answer in answers:
-        taps = answer.pop("taps")
-        for tap in taps:
-            place, before = len(captures) + 1, len(connections)
-            for each in tap.pop("connections"):
-                connections.append({"capture": place, **each, "connection": each["connection"] + before})
-            for each in tap.pop("findings"):
-                number = each["connection"]
-                numbered = {**each, "connection": None if number is None else number + before}
-                if not only or each["kind"] in only:
-                    findings.append({"capture": place, **numbered})
-            captures.append({"capture": place, **answer, **tap})
-        if not taps:
-            nothing = {"interface": None, "begin_seconds": None, "segments": 0, "seconds": 0.0}
-            captures.append({"capture": len(captures) + 1, **answer, **nothing})
-    findings.sort(key=lambda each: -each["lost_seconds"])
-    return {"schema": SCHEMA, "captures": captures, "connections": connections, "findings": findings}
+    taps: list[rows.Tap] = []
+    for capture, own in answers:
+        for tap in own or [rows.nothing()]:
+            captures.append({"capture": len(captures) + 1, **capture, **tap.words})
+            taps.append(tap)
+    return {
+        "schema": SCHEMA,
+        "captures": captures,
+        "connections": rows.Rows(rows.CONNECTION, taps).kept(),
+        "findings": rows.Rows(rows.FINDING, taps, _ranked(taps, only)).kept(),
+    }
 
 
-def worth_anywhere(document: Mapping[str, Any]) -> list[Json]:
+def _ranked(taps: Sequence[rows.Tap], only: Sequence[str]) -> Sequence[tuple[int, int]] | None:
+    """The places of the findings that are wanted, the most time lost first; None if all are, in their order."""
+    if len(taps) == 1 and not only:
+        return None
+    found: list[tuple[float, int, int]] = []
+    for number, tap in enumerate(taps):
+        for place in range(tap.count(rows.FINDING)):
+            row = tap.row(rows.FINDING, place)
+            if not only or row["kind"] in only:
+                found.append((-row["lost_seconds"], number, place))
+    return [(number, place) for _, number, place in sorted(found)]
+
+
+def worth_anywhere(document: Mapping[str, Any]) -> Iterator[Json]:
     """The same findings, wherever they were seen."""
-    return [each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING, *NOTES)]
+    return (each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING, *NOTES))
 
 
 def notes(document: Mapping[str, Any]) -> list[Json]:
@@ -106,15 +116,20 @@ def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
 
     What several places saw of one connection counts once: where it took the most time.
     """
+    return list(each_worth_fixing(document))
+
+
+def each_worth_fixing(document: Mapping[str, Any]) -> Iterator[Json]:
+    """The same, one after the other."""
     joined = document.get("joined") or {"connections": ()}
     same = {seen["connection"]: place for place, each in enumerate(joined["connections"]) for seen in each["seen"]}
-    told, found = set(), []
+    told = set()
     for each in worth_anywhere(document):
         seen = (each["kind"], same.get(each["connection"]))
         if seen[1] is None or seen not in told:
-            found.append(each)
-        told.add(seen)
-    return found
+            yield each
+        if seen[1] is not None:
+            told.add(seen)
 
 
 def schema() -> Json:

@@ -39,7 +39,7 @@ def condensed(document: Json, hosts: Mapping[str, str], addresses: Mapping[str, 
     for each in counted.values():
         for cause, spent in each["time"].items():
             seconds[cause] = seconds.get(cause, 0.0) + spent
-    worth = worth_anywhere(document)
+    worth = list(worth_anywhere(document))
     mine = [each for each in worth if each["connection"] in counted] + list(_of_several(worth))
     kinds: dict[str, Json] = {}
     for each in mine:

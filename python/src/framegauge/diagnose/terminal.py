@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import dataclass, field
 from typing import Any
 
 from framegauge.diagnose import together
 from framegauge.diagnose.kinds import QUALITY
-from framegauge.diagnose.run import is_judgeable, notes, worth_fixing
+from framegauge.diagnose.run import each_worth_fixing, is_judgeable, notes
 from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bytes, print_seconds
 
@@ -26,23 +28,30 @@ Json = Mapping[str, Any]
 
 def lines(document: Json) -> Iterator[str]:
     """All of it."""
-    worth = worth_fixing(document)
-    connections = {each["connection"]: each for each in document["connections"]}
+    worth = sum(1 for _ in each_worth_fixing(document))
+    first = list(itertools.islice(each_worth_fixing(document), FIRST))
+    known = notes(document)
+    connections = _connections(document, {each["connection"] for each in (*first, *known)})
     if not worth:
         yield _nothing(document)
     else:
-        first = f"; the first {FIRST}" if len(worth) > FIRST else ""
-        yield f"{len(worth)} finding{'' if len(worth) == 1 else 's'} worth fixing{first}:"
-    for place, each in enumerate(worth[:FIRST], start=1):
+        more = f"; the first {FIRST}" if worth > FIRST else ""
+        yield f"{worth} finding{'' if worth == 1 else 's'} worth fixing{more}:"
+    for place, each in enumerate(first, start=1):
         yield ""
         yield from _finding(place, each, connections)
-    for each in notes(document):
+    for each in known:
         yield ""
         yield f"Note: {each['kind']}{_where(each, connections)}"
         yield from _wrapped(each["text"])
     yield from together.lines(document["joined"])
-    yield from _table(document, worth)
+    yield from _table(document)
     yield from _captures(document)
+
+
+def _connections(document: Json, numbers: Set[int | None]) -> dict[int, Json]:
+    """Those of these numbers: there may be far more than memory has room for."""
+    return {each["connection"]: each for each in document["connections"] if each["connection"] in numbers}
 
 
 def _nothing(document: Json) -> str:
@@ -79,30 +88,38 @@ def _wrapped(text: str) -> list[str]:
     return wrapped(text, WIDTH, "   ", "   ", hyphens=False)
 
 
-def _table(document: Json, worth: Sequence[Json]) -> Iterator[str]:
+@dataclass
+class _Sum:
+    """What there is of one kind."""
+
+    lost: float = 0.0
+    count: int = 0
+    connections: set[int] = field(default_factory=set)
+
+
+def _table(document: Json) -> Iterator[str]:
     """The kinds of all findings, with how many connections have them."""
-    kinds: dict[str, list[Json]] = {}
+    kinds: dict[str, _Sum] = {}
     for each in document["findings"]:
-        kinds.setdefault(each["kind"], []).append(each)
+        kind = kinds.setdefault(each["kind"], _Sum())
+        kind.lost += each["lost_seconds"]
+        kind.count += each["count"]
+        if each["connection"] is not None:
+            kind.connections.add(each["connection"])
     if not kinds:
         return
     yield ""
     yield f"{'finding':<24} {'connections':>11} {'times':>8} {'lost':>10}"
-    ranked = sorted(
-        kinds.items(), key=lambda item: (item[0] in QUALITY, -sum(each["lost_seconds"] for each in item[1]))
-    )
-    for kind, all_of_it in ranked:
-        lost = sum(each["lost_seconds"] for each in all_of_it)
-        of = len({each["connection"] for each in all_of_it if each["connection"] is not None})
-        count = sum(each["count"] for each in all_of_it)
-        yield f"{kind:<24} {of or '-':>11} {count:>8} {_seconds(lost) if lost else '-':>10}"
-    yield from _slowest(document, worth)
+    for name, kind in sorted(kinds.items(), key=lambda item: (item[0] in QUALITY, -item[1].lost)):
+        of, lost = len(kind.connections), _seconds(kind.lost) if kind.lost else "-"
+        yield f"{name:<24} {of or '-':>11} {kind.count:>8} {lost:>10}"
+    yield from _slowest(document)
 
 
-def _slowest(document: Json, worth: Sequence[Json]) -> Iterator[str]:
+def _slowest(document: Json) -> Iterator[str]:
     """The connections that lost most."""
     lost: dict[int, float] = {}
-    for each in worth:
+    for each in each_worth_fixing(document):
         if each["connection"] is not None:
             lost[each["connection"]] = lost.get(each["connection"], 0.0) + each["lost_seconds"]
     shown = sorted(lost, key=lambda number: -lost[number])[:MOST_ROWS]
@@ -110,13 +127,13 @@ def _slowest(document: Json, worth: Sequence[Json]) -> Iterator[str]:
         return
     yield ""
     yield f"{'connection':>10} {'client':<24} {'server':<24} {'life':>9} {'lost':>9} {'sent':>9} {'received':>9}"
-    connections = {each["connection"]: each for each in document["connections"]}
+    connections = _connections(document, set(shown))
     for number in shown:
-        each = connections[number]
-        life = each["end_seconds"] - each["begin_seconds"]
-        sent, received = (print_bytes(count) for count in each["bytes"])
+        of = connections[number]
+        life = of["end_seconds"] - of["begin_seconds"]
+        sent, received = (print_bytes(count) for count in of["bytes"])
         yield (
-            f"{number:>10} {each['client']:<24} {each['server']:<24} {_seconds(life):>9} "
+            f"{number:>10} {of['client']:<24} {of['server']:<24} {_seconds(life):>9} "
             f"{_seconds(lost[number]):>9} {sent:>9} {received:>9}"
         )
     if len(lost) > len(shown):
