@@ -59,7 +59,7 @@ struct Taps {
     of_interface: Vec<Option<usize>>,
 }
 
-/// More interfaces than these share the last tap.
+/// More interfaces than these share the last tap; a byte holds its number.
 const MOST_TAPS: usize = 64;
 
 impl Taps {
@@ -150,7 +150,7 @@ pub struct Room {
 impl Default for Room {
     /// One thread, and some hundreds of megabytes.
     fn default() -> Room {
-        Room { connections: 1 << 16, threads: 1 }
+        Room { connections: 1 << 15, threads: 1 }
     }
 }
 

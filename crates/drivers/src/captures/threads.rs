@@ -19,30 +19,30 @@ use std::thread;
 
 /// Shares for each thread: so many that one with much to do finds the others at work.
 const SHARES: usize = 4;
-/// Packets of a batch, and bytes after which it takes no more.
-const BATCH_PACKETS: usize = 8192;
-const BATCH_BYTES: usize = 1 << 20;
+/// Packets of a batch, and bytes after which it takes no more: some of them fit into a core's own cache.
+const BATCH_PACKETS: usize = 2048;
+const BATCH_BYTES: usize = 1 << 18;
 /// Batches that wait, for each thread.
 const BATCHES: usize = 4;
 
 /// A packet in a batch.
 #[derive(Debug)]
 struct Packet {
-    number: u64,
     nanoseconds: i64,
     /// The capture's clock at it.
     now: i64,
-    link: LinkType,
-    interface: u32,
-    tap: Option<u16>,
     begin: u32,
     captured: u32,
     original: u32,
+    tap: Option<u8>,
+    link: LinkType,
 }
 
 /// Packets that were read, and which share has which.
 #[derive(Debug)]
 pub(super) struct Batch {
+    /// The number of its first packet.
+    first: u64,
     bytes: Vec<u8>,
     packets: Vec<Packet>,
     of_share: Vec<Vec<u32>>,
@@ -52,12 +52,8 @@ pub(super) struct Batch {
 
 impl Batch {
     fn new(shares: usize) -> Batch {
-        Batch {
-            bytes: Vec::new(),
-            packets: Vec::new(),
-            of_share: vec![Vec::new(); shares],
-            origins: Vec::new(),
-        }
+        let of_share = vec![Vec::new(); shares];
+        Batch { first: 0, bytes: Vec::new(), packets: Vec::new(), of_share, origins: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
@@ -73,16 +69,17 @@ impl Batch {
     /// Adds a packet, at this time of the capture, and tells its place. Those of no connection are the first share's.
     pub(super) fn add(&mut self, record: &Record<'_>, now: i64) -> usize {
         let place = self.packets.len();
+        if place == 0 {
+            self.first = record.number;
+        }
         self.packets.push(Packet {
-            number: record.number,
             nanoseconds: record.nanoseconds,
             now,
-            link: record.link,
-            interface: record.interface,
-            tap: None,
             begin: self.bytes.len() as u32,
             captured: record.captured.len() as u32,
             original: record.original_bytes,
+            tap: None,
+            link: record.link,
         });
         self.bytes.extend_from_slice(record.captured);
         let shares = self.of_share.len();
@@ -93,18 +90,20 @@ impl Batch {
 
     /// The tap of a packet.
     pub(super) fn settle(&mut self, place: usize, tap: Option<usize>) {
-        self.packets[place].tap = tap.map(|tap| tap as u16);
+        self.packets[place].tap = tap.map(|tap| tap as u8);
     }
 
     /// Gives a share what is its own.
-    fn give(&self, number: usize, share: &mut Share) {
-        for place in &self.of_share[number] {
+    fn give(&self, own: usize, share: &mut Share) {
+        for place in &self.of_share[own] {
             let packet = &self.packets[*place as usize];
+            let number = self.first + u64::from(*place);
             let record = Record {
-                number: packet.number,
+                number,
                 nanoseconds: packet.nanoseconds,
                 link: packet.link,
-                interface: packet.interface,
+                // Of which the tap is known.
+                interface: 0,
                 captured: &self.bytes[packet.begin as usize..][..packet.captured as usize],
                 original_bytes: packet.original,
             };
@@ -113,7 +112,7 @@ impl Batch {
             let origin = tap.map_or(0, |tap| self.origins[tap]);
             let clock = Clock { origin, now: packet.now };
             let (captured_bytes, original_bytes) = (packet.captured as usize, packet.original as usize);
-            share.take(decoded, Seen { tap, number: packet.number, clock, captured_bytes, original_bytes });
+            share.take(decoded, Seen { tap, number, clock, captured_bytes, original_bytes });
         }
     }
 }
@@ -130,6 +129,8 @@ struct State {
     batches: usize,
     spare: Vec<Batch>,
     found: Vec<Option<Result<Found, String>>>,
+    /// A thread has panicked, and what it had never comes back.
+    is_broken: bool,
 }
 
 /// What a thread does next.
@@ -142,7 +143,12 @@ enum Task {
 }
 
 impl State {
-    fn next(&mut self, threads: usize) -> Task {
+    /// Each thread has shares of its own, whose connections are in its core's cache, and takes others if those have nothing
+    /// to do.
+    fn next(&mut self, thread: usize, threads: usize) -> Task {
+        if self.is_broken {
+            return Task::Leave;
+        }
         // Enough for all to do, before anything is done.
         if self.batches < threads
             && let Some(task) = self.read(threads)
@@ -150,7 +156,11 @@ impl State {
             return task;
         }
         let ready = (0..self.shares.len()).filter(|number| self.shares[*number].is_some());
-        if let Some(number) = ready.max_by_key(|number| self.waiting[*number].len())
+        let urgency = |number: &usize| {
+            let waiting = self.waiting[*number].len();
+            (waiting > 0, number % threads == thread, waiting)
+        };
+        if let Some(number) = ready.max_by_key(urgency)
             && let Some(share) = self.shares[number].take()
         {
             if !self.waiting[number].is_empty() {
@@ -195,13 +205,15 @@ pub(super) fn read(
         batches: 0,
         spare: Vec::new(),
         found: (0..shares).map(|_| None).collect(),
+        is_broken: false,
     });
     let changed = Condvar::new();
     thread::scope(|scope| {
-        for _ in 1..threads {
-            scope.spawn(|| work(&state, &changed, threads));
+        let (state, changed) = (&state, &changed);
+        for thread in 1..threads {
+            scope.spawn(move || work(state, changed, (thread, threads)));
         }
-        work(&state, &changed, threads);
+        work(state, changed, (0, threads));
     });
     let state = state.into_inner().expect(NO_PANIC);
     let summary = state.front.expect("whoever reads gives it back").finish()?;
@@ -212,10 +224,25 @@ pub(super) fn read(
 
 const NO_PANIC: &str = "no thread panics while it has the state";
 
-fn work(state: &Mutex<State>, changed: &Condvar, threads: usize) {
+/// Tells the others if its thread panics: they would wait for ever.
+struct Alarm<'a>(&'a Mutex<State>, &'a Condvar);
+
+impl Drop for Alarm<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            if let Ok(mut state) = self.0.lock() {
+                state.is_broken = true;
+            }
+            self.1.notify_all();
+        }
+    }
+}
+
+fn work(state: &Mutex<State>, changed: &Condvar, (thread, threads): (usize, usize)) {
+    let _alarm = Alarm(state, changed);
     let mut guard = state.lock().expect(NO_PANIC);
     loop {
-        guard = match guard.next(threads) {
+        guard = match guard.next(thread, threads) {
             Task::Leave => return,
             Task::Wait => {
                 guard = changed.wait(guard).expect(NO_PANIC);
