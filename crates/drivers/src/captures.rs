@@ -19,6 +19,7 @@ use framegauge_packets::capture::{Decoded, Interface, Reader, Why};
 use front::Front;
 use serde::Serialize;
 use shares::{Seen, Share};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -34,6 +35,8 @@ pub struct Captured {
     pub missed_packets: Option<u64>,
     /// Packets that are no TCP, by reason.
     pub others: Others,
+    /// What most of them carry, by number.
+    pub unread: Unread,
     /// Where and why reading ended early.
     pub broken: Option<String>,
     /// What each place of the capture saw.
@@ -138,6 +141,45 @@ impl Others {
     }
 }
 
+/// What packets carry that is not read, by its number, with how many carry it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
+pub struct Unread {
+    /// Other than IP: EtherTypes, and whatever else of their links tells them (`Why::NotIp`).
+    pub not_ip: BTreeMap<u16, u64>,
+    /// Protocols of IP.
+    pub not_tcp: BTreeMap<u16, u64>,
+}
+
+/// Numbers that are named; those of fewer packets are counted only.
+const MOST_NUMBERS: usize = 8;
+
+impl Unread {
+    fn count(&mut self, why: Why) {
+        let (numbers, number) = match why {
+            Why::NotIp { ethertype } => (&mut self.not_ip, ethertype),
+            Why::NotTcp { protocol } => (&mut self.not_tcp, protocol.into()),
+            _ => return,
+        };
+        *numbers.entry(number).or_default() += 1;
+    }
+
+    fn add(&mut self, other: &Unread) {
+        for (numbers, more) in [(&mut self.not_ip, &other.not_ip), (&mut self.not_tcp, &other.not_tcp)] {
+            more.iter().for_each(|(number, packets)| *numbers.entry(*number).or_default() += packets);
+        }
+    }
+
+    /// Those that most packets carry.
+    fn most(mut self) -> Unread {
+        for numbers in [&mut self.not_ip, &mut self.not_tcp] {
+            let mut counts: Vec<(u16, u64)> = std::mem::take(numbers).into_iter().collect();
+            counts.sort_by_key(|(_, packets)| std::cmp::Reverse(*packets));
+            numbers.extend(counts.into_iter().take(MOST_NUMBERS));
+        }
+        self
+    }
+}
+
 /// What a diagnosis may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
@@ -185,7 +227,7 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
 fn read(path: &Path, limits: Thresholds, drawn: &[(usize, u64)]) -> Result<Captured, String> {
     let mut front = Front::open(path)?;
     let mut tables: Vec<Table> = Vec::new();
-    let mut others = Others::default();
+    let (mut others, mut unread) = (Others::default(), Unread::default());
     front.read(|decoded, seen| {
         if let Some(tap) = seen.tap {
             while tables.len() <= tap {
@@ -198,7 +240,10 @@ fn read(path: &Path, limits: Thresholds, drawn: &[(usize, u64)]) -> Result<Captu
         match decoded {
             Decoded::Tcp(_) => {}
             Decoded::Icmp(_) => others.icmp += 1,
-            Decoded::Other(why) => others.count(*why),
+            Decoded::Other(why) => {
+                others.count(*why);
+                unread.count(*why);
+            }
         }
     });
     let summary = front.finish()?;
@@ -219,6 +264,7 @@ fn read(path: &Path, limits: Thresholds, drawn: &[(usize, u64)]) -> Result<Captu
         packets: summary.packets,
         missed_packets: summary.missed_packets,
         others,
+        unread: unread.most(),
         broken: summary.broken,
         taps: summary.taps.into_iter().zip(tables).map(finish).collect(),
     })

@@ -145,6 +145,22 @@ def test_cut_packets_and_open_checksums_are_told_of_the_capture(tmp_path: Path) 
     assert offload["connection"] == 1
 
 
+def test_what_is_not_read_is_named_by_number(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Two frames of Profinet, one of ARP, and SCTP in IP."""
+    ip = bytes((0x45, 0, 0, 32, 0, 0, 0, 0, 64, 132, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, *bytes(12)))
+    frames = [bytes(12) + kind + bytes(40) for kind in (b"\x88\x92", b"\x88\x92", b"\x08\x06")]
+    frames.append(bytes(12) + b"\x08\x00" + ip)
+    packets = pcap([(float(number), frame) for number, frame in enumerate(frames, start=1)])
+    path = saved(tmp_path, "other.pcap", packets[:20] + b"\x01\x00\x00\x00" + packets[24:])
+    assert main(["diagnose", str(path)]) == 2
+    told = capsys.readouterr().out
+    assert "in 4 packets (3 other than IP: 0x8892, 0x0806, 1 of another protocol: 132)." in told
+    assert main(["diagnose", str(path), "--json"]) == 2
+    document = json.loads(capsys.readouterr().out)
+    jsonschema.validate(document, diagnosis.schema())
+    assert document["captures"][0]["unread"] == {"not_ip": {"2054": 1, "34962": 2}, "not_tcp": {"132": 1}}
+
+
 def test_what_could_be_read_of_a_damaged_file_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = pcap(stalled(wait=0.4))
     path = saved(tmp_path, "cut.pcap", whole[:-30])

@@ -45,6 +45,7 @@ struct Head<'a> {
     packets: u64,
     missed_packets: Option<u64>,
     others: super::Others,
+    unread: super::Unread,
     broken: &'a Option<String>,
 }
 
@@ -86,14 +87,18 @@ pub(super) fn write(
     form: Form,
     out: &mut impl Write,
 ) -> Result<(), Failed> {
-    let mut others = super::Others::default();
-    founds.iter().for_each(|found| others.add(&found.others));
+    let (mut others, mut unread) = (super::Others::default(), super::Unread::default());
+    for found in &founds {
+        others.add(&found.others);
+        unread.add(&found.unread);
+    }
     let missed_packets = summary.missed_packets;
     let head = Head {
         file: &summary.file,
         packets: summary.packets,
         missed_packets,
         others,
+        unread: unread.most(),
         broken: &summary.broken,
     };
     match form {

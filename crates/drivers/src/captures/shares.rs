@@ -1,9 +1,9 @@
 //! A share of a capture's connections: so many live at a time, what has no room waits in files, and what was found of those
 //! that ended becomes rows.
 
-use super::Others;
 use super::rows::{Place, Rows};
 use super::spills::{Again, Spilled, Spills};
+use super::{Others, Unread};
 use framegauge_diagnosis::{Clock, Cut, Part, Rank, Table, Thresholds, Told};
 use framegauge_packets::capture::{Decoded, IcmpNote, Segment, Why};
 
@@ -24,6 +24,7 @@ pub(super) struct Found {
     pub(super) rows: Rows,
     pub(super) taps: Vec<AtTap>,
     pub(super) others: Others,
+    pub(super) unread: Unread,
 }
 
 /// A packet, as far as a share must know where it is from.
@@ -89,7 +90,7 @@ impl Share {
     pub(super) fn take(&mut self, decoded: &Decoded, seen: Seen) {
         let Some(tap) = seen.tap else {
             if let Decoded::Other(why) = decoded {
-                self.found.others.count(*why);
+                self.found.count(*why);
             }
             return;
         };
@@ -99,7 +100,7 @@ impl Share {
                 self.found.others.icmp += 1;
                 self.note(tap, note);
             }
-            Decoded::Other(why) => self.found.others.count(*why),
+            Decoded::Other(why) => self.found.count(*why),
         }
         if let Some(cut) = seen.cut(decoded) {
             self.table(tap).take_cut(cut, seen.number);
@@ -197,6 +198,11 @@ impl Share {
 }
 
 impl Found {
+    fn count(&mut self, why: Why) {
+        self.others.count(why);
+        self.unread.count(why);
+    }
+
     /// Makes rows of a connection and of what was found in it.
     fn tell(&mut self, tap: usize, told: &Told) -> Result<(), String> {
         let place = self.rows.add(&told.report)?;

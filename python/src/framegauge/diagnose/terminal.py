@@ -17,6 +17,7 @@ __all__ = ["lines", "nothing_judged"]
 
 FIRST = 3
 MOST_ROWS = 20
+MOST_NUMBERS = 3
 WIDTH = 118
 # What a capture has besides segments of TCP.
 _OTHERS = {
@@ -65,9 +66,20 @@ def nothing_judged(document: Json) -> str:
     """What there is instead of TCP connections."""
     packets = sum(each["packets"] for each in document["captures"])
     counts = {name: sum(each["others"][name] for each in document["captures"]) for name in _OTHERS}
-    said = [f"{count} {_OTHERS[name]}" for name, count in counts.items() if count]
+    said = [f"{count} {_OTHERS[name]}{_numbers(document, name)}" for name, count in counts.items() if count]
     rest = f" ({', '.join(said)})" if said else ""
     return f"Cannot tell: there is no TCP connection in {packets} packet{'' if packets == 1 else 's'}{rest}."
+
+
+def _numbers(document: Json, name: str) -> str:
+    """What most of these packets carry, by number: an EtherType as it is usually written."""
+    packets: dict[int, int] = {}
+    for each in document["captures"]:
+        for number, count in each["unread"].get(name, {}).items():
+            packets[int(number)] = packets.get(int(number), 0) + count
+    ranked = sorted(packets, key=lambda number: -packets[number])[:MOST_NUMBERS]
+    shown = [f"0x{number:04x}" if name == "not_ip" else str(number) for number in ranked]
+    return f": {', '.join(shown)}" if shown else ""
 
 
 def _finding(place: int, each: Json, connections: Mapping[int, Json]) -> Iterator[str]:
