@@ -8,8 +8,11 @@ use framegauge_packets::capture::Segment;
 use proptest::prelude::*;
 use scene::{MS, MSS, SERVER, Scene};
 
-/// What comes next in a capture of a few hosts: who, how many bytes, what else, and how long after the last.
-fn step() -> impl Strategy<Value = ((usize, usize, bool), u32, u8, i64)> {
+/// What comes next in a capture of a few hosts: whose and of which end, whether it is a repeat, how many bytes, which flags,
+/// and how long after the last.
+type Step = ((usize, usize, bool), u32, u8, i64);
+
+fn step() -> impl Strategy<Value = Step> {
     let flags =
         prop_oneof![20 => Just(0x10u8), 3 => Just(0x02), 2 => Just(0x12), 2 => Just(0x11), 1 => any::<u8>()];
     let bytes = prop_oneof![Just(0u32), Just(100), Just(MSS), Just(9000)];
@@ -18,7 +21,7 @@ fn step() -> impl Strategy<Value = ((usize, usize, bool), u32, u8, i64)> {
     ((0usize..12, 0usize..2, any::<bool>()), bytes, flags, pause)
 }
 
-fn captured(steps: Vec<((usize, usize, bool), u32, u8, i64)>) -> Vec<Segment> {
+fn captured(steps: Vec<Step>) -> Vec<Segment> {
     let mut scenes: Vec<Scene> = (0..12)
         .map(|number| Scene::between(&format!("10.0.1.{}:{}", number % 5, 40_000 + number), "10.0.0.2:80"))
         .collect();

@@ -129,15 +129,12 @@ impl Front {
             self.packets += 1;
             self.places.see(record.nanoseconds);
             let interface = record.interface;
-            let place = batch.add(&record, self.places.latest);
-            let tap = match self.places.begun(interface) {
-                Some(tap) => Some(tap),
-                None => {
-                    let decoded = decode(&record, Checksums::Ignore);
-                    self.places.of(&decoded, interface, self.reader.interfaces())
-                }
-            };
-            batch.settle(place, tap);
+            let begun = self.places.begun(interface);
+            let place = batch.add(&record, begun, self.places.latest);
+            if begun.is_none() {
+                let decoded = decode(&record, Checksums::Ignore);
+                batch.settle(place, self.places.of(&decoded, interface, self.reader.interfaces()));
+            }
         }
         true
     }

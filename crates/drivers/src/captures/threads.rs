@@ -28,83 +28,90 @@ const BATCHES: usize = 4;
 /// A packet in a batch.
 #[derive(Debug)]
 struct Packet {
+    number: u64,
     nanoseconds: i64,
     /// The capture's clock at it.
     now: i64,
-    begin: u32,
     captured: u32,
     original: u32,
     tap: Option<u8>,
     link: LinkType,
 }
 
-/// Packets that were read, and which share has which.
+/// The packets of one share, one behind the other, as they are read again.
+#[derive(Debug, Default)]
+struct Part {
+    packets: Vec<Packet>,
+    bytes: Vec<u8>,
+}
+
+/// Packets that were read.
 #[derive(Debug)]
 pub(super) struct Batch {
-    /// The number of its first packet.
-    first: u64,
-    bytes: Vec<u8>,
-    packets: Vec<Packet>,
-    of_share: Vec<Vec<u32>>,
+    parts: Vec<Part>,
+    packets: usize,
+    bytes: usize,
     /// By tap.
     origins: Vec<i64>,
 }
 
 impl Batch {
     fn new(shares: usize) -> Batch {
-        let of_share = vec![Vec::new(); shares];
-        Batch { first: 0, bytes: Vec::new(), packets: Vec::new(), of_share, origins: Vec::new() }
+        let parts = (0..shares).map(|_| Part::default()).collect();
+        Batch { parts, packets: 0, bytes: 0, origins: Vec::new() }
     }
 
     pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.packets.clear();
-        self.of_share.iter_mut().for_each(Vec::clear);
+        (self.packets, self.bytes) = (0, 0);
+        for part in &mut self.parts {
+            part.packets.clear();
+            part.bytes.clear();
+        }
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.packets.len() < BATCH_PACKETS && self.bytes.len() < BATCH_BYTES
+        self.packets < BATCH_PACKETS && self.bytes < BATCH_BYTES
     }
 
     /// Adds a packet, at this time of the capture, and tells its place. Those of no connection are the first share's.
-    pub(super) fn add(&mut self, record: &Record<'_>, now: i64) -> usize {
-        let place = self.packets.len();
-        if place == 0 {
-            self.first = record.number;
-        }
-        self.packets.push(Packet {
+    pub(super) fn add(&mut self, record: &Record<'_>, tap: Option<usize>, now: i64) -> (usize, usize) {
+        let shares = self.parts.len();
+        let own = ends(record).map_or(0, |(one, other)| share(one, other, shares, 0));
+        let part = &mut self.parts[own];
+        part.packets.push(Packet {
+            number: record.number,
             nanoseconds: record.nanoseconds,
             now,
-            begin: self.bytes.len() as u32,
             captured: record.captured.len() as u32,
             original: record.original_bytes,
-            tap: None,
+            tap: tap.map(|tap| tap as u8),
             link: record.link,
         });
-        self.bytes.extend_from_slice(record.captured);
-        let shares = self.of_share.len();
-        let own = ends(record).map_or(0, |(one, other)| share(one, other, shares, 0));
-        self.of_share[own].push(place as u32);
-        place
+        part.bytes.extend_from_slice(record.captured);
+        self.packets += 1;
+        self.bytes += record.captured.len();
+        (own, self.parts[own].packets.len() - 1)
     }
 
-    /// The tap of a packet.
-    pub(super) fn settle(&mut self, place: usize, tap: Option<usize>) {
-        self.packets[place].tap = tap.map(|tap| tap as u8);
+    /// The tap of a packet that was added before it was known.
+    pub(super) fn settle(&mut self, (own, place): (usize, usize), tap: Option<usize>) {
+        self.parts[own].packets[place].tap = tap.map(|tap| tap as u8);
     }
 
     /// Gives a share what is its own.
     fn give(&self, own: usize, share: &mut Share) {
-        for place in &self.of_share[own] {
-            let packet = &self.packets[*place as usize];
-            let number = self.first + u64::from(*place);
+        let part = &self.parts[own];
+        let mut rest = &part.bytes[..];
+        for packet in &part.packets {
+            let captured;
+            (captured, rest) = rest.split_at(packet.captured as usize);
             let record = Record {
-                number,
+                number: packet.number,
                 nanoseconds: packet.nanoseconds,
                 link: packet.link,
                 // Of which the tap is known.
                 interface: 0,
-                captured: &self.bytes[packet.begin as usize..][..packet.captured as usize],
+                captured,
                 original_bytes: packet.original,
             };
             let decoded = &decode(&record, Checksums::Verify);
@@ -112,7 +119,7 @@ impl Batch {
             let origin = tap.map_or(0, |tap| self.origins[tap]);
             let clock = Clock { origin, now: packet.now };
             let (captured_bytes, original_bytes) = (packet.captured as usize, packet.original as usize);
-            share.take(decoded, Seen { tap, number, clock, captured_bytes, original_bytes });
+            share.take(decoded, Seen { tap, number: packet.number, clock, captured_bytes, original_bytes });
         }
     }
 }
@@ -284,8 +291,8 @@ fn fill<'a>(state: &'a Mutex<State>, mut front: Front, mut batch: Batch) -> Mute
     batch.origins = front.places.origins();
     let batch = Arc::new(batch);
     let mut guard = state.lock().expect(NO_PANIC);
-    for (number, own) in batch.of_share.iter().enumerate() {
-        if !own.is_empty() {
+    for (number, part) in batch.parts.iter().enumerate() {
+        if !part.packets.is_empty() {
             guard.waiting[number].push_back(Arc::clone(&batch));
         }
     }
