@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -76,10 +77,12 @@ def join(document: Json, sources: Sequence[Json], hosts: Mapping[str, Path], ask
     for tap in found["taps"]:
         tap["file"] = sources[tap["file"] - 1]["file"]
         tap["capture"] = _capture(document, tap)
+    known = _by_ends(document)
     for number, connection in enumerate(found["connections"], start=1):
         connection["joined"] = number
         for seen in connection["seen"]:
-            seen["connection"] = _connection(document, found["taps"][seen["tap"] - 1]["capture"], connection, seen)
+            capture = found["taps"][seen["tap"] - 1]["capture"]
+            seen["connection"] = _connection(document, known.get((capture, _ends(connection)), ()), capture, seen)
     return found
 
 
@@ -108,18 +111,27 @@ def _capture(document: Json, tap: Json) -> int | None:
     return None
 
 
-def _connection(document: Json, capture: int | None, connection: Json, seen: Json) -> int | None:
+def _ends(connection: Json) -> tuple[str, str]:
+    """Both ends, whichever of them opened it."""
+    one, other = sorted((connection["client"], connection["server"]))
+    return one, other
+
+
+def _by_ends(document: Json) -> dict[tuple[int | None, tuple[str, str]], list[tuple[float, int]]]:
+    """When the connections of a capture between two ends begin, and their numbers."""
+    found: dict[tuple[int | None, tuple[str, str]], list[tuple[float, int]]] = {}
+    for each in document["connections"]:
+        begun = (each["begin_seconds"], each["connection"])
+        found.setdefault((each["capture"], _ends(each)), []).append(begun)
+    return found
+
+
+def _connection(document: Json, known: Sequence[tuple[float, int]], capture: int | None, seen: Json) -> int | None:
     """The number of a connection at one tap: of several between the same ends, the one whose beginning is nearest."""
     begin = next((each["begin_seconds"] for each in document["captures"] if each["capture"] == capture), None)
-    found = [
-        each
-        for each in document["connections"]
-        if each["capture"] == capture
-        and {each["client"], each["server"]} == {connection["client"], connection["server"]}
-    ]
-    if begin is None or not found:
+    if begin is None or not known:
         return None
-    return int(min(found, key=lambda each: abs(begin + each["begin_seconds"] - seen["begin_seconds"]))["connection"])
+    return min(known, key=lambda each: abs(begin + each[0] - seen["begin_seconds"]))[1]
 
 
 def ends(connection: Mapping[str, Any], direction: int) -> str:
@@ -142,13 +154,16 @@ def annotate(document: Json) -> None:
     if joined is None:
         return
     names = {tap["tap"]: tap["name"] for tap in joined["taps"]}
+    findings: dict[int | None, list[Json]] = {}
+    for each in document["findings"]:
+        if each["connection"] is not None:
+            findings.setdefault(each["connection"], []).append(each)
     for connection in joined["connections"]:
         said = {OF_LOSS: _lost(connection, names), OF_ANSWERS: _answers(connection, names)}
         said[OF_ACKNOWLEDGEMENTS] = _acknowledgements(connection, names)
         numbers = {seen["connection"] for seen in connection["seen"]}
-        for each in document["findings"]:
-            if each["connection"] is not None and each["connection"] in numbers:
-                each["text"] += "".join(f" {text}" for kinds, text in said.items() if text and each["kind"] in kinds)
+        for each in itertools.chain.from_iterable(findings.get(number, ()) for number in numbers):
+            each["text"] += "".join(f" {text}" for kinds, text in said.items() if text and each["kind"] in kinds)
 
 
 def _lost(connection: Json, names: Mapping[int, str]) -> str:
