@@ -18,12 +18,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 
 /// Shares for each thread: so many that one with much to do finds the others at work.
-const SHARES: usize = 4;
-/// Packets of a batch, and bytes after which it takes no more: some of them fit into a core's own cache.
-const BATCH_PACKETS: usize = 2048;
-const BATCH_BYTES: usize = 1 << 18;
+const SHARES: usize = 2;
+/// Packets of a batch, and bytes after which it takes no more: some of them fit into a core's own cache,
+/// beside connections.
+const BATCH_PACKETS: usize = 512;
+const BATCH_BYTES: usize = 1 << 16;
 /// Batches that wait, for each thread.
-const BATCHES: usize = 4;
+const BATCHES: usize = 2;
 
 /// A packet in a batch.
 #[derive(Debug)]
@@ -136,6 +137,8 @@ struct State {
     batches: usize,
     spare: Vec<Batch>,
     found: Vec<Option<Result<Found, String>>>,
+    /// Threads that wait for something to do.
+    idle: usize,
     /// A thread has panicked, and what it had never comes back.
     is_broken: bool,
 }
@@ -212,6 +215,7 @@ pub(super) fn read(
         batches: 0,
         spare: Vec::new(),
         found: (0..shares).map(|_| None).collect(),
+        idle: 0,
         is_broken: false,
     });
     let changed = Condvar::new();
@@ -252,7 +256,9 @@ fn work(state: &Mutex<State>, changed: &Condvar, (thread, threads): (usize, usiz
         guard = match guard.next(thread, threads) {
             Task::Leave => return,
             Task::Wait => {
+                guard.idle += 1;
                 guard = changed.wait(guard).expect(NO_PANIC);
+                guard.idle -= 1;
                 continue;
             }
             Task::Read(front, batch) => {
@@ -281,7 +287,9 @@ fn work(state: &Mutex<State>, changed: &Condvar, (thread, threads): (usize, usiz
                 guard
             }
         };
-        changed.notify_all();
+        if guard.idle > 0 {
+            changed.notify_all();
+        }
     }
 }
 
