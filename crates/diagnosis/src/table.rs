@@ -25,10 +25,14 @@ struct Living {
 }
 
 impl Living {
+    /// Whether it was closed so long ago that nothing belongs to it any more.
+    fn is_forgotten(&self, clock: i64) -> bool {
+        self.over.is_some_and(|over| clock - over >= LINGER)
+    }
+
     /// Whether a segment begins another connection between the same ends.
     fn gives_way(&self, segment: &Segment, clock: i64) -> bool {
-        self.over.is_some_and(|over| clock - over >= LINGER)
-            || (opens(segment) && self.connection.is_another(segment))
+        self.is_forgotten(clock) || (opens(segment) && self.connection.is_another(segment))
     }
 
     /// Takes the next segment. Whether the connection is over by it.
@@ -170,10 +174,18 @@ impl Table {
         self.living.len()
     }
 
-    /// Takes an ICMP error, which belongs to the connection whose segment it quotes; unless there was no room for that.
-    pub fn take_note(&mut self, note: &IcmpNote) -> bool {
+    /// Takes an ICMP error, which belongs to the connection whose segment it quotes.
+    pub fn take_note(&mut self, note: &IcmpNote) {
+        let now = self.clock.map_or(note.nanoseconds, |clock| clock.now.max(note.nanoseconds));
+        let is_taken = self.offer_note(note, now);
+        debug_assert!(is_taken, "there is room for all");
+    }
+
+    /// The same at this time of the capture, unless there was no room for the connection.
+    pub fn offer_note(&mut self, note: &IcmpNote, now: i64) -> bool {
         let key = note.quoted.map(|quoted| Key::between(quoted.source, quoted.destination));
-        if let Some(living) = key.and_then(|key| self.living.get_mut(&key)) {
+        let living = key.and_then(|key| self.living.get_mut(&key));
+        if let Some(living) = living.filter(|living| !living.is_forgotten(now)) {
             living.connection.take_note(note);
             return true;
         }
@@ -207,8 +219,7 @@ impl Table {
                 break;
             }
             self.closing.pop_front();
-            let is_over = |living: &Living| living.over.is_some_and(|over| clock - over >= LINGER);
-            if self.living.get(&key).is_some_and(is_over) {
+            if self.living.get(&key).is_some_and(|living| living.is_forgotten(clock)) {
                 self.end(key);
             }
         }

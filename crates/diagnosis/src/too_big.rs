@@ -5,8 +5,8 @@
 //! has of a smaller link, and is told by itself: who said it, to whom, and which size fits.
 
 use crate::findings::{Finding, MOST_PACKETS};
-use crate::kinds::Kind;
 use crate::keys::Key;
+use crate::kinds::Kind;
 use framegauge_packets::capture::IcmpNote;
 use std::collections::BTreeMap;
 use std::net::IpAddr;

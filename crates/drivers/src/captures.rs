@@ -277,7 +277,7 @@ fn take(table: &mut Table, decoded: &Decoded, seen: Seen) {
             table.offer(segment, seen.clock, usize::MAX);
         }
         Decoded::Icmp(note) => {
-            table.take_note(note);
+            table.offer_note(note, seen.clock.now);
         }
         Decoded::Other(_) => {}
     }

@@ -46,7 +46,9 @@ impl Seen {
         match decoded {
             Decoded::Tcp(segment) if segment.options_are_cut => Some(Cut::Options),
             // Tools that cut packets may overwrite their length on the wire: then the IP header tells.
-            Decoded::Tcp(segment) if self.captured_bytes < self.original_bytes.max(segment.ip_bytes as usize) => {
+            Decoded::Tcp(segment)
+                if self.captured_bytes < self.original_bytes.max(segment.ip_bytes as usize) =>
+            {
                 Some(Cut::Payload)
             }
             Decoded::Other(Why::Cut) => Some(Cut::Headers),
@@ -98,7 +100,7 @@ impl Share {
             Decoded::Tcp(segment) => self.segment(tap, segment, seen.clock),
             Decoded::Icmp(note) => {
                 self.found.others.icmp += 1;
-                self.note(tap, note);
+                self.note(tap, note, seen.clock.now);
             }
             Decoded::Other(why) => self.found.count(*why),
         }
@@ -130,7 +132,7 @@ impl Share {
         if !is_taken {
             // What came before its connection.
             for note in self.table(tap).refused_notes() {
-                self.spill(tap, &note);
+                self.spill(tap, &note, clock.now);
             }
             self.origins[tap] = clock.origin;
             let level = self.level;
@@ -139,15 +141,15 @@ impl Share {
         }
     }
 
-    fn note(&mut self, tap: usize, note: &IcmpNote) {
-        if !self.table(tap).take_note(note) {
-            self.spill(tap, note);
+    fn note(&mut self, tap: usize, note: &IcmpNote, now: i64) {
+        if !self.table(tap).offer_note(note, now) {
+            self.spill(tap, note, now);
         }
     }
 
-    fn spill(&mut self, tap: usize, note: &IcmpNote) {
+    fn spill(&mut self, tap: usize, note: &IcmpNote, now: i64) {
         let level = self.level;
-        let spilled = self.spills.get_or_insert_with(|| Spills::new(level)).note(tap, note);
+        let spilled = self.spills.get_or_insert_with(|| Spills::new(level)).note(tap, note, now);
         self.fail(spilled);
     }
 
@@ -179,7 +181,7 @@ impl Share {
                         let origin = self.origins[tap];
                         self.segment(tap, &segment, Clock { origin, now });
                     }
-                    Spilled::Note(note) => self.note(tap, &note),
+                    Spilled::Note(note, now) => self.note(tap, &note, now),
                 }
             }
         }

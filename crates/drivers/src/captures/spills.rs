@@ -21,8 +21,8 @@ const HEAD_BYTES: usize = 2 + 1 + 2 + 8;
 pub(super) enum Spilled {
     /// A segment, with the capture's time.
     Segment(Segment, i64),
-    /// An ICMP error.
-    Note(IcmpNote),
+    /// An ICMP error, with the capture's time.
+    Note(IcmpNote, i64),
 }
 
 /// What was written.
@@ -46,9 +46,9 @@ impl Spills {
     }
 
     /// An error about a segment.
-    pub(super) fn note(&mut self, tap: usize, note: &IcmpNote) -> Result<(), String> {
+    pub(super) fn note(&mut self, tap: usize, note: &IcmpNote, now: i64) -> Result<(), String> {
         let Some(quoted) = note.quoted else { return Ok(()) };
-        self.begin(NOTE, tap, 0);
+        self.begin(NOTE, tap, now);
         note.store(&mut self.bytes);
         self.write(quoted.source, quoted.destination)
     }
@@ -108,11 +108,10 @@ impl Again {
         self.bytes.resize(u16::from_le_bytes([low, high]).into(), 0);
         self.file.read_exact(&mut self.bytes).map_err(cannot_keep)?;
         let tap = u16::from_le_bytes([tap_low, tap_high]).into();
+        let now = i64::from_le_bytes(now);
         let spilled = match kind {
-            SEGMENT => {
-                Segment::stored(&self.bytes).map(|segment| Spilled::Segment(segment, i64::from_le_bytes(now)))
-            }
-            _ => IcmpNote::stored(&self.bytes).map(Spilled::Note),
+            SEGMENT => Segment::stored(&self.bytes).map(|segment| Spilled::Segment(segment, now)),
+            _ => IcmpNote::stored(&self.bytes).map(|note| Spilled::Note(note, now)),
         };
         Ok(Some((tap, spilled.expect("it was stored whole"))))
     }
