@@ -172,8 +172,8 @@ def section(compared: Compared) -> Iterator[str]:
     yield ""
     yield (
         f"Runs with a needless repeat (an earlier copy arrived) and with `spurious_retransmit`: {cells[True, True]}; "
-        f"with neither: {cells[False, False]}; with a needless repeat only: {cells[True, False]}; with the finding only: "
-        f"{cells[False, True]}."
+        f"with neither: {cells[False, False]}; with a needless repeat only: {cells[True, False]}; with the finding "
+        f"only: {cells[False, True]}."
     )
 
 
