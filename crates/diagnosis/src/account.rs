@@ -6,10 +6,17 @@ use crate::findings::{Tally, merge};
 use crate::kinds::Kind;
 
 /// What detectors tell of one event.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Account(Vec<Entry>);
 
-#[derive(Debug)]
+/// The detectors of a connection, and the account that is handed to them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Observers {
+    pub(crate) detectors: Detectors,
+    account: Account,
+}
+
+#[derive(Debug, Clone)]
 enum Entry {
     Told(Tally),
     Instead(Tally, Kind),
@@ -55,18 +62,19 @@ impl Connection {
     /// Shows an event to the detectors, and adds up what they tell. Whether they told anything.
     #[inline]
     pub(crate) fn show(&mut self, event: impl FnOnce(&mut Detectors, &Connection, &mut Account)) -> bool {
-        let Some(mut detectors) = self.detectors.take() else { return false };
-        let mut account = Account::default();
-        event(&mut detectors, self, &mut account);
-        // Nothing is there to drop: to look for it would cost as much as most events do.
-        std::mem::forget(self.detectors.replace(detectors));
+        let Some(mut observers) = self.observers.take() else { return false };
+        event(&mut observers.detectors, self, &mut observers.account);
         // Most packets are nothing new to any of them.
-        !account.0.is_empty() && self.enter_all(account)
+        let has_told = !observers.account.0.is_empty();
+        // Nothing is there to drop: to look for it would cost as much as most events do.
+        std::mem::forget(self.observers.replace(observers));
+        has_told && self.enter_all()
     }
 
     #[cold]
-    fn enter_all(&mut self, account: Account) -> bool {
-        account.0.into_iter().for_each(|entry| self.enter(entry));
+    fn enter_all(&mut self) -> bool {
+        let account = self.observers.as_mut().map(|observers| std::mem::take(&mut observers.account));
+        account.unwrap_or_default().0.into_iter().for_each(|entry| self.enter(entry));
         true
     }
 

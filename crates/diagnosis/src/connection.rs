@@ -10,8 +10,9 @@
 //! until then, and given to a cause at the latest when the connection ends.
 
 use crate::Thresholds;
+use crate::account::Observers;
 use crate::copies::Prints;
-use crate::detectors::{Detector, Detectors, Seen};
+use crate::detectors::{Detector, Seen};
 use crate::findings::{Ends, Tally, count};
 use crate::half::{Half, Sizes};
 use crate::handshake::Strangers;
@@ -102,7 +103,7 @@ pub(crate) struct Connection {
     pub(crate) picture: Option<Box<Picture>>,
     pub(crate) prints: [Prints; 2],
     /// They are away while an event is shown to them.
-    pub(crate) detectors: Option<Box<Detectors>>,
+    pub(crate) observers: Option<Box<Observers>>,
 }
 
 impl Connection {
@@ -141,7 +142,7 @@ impl Connection {
             breaches: Vec::new(),
             hops: [0; 2],
             picture: None,
-            detectors: Some(Box::default()),
+            observers: Some(Box::default()),
             prints: Default::default(),
         }
     }

@@ -26,7 +26,7 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
 impl Connection {
     /// What nobody answered, as sentences.
     pub(crate) fn dead_in_words(&self, tally: &Tally) -> String {
-        self.detectors.as_ref().map_or(String::new(), |detectors| detectors.keepalive.in_words(tally))
+        self.observers.as_ref().map_or(String::new(), |all| all.detectors.keepalive.in_words(tally))
     }
 }
 

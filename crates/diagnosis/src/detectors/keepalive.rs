@@ -107,7 +107,10 @@ fn asks_for_life(way: &Way, segment: &Segment) -> bool {
 /// Whether a segment asks whether the closed window of the other end has opened: by the byte behind the window, or by
 /// what lies before it, as Linux does.
 fn asks_for_window(way: &Way, segment: &Segment) -> bool {
+    if !way.is_shut() || way.una() == 0 {
+        return false;
+    }
     let place = way.near(segment.seq);
     let is_next = segment.payload_bytes == 1 && place == way.una();
-    way.is_shut() && way.una() > 0 && (is_next || place + 1 == way.una())
+    is_next || place + 1 == way.una()
 }
