@@ -63,6 +63,11 @@ impl Flight {
         self.pieces.front()
     }
 
+    /// The place after all pieces; 0: there are none.
+    pub(crate) fn end(&self) -> u64 {
+        self.pieces.back().map_or(0, |back| back.end)
+    }
+
     /// Adds a piece of new data, which begins at or after the end of all others.
     pub(crate) fn push(&mut self, piece: Piece) {
         if self.pieces.len() == MOST_PIECES

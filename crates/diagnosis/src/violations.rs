@@ -123,6 +123,9 @@ impl Connection {
             if !unsent.is_coming {
                 self.note(Kind::CaptureLoss, unsent.at, unsent.at, 0, &[unsent.number]);
             }
+        } else if begin == unsent.begin && way.flight().end() > begin {
+            // Some of what lies behind was seen before: the packets are in another order, and nobody can tell.
+            suspects.unsent = None;
         } else if begin == unsent.begin {
             if !unsent.is_coming {
                 counts.unseen_bytes = counts.unseen_bytes.saturating_sub(unsent.end - begin);
