@@ -19,6 +19,8 @@ impl Detector for Unpushed {
         if cause == Cause::Unpushed
             && let Some(follows) = half.identities.may_follow()
             && of.has_just_left(gap.segment, gap.from, gap.length)
+            // Beside the sender it is known already.
+            && !of.is_sender_seen(gap.from)
             && !of.lacks_acks(gap.from)
         {
             let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
