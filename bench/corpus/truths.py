@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bench.corpus.splits import split
-from bench.diagnosis.judging import true
+from bench.diagnosis.judging import LIMITS, true
 from bench.diagnosis.kernel_trace import Again
 from bench.diagnosis.ledger import DELIVERED, FORGED, LOST, TAKEN, Entry, balance
 from bench.diagnosis.run import Played
@@ -244,7 +244,8 @@ def truth(name: str, scene: Scene, played: Played, again: Sequence[Again] | None
         found = [{"cause": kind, "connection": None} for kind in sorted(must & OF_CAPTURES)]
         for connection in all_of_them[scene.concerns_from - 1 :]:
             found += causes(connection, must - OF_CAPTURES, is_by_wire)
-        stated = sorted(may - {each["cause"] for each in found})
+        # A cause that a connection must have is wrong on another, but somebody is always the limit there, too.
+        stated = sorted((may - {each["cause"] for each in found}) | (may & LIMITS))
         captures[tap] = {"packets": len(captured[tap]), "must": found, "may": stated}
     return {
         "schema": SCHEMA,

@@ -25,6 +25,8 @@ BY_KERNEL = {
     "reordering": ((SENDER, "TCPSACKReorder"), (SENDER, "TCPTSReorder"), (SENDER, "TCPRenoReorder")),
     "zero_window": ((RECEIVER, "TCPToZeroWindowAdv"),),
     "double_loss": ((SENDER, "TCPLostRetransmit"),),
+    # The kernel does not count how often RACK's timer ran out; it is one way to begin a repair.
+    "reordering_timer": ((SENDER, "TCPSackRecovery"),),
     "cwnd_collapse": (
         (SENDER, "TCPTimeouts"), (SENDER, "TCPSackRecovery"), (SENDER, "TCPRenoRecovery"),
         (SENDER, "TCPLossProbeRecovery"),
