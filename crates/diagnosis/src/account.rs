@@ -28,6 +28,7 @@ enum Entry {
 
 impl Account {
     /// It happened.
+    #[cold]
     pub(crate) fn tell(&mut self, tally: Tally) {
         self.0.push(Entry::Told(tally));
     }

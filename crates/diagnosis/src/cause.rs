@@ -128,6 +128,12 @@ impl Connection {
                 self.pace(gap.sender(), gap.limits)
             });
         }
+        self.cause_of_pause(gap)
+    }
+
+    /// Apart, so that the way of most gaps stays short.
+    #[cold]
+    fn cause_of_pause(&self, gap: &Gap) -> Cause {
         let (rows, otherwise) = match (gap.is_ended_by_sender(), self.repeats(gap)) {
             (true, true) => REPEATS,
             (true, false) => NEWS,

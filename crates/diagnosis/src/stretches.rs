@@ -33,6 +33,12 @@ impl Connection {
             // Most are.
             return self.count_gap(kind, gap.length, &[]);
         }
+        self.give_pause(cause, gap);
+    }
+
+    /// Apart, so that the way of most gaps stays short.
+    #[cold]
+    fn give_pause(&mut self, cause: Cause, gap: &Gap) {
         let (from, sender) = (gap.from, gap.sender());
         let before = if self.established { self.half(sender).sent.number() } else { self.last_number };
         let evidence = [before, gap.segment.number];

@@ -95,22 +95,18 @@ macro_rules! detectors {
         }
 
         impl Detector for Detectors {
-            #[inline]
             fn pause(&mut self, of: &Connection, gap: &Gap, cause: Cause, account: &mut Account) {
                 $(self.$name.pause(of, gap, cause, account);)*
             }
 
-            #[inline]
             fn segment(&mut self, of: &Connection, seen: &Seen, account: &mut Account) {
                 $(self.$name.segment(of, seen, account);)*
             }
 
-            #[inline]
             fn data(&mut self, of: &Connection, data: &Data, account: &mut Account) {
                 $(self.$name.data(of, data, account);)*
             }
 
-            #[inline]
             fn acknowledgement(&mut self, of: &Connection, ack: &Acknowledgement, account: &mut Account) {
                 $(self.$name.acknowledgement(of, ack, account);)*
             }
