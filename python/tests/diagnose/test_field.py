@@ -102,7 +102,7 @@ def test_where_nothing_could_be_judged_nothing_is_acquitted(tmp_path: Path, caps
     udp[9] = 17
     path.write_bytes(pcap([(1.0, bytes(udp))]))
     assert main(["diagnose", str(path)]) == 2
-    assert "Cannot tell: there is no TCP connection in 1 packet (1 of another protocol)." in capsys.readouterr().out
+    assert "Cannot tell: there is no TCP connection in 1 packet (1 of another protocol: 17)." in capsys.readouterr().out
 
 
 def test_a_router_that_asks_for_smaller_packets_is_told_without_any_tcp(capsys: pytest.CaptureFixture[str]) -> None:
