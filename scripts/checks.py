@@ -4,10 +4,11 @@
 
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
 from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at
-a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, and beside
-them those on racks, which wait more than they work. A rack goes before all other programs, but not before another
-rack: so one at a time, and beside it one whose racks let all others go first. Tests that look for what is left on this
-machine have no other tests beside them; they are run while all is compiled.
+a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then
+those on racks. A rack goes before all other programs, but not before another rack: so one at a time, and beside it one
+whose racks let all others go first. To begin them earlier, beside those without a rack, was tried: it takes longer.
+Tests that look for what is left on this machine have no other tests beside them; they wait more than they work, so
+they are run while all is compiled.
 
 A test on racks that fails beside other checks is run once more when they have ended, alone. What fails again is red,
 what passes is listed, and more than a few are red at once.
@@ -97,17 +98,16 @@ def pytest(name: str, *words: str, cpus: int = 1, seconds: float = PYTHON_SECOND
     return Check(name, command, cpus, kind="tests", apart=apart, limit_seconds=seconds, report=True)
 
 
-def racks(name: str, *words: str, one_of: str = "racks", apart: bool = False) -> Check:
-    """One on real hosts. Racks go before all other programs, but not before each other: one at a time. They wait more
-    than they work."""
-    check = pytest(name, *words, seconds=RACKS_SECONDS, cpus=0, apart=apart)
-    return replace(check, after=[AGENT.name], one_of=one_of)
+def racks(name: str, *words: str, one_of: str = "racks", after: Sequence[str] = (), **rest: bool | int) -> Check:
+    """One on real hosts. Racks go before all other programs, but not before each other: one at a time."""
+    check = pytest(name, *words, seconds=RACKS_SECONDS, **rest)
+    return replace(check, after=[AGENT.name, *after], one_of=one_of)
 
 
 def proofs(name: str, *words: str) -> Check:
     """One on real hosts whose runs need not be faithful. Its racks let others go first, and one of these runs beside
-    one of those."""
-    check = racks(name, *words, one_of="proofs")
+    one of those; they wait more than they work."""
+    check = racks(name, *words, one_of="proofs", cpus=0, after=["pytest"])
     return replace(check, environment={"FRAMEGAUGE_PRECEDENCE": "ordinary"})
 
 
@@ -147,10 +147,8 @@ AGENTS = [
 def python(chosen: str, agents: Sequence[str]) -> list[Check]:
     """The `chosen` Python tests without a rack, and those of files `agents` that need an agent."""
     pure = pytest("pytest", *PURE, "-m", chosen, "-n", str(CPUS), cpus=CPUS)
-    return [
-        replace(pure, command=["nice", *pure.command], is_small=True),
-        racks("pytest, agent", *agents, "-m", "agent"),
-    ]
+    some = replace(pytest("pytest, agent", *agents, "-m", "agent"), after=[AGENT.name], one_of="racks")
+    return [replace(pure, is_small=True), some]
 
 
 def with_racks() -> list[Check]:
@@ -158,12 +156,12 @@ def with_racks() -> list[Check]:
     agents = [path for path in AGENTS if not path.startswith((*HOSTS, *INSTALL))]
     return [
         AGENT,
-        racks("pytest, traces", *TRACES, apart=True),
+        racks("pytest, traces", *TRACES, apart=True, cpus=0),
         *LINT,
         *CARGO,
         *python("not agent", agents),
         racks("pytest, racks", *RACKS),
-        racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", one_of=""),
+        racks("pytest, hosts", *HOSTS, "-n", str(CPUS), "--dist", "loadfile", one_of="", after=["pytest"]),
         racks("pytest, networks", *NETWORKS),
         racks("pytest, captures", *CAPTURES),
         racks("pytest, install", *INSTALL),
