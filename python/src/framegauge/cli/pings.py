@@ -59,12 +59,12 @@ def document(mtu: int, host: str) -> dict[str, Any]:
     }
 
 
-def table(found: dict[str, Any]) -> Sequence[str]:
+def table(pings: dict[str, Any]) -> Sequence[str]:
     """Lines for a terminal."""
-    rows = [(each["system"], each["counts"], each["command"]) for each in found["commands"]]
+    rows = [(each["system"], each["counts"], each["command"]) for each in pings["commands"]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
-        f"One packet of {found['mtu']} bytes that may not be cut up (IPv4; {HEADERS} bytes are headers of IP and ICMP)",
+        f"One packet of {pings['mtu']} bytes that may not be cut up (IPv4; {HEADERS} bytes are headers of IP and ICMP)",
         "",
     ]
     lines += [f"  {name:{widths[0]}}  counts {counts:{widths[1]}}  {command}" for name, counts, command in rows]

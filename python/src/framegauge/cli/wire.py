@@ -118,8 +118,8 @@ def _pings(options: argparse.Namespace, layers: Sequence[str]) -> tuple[dict[str
     mtu = values.mtu("--mtu", options.mtu, *BYTES)
     if layers:
         mtu = wire.ask(mtu, layers, None)["inner_mtu"]
-    found = pings.document(mtu, options.ping)
-    return found, pings.table(found)
+    document = pings.document(mtu, options.ping)
+    return document, pings.table(document)
 
 
 def _datagram(options: argparse.Namespace) -> None:

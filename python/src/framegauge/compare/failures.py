@@ -6,7 +6,7 @@ some runs are missing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,7 @@ def _sets(base: Side, new: Side) -> Iterator[_Set]:
             yield _Set(ours[key].workload, ours[key].conditions, ours[key].level, first, second)
 
 
-def _counts(samples: Any) -> Counts:
+def _counts(samples: Sequence[Sample]) -> Counts:
     """The runs that moved nothing, and all that did or did not; what failed otherwise is neither."""
     runs: dict[str, list[Sample]] = {}
     for each in samples:

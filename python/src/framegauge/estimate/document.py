@@ -14,14 +14,13 @@ from typing import Any
 
 from framegauge.estimate import fitting, gains
 from framegauge.estimate.gains import Gain
-from framegauge.estimate.host import Ends, Host, cpu
+from framegauge.estimate.host import BOUND, MEASUREMENT, READING, Ends, Host, cpu
 from framegauge.estimate.load import SAMPLE, Load, after, loads
 
 __all__ = ["LITTLE", "SCHEMA", "UNKNOWN", "estimate"]
 
 SCHEMA = 1
 LITTLE = 0.01  # of goodput and of CPU time: a gain that no larger MTU is worth
-READING, MEASUREMENT, BOUND = "reading", "measurement", "bound"
 # The answers for a host and an MTU.
 NO_TRAFFIC, ALREADY, NOT_POSSIBLE, NO, MAYBE = "no traffic", "already", "not possible", "do not", "worth a study"
 UNKNOWN = "cannot tell"

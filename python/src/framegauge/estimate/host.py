@@ -9,7 +9,9 @@ from typing import Any
 from framegauge.estimate import gains
 from framegauge.estimate.load import Load, after
 
-__all__ = ["Ends", "Host", "cpu"]
+__all__ = ["BOUND", "MEASUREMENT", "READING", "Ends", "Host", "cpu"]
+
+READING, MEASUREMENT, BOUND = "reading", "measurement", "bound"  # what a figure is
 
 Readings = Mapping[str, Any]
 
@@ -54,7 +56,7 @@ def cpu(readings: Readings) -> dict[str, Any]:
         used, whole, softirq = used + busy, whole + own, softirq + states["softirq"]
         busiest = max(busiest, busy / own if own else 0.0)
     return {
-        "kind": "reading",
+        "kind": READING,
         "cpus": len(readings["cpu"]["cpus"]),
         "used_share": used / whole if whole else 0.0,
         "busiest_share": min(1.0, busiest),

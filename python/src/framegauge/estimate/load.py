@@ -164,11 +164,11 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
 def _opaque(sample: Json, mtu: int) -> list[Opaque]:
     """The packets without TCP of both directions, where those of one are half as large as the MTU or more, in the mean:
     what fills packets one way is answered the other way, and how many answers are left nobody knows either."""
-    found = []
+    ways = []
     for name in WAYS:
         octets = sample[name]["bytes"] - sample[name]["tcp_header_bytes"] - _payload(sample, name)
-        found.append(Opaque(sample[name]["others"], max(0, octets)))
-    return found if any(each.packets and each.bytes >= each.packets * mtu / 2 for each in found) else []
+        ways.append(Opaque(sample[name]["others"], max(0, octets)))
+    return ways if any(way.packets and way.bytes >= way.packets * mtu / 2 for way in ways) else []
 
 
 def _payload(sample: Json, name: str) -> int:

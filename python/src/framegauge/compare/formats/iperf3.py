@@ -66,12 +66,12 @@ def parse(name: str, data: bytes) -> list[Sample]:
     return samples
 
 
-def _error(found: Mapping[str, Any]) -> Unreadable:
+def _error(document: Mapping[str, Any]) -> Unreadable:
     """Why a run that ended with an error has no figures. One that had begun, or could not reach the other end, and
     took in nothing has moved nothing."""
-    text = one_line(found["error"])
+    text = one_line(document["error"])
     message = f"iperf3 ended with an error: {text}"
-    asked, end = _inner(found, "start", "test_start"), _inner(found, "end", "sum_received")
+    asked, end = _inner(document, "start", "test_start"), _inner(document, "end", "sum_received")
     moved = as_number(end.get("bytes"))
     if moved or not (asked or UNREACHED.search(text)) or asked.get("protocol", "TCP") != "TCP":
         return Unreadable(message)
@@ -80,11 +80,11 @@ def _error(found: Mapping[str, Any]) -> Unreadable:
     return MovedNothing(message, {"direction": way, **_conditions(asked, both)} if asked else {})
 
 
-def _inner(found: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
+def _inner(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     for key in keys:
-        inner = found.get(key)
-        found = inner if isinstance(inner, dict) else {}
-    return found
+        inner = document.get(key)
+        document = inner if isinstance(inner, dict) else {}
+    return document
 
 
 def _object(found: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:

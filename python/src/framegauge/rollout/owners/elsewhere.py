@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from framegauge.rollout.owners.commands import SETS
 from framegauge.rollout.owners.model import Claim, Files, Nic
 
 __all__ = ["FILES", "Mention", "claims", "mentions"]
@@ -35,11 +36,8 @@ FILES = {
 UDEV = "a udev rule"
 MTU = re.compile(r"mtu", re.IGNORECASE)
 SETTING = (
-    re.compile(
-        r"\bip\s+(?:-\S+\s+)*l(?:i|in|ink)?\s+set\s+(?:dev\s+)?(?P<name>\S+)\s+(?:\S+\s+)*?mtu\s+(?P<mtu>\d{2,6})\b"
-    ),
-    re.compile(r"\bifconfig\s+(?P<name>\S+)\s+(?:\S+\s+)*?mtu\s+(?P<mtu>\d{2,6})\b"),
-    re.compile(r"\becho\s+[\"']?(?P<mtu>\d{2,6})[\"']?\s*>\s*[\"']?/sys/class/net/(?P<name>[^/\s]+)/mtu\b"),
+    SETS,
+    re.compile(r"\becho\s+[\"']?(?P<mtu>\d{1,9})[\"']?\s*>\s*[\"']?/sys/class/net/(?P<name>[^/\s]+)/mtu\b"),
 )
 # A variable of a shell, or what udev puts in.
 VARIABLE = re.compile(r"\$\{?\w+|\$name|%k|\$env\{")
@@ -64,27 +62,27 @@ class Mention:
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
     """The lines that set its MTU to a number."""
-    said = [(owner, path, number, _said(owner, line, nic)) for owner, path, number, line in _lines(files)]
-    return [Claim(owner, path, number, *setting) for owner, path, number, setting in said if setting is not None]
+    settings = [(owner, path, number, _setting(owner, line, nic)) for owner, path, number, line in _lines(files)]
+    return [Claim(owner, path, number, *setting) for owner, path, number, setting in settings if setting is not None]
 
 
 def mentions(files: Files, nic: Nic) -> list[Mention]:
     """The other lines that may."""
-    found = []
+    listed = []
     for owner, path, number, line in _lines(files):
         named = _names(line, nic.name) or bool(nic.address and nic.address in line.lower())
         if owner == UDEV:
             matches = _matches(line, nic)
             may, named = matches is not False, named or matches is True
         else:
-            others = [each["name"] for pattern in SETTING for each in pattern.finditer(line)]
-            may = named or (bool(VARIABLE.search(line)) and not any(_is_plain(each) for each in others))
-        if may and _said(owner, line, nic) is None:
-            found.append(Mention(owner, path, number, " ".join(line.split())[:120], named))
-    return found
+            names = [setting["name"] for pattern in SETTING for setting in pattern.finditer(line)]
+            may = named or (bool(VARIABLE.search(line)) and not any(not VARIABLE.search(name) for name in names))
+        if may and _setting(owner, line, nic) is None:
+            listed.append(Mention(owner, path, number, " ".join(line.split())[:120], named))
+    return listed
 
 
-def _said(owner: str, line: str, nic: Nic) -> tuple[str, int] | None:
+def _setting(owner: str, line: str, nic: Nic) -> tuple[str, int] | None:
     """The setting and the MTU that a line certainly gives to the interface."""
     matches = _matches(line, nic) if owner == UDEV else None
     if owner == UDEV:
@@ -94,16 +92,16 @@ def _said(owner: str, line: str, nic: Nic) -> tuple[str, int] | None:
             if key == "ATTR{mtu}" and operation in ("=", ":=") and value.isdigit():
                 return "ATTR{mtu}", int(value)
     for pattern in SETTING:
-        if said := pattern.search(line):
-            name = said["name"].strip("\"'")
+        if setting := pattern.search(line):
+            name = setting["name"].strip("\"'")
             if name == nic.name or (matches is True and VARIABLE.match(name)):
-                return said[0].split()[0], int(said["mtu"])
+                return setting[0].split()[0], int(setting["mtu"])
     return None
 
 
 def _matches(line: str, nic: Nic) -> bool | None:
     """Whether a udev rule applies to the interface; None if it does not tell by name or address."""
-    told = None
+    applies = None
     for key, operation, value in PAIR.findall(line):
         if key in ("KERNEL", "NAME", "ENV{INTERFACE}") and operation in ("==", "!="):
             fits = any(fnmatch.fnmatchcase(nic.name, each) for each in value.split("|"))
@@ -119,12 +117,8 @@ def _matches(line: str, nic: Nic) -> bool | None:
             continue
         if fits is (operation == "!="):
             return False
-        told = True if operation == "==" else told
-    return told
-
-
-def _is_plain(name: str) -> bool:
-    return not VARIABLE.search(name)
+        applies = True if operation == "==" else applies
+    return applies
 
 
 def _names(line: str, name: str) -> bool:

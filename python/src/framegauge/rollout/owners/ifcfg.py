@@ -27,13 +27,13 @@ def is_mine(path: str) -> bool:
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
     """What sets its MTU, or else the file by which it is managed. Trouble for an MTU that is no number."""
-    found = []
+    listed = []
     for path in _paths(files, nic):
         line, value = _values(files[path]).get("MTU", (0, ""))
         if value and not (value.isascii() and value.isdigit() and len(value) < 10):
             raise Trouble(f"{path}:{line}", f"MTU={value}", "a number of bytes")
-        found.append(Claim("ifcfg", path, line, "MTU", int(value) if value else None))
-    return [each for each in found if each.mtu is not None] or found[:1]
+        listed.append(Claim("ifcfg", path, line, "MTU", int(value) if value else None))
+    return [claim for claim in listed if claim.mtu is not None] or listed[:1]
 
 
 def edits(files: Files, nic: Nic, mtu: int) -> list[Edit]:
@@ -59,11 +59,11 @@ def _names(text: str, path: str, nic: Nic) -> bool:
 
 def _values(text: str) -> dict[str, tuple[int, str]]:
     """Each variable with the line (1-based) and the value of its last assignment, without its quotes."""
-    found = {}
+    values = {}
     for number, line in enumerate(text.split("\n"), 1):
-        if said := LINE.match(line):
-            found[said[1]] = number, _unquoted(said[2])
-    return found
+        if assignment := LINE.match(line):
+            values[assignment[1]] = number, _unquoted(assignment[2])
+    return values
 
 
 def _unquoted(value: str) -> str:
@@ -78,4 +78,5 @@ def _with_mtu(text: str, mtu: int) -> str:
     if line:
         lines[line - 1] = re.sub(r"(MTU=['\"]?)[^'\"\s#]*", rf"\g<1>{mtu}", lines[line - 1], count=1)
         return "\n".join(lines)
-    return f"{text}{'' if not text or text.endswith(chr(10)) else chr(10)}MTU={mtu}\n"
+    ending = "" if text.endswith("\n") or not text else "\n"
+    return f"{text}{ending}MTU={mtu}\n"

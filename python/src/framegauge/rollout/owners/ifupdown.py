@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from framegauge.rollout.owners.commands import SETS
 from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
 
 __all__ = ["claims", "edits", "held", "is_mine", "with_mtu"]
@@ -14,8 +15,6 @@ __all__ = ["claims", "edits", "held", "is_mine", "with_mtu"]
 MAIN, FOLDER = "/etc/network/interfaces", "/etc/network/interfaces.d"
 # The words that begin a stanza, and so end the one before.
 STANZAS = ("iface", "auto", "mapping", "source", "source-directory", "no-auto-down", "no-scripts", "rename", "template")
-# A command that sets the MTU of this interface.
-SETS = re.compile(r"\b(?:ip\s+link\s+set\s+(?:dev\s+)?|ifconfig\s+)(\S+)\s+(?:\S+\s+)*?mtu\s+(\d{1,9})\b")
 # A command that makes a route through a gateway with an MTU of its own.
 ROUTE = re.compile(
     r"\bip\s+(?:-[46]\s+)?route\s+(?:add|append|change|replace)\s+(\S+)\s+via\s+(\S+)\s+(?:.*\s)?mtu\s+(?:lock\s+)?(\d{1,9})\b"
@@ -152,7 +151,7 @@ def _setting(stanza: _Stanza, path: str, nic: Nic) -> list[tuple[_Option, int]]:
             found.append((option, int(option.value)))
         elif option.name in HOOKS and (said := SETS.search(option.value)):
             # Of another interface it is no matter of this one.
-            found += [(option, int(said[2]))] if said[1] in (nic.name, *OWN_NAMES) else []
+            found += [(option, int(said["mtu"]))] if said["name"] in (nic.name, *OWN_NAMES) else []
     return found
 
 
