@@ -321,7 +321,7 @@ kinds! {
     }
     AckUnheard {
         name: "ack_unheard", about: Problem, group: Receiver, least: Any,
-        means: "the server sent its SYN-ACK again although the client's ACK had passed: its accept queue was full, or the ACK was lost behind this place",
+        means: "the server sent its SYN-ACK again although the client's ACK had passed: accept queue full, or that ACK lost",
         headline: "The server did not hear the end of the handshake, or had no room for the connection",
         says: |told| told.detail(Connection::unheard_in_words),
         remedy: "Compare Recv-Q with Send-Q of the listener (ss -ltn) and watch ListenOverflows (nstat -az) on the server: a larger backlog (net.core.somaxconn), or a program that accepts sooner; if they are fine, look for loss between.",
@@ -367,7 +367,7 @@ kinds! {
     }
     UnscaledWindow {
         name: "unscaled_window", about: Problem, group: Network, least: Any,
-        means: "three segments or more that begin beyond the receiver's window as it is written, without its scale, were lost, none of these arrived, and no other was lost: connection tracking on the way",
+        means: "only segments beyond the receiver's window as written, without its scale, were lost: connection tracking",
         headline: "Something on the way drops what lies beyond a window that it does not scale",
         says: |told| told.detail(Connection::tracking_in_words),
         remedy: "Have the firewall see both directions of the SYNs and leave their options alone, or let it be liberal (net.netfilter.nf_conntrack_tcp_be_liberal=1). Captures on both sides of it (--host) show whether it is this one.",
@@ -385,7 +385,7 @@ kinds! {
     }
     CaptureDuplicates {
         name: "capture_duplicates", about: Capture, group: Other, least: Any,
-        means: "the same packet twice: within 0.5 ms, with the same identification of a sender that numbers its packets, or at a second tap: with another TTL, or where a SYN came twice",
+        means: "the same packet twice: by one tap, or at a second one: see below",
         headline: "The capture has packets twice",
         says: |told| format!("The capture has {} packets twice.", told.count()),
         remedy: "A mirror port sends packets in and out: capture one direction. Captures of several places say more if they are not merged: --host NAME=FILE for each.",
