@@ -203,6 +203,15 @@ def files_of_rust_are_short(tree: Tree) -> Offenders:
             yield f"crates/{path}: {lines} lines, expected at most {LONGEST_FILE}"
 
 
+def every_file_of_tests_is_named(tree: Tree) -> Offenders:
+    """A file in tests/all that its main.rs does not name would not be compiled, nor its tests be run."""
+    for path in tree.rust:
+        folder, _, name = path.rpartition("/")
+        if folder.endswith("/tests/all") and name != "main.rs":
+            if f"\nmod {name.removesuffix('.rs')};\n" not in tree.rust.get(f"{folder}/main.rs", ""):
+                yield f"crates/{path}: main.rs beside it does not name it"
+
+
 def files_and_functions_of_python_are_short(tree: Tree) -> Offenders:
     """Of the package."""
     for path, text in tree.below("python/src/framegauge", ".py").items():
@@ -299,6 +308,7 @@ RULES: tuple[Callable[[Tree], Offenders], ...] = (
     pure_crates_never_lift_the_ban_on_clocks_sockets_and_files,
     functions_of_rust_are_short,
     files_of_rust_are_short,
+    every_file_of_tests_is_named,
     files_and_functions_of_python_are_short,
     everything_public_is_documented,
     everything_is_printed_at_one_place,

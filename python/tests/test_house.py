@@ -30,6 +30,8 @@ GOOD = {
     "Cargo.toml": '[workspace.lints]\nrust.unsafe_code = "forbid"\nclippy.disallowed_methods = "deny"\n',
     "crates/frames/Cargo.toml": '[package]\nname = "framegauge-frames"\n[lints]\nworkspace = true\n',
     "crates/frames/src/lib.rs": rust(60),
+    "crates/frames/tests/all/main.rs": "//! All.\n\nmod sizes;\n",
+    "crates/frames/tests/all/sizes.rs": "",
     "crates/linux/Cargo.toml": f'[package]\nname = "framegauge-linux"\n{LINTS}[dependencies]\nframegauge-frames = {{}}\n',
     "crates/linux/src/lib.rs": "#![expect(clippy::disallowed_methods)]\n",
     "pyproject.toml": '[[tool.importlinter.contracts]]\ntype = "layers"\nlayers = ["cli", "study | results"]\n',
@@ -52,6 +54,9 @@ OFFENCES = [
     ("crates use only what their place allows", {
         "crates/stranger/Cargo.toml": '[package]\nname = "framegauge-stranger"\n[lints]\nworkspace = true\n',
     }, "crates/stranger: found a crate without a place in scripts/house.py, expected one"),
+    ("every file of tests is named", {
+        "crates/frames/tests/all/rates.rs": "",
+    }, "crates/frames/tests/all/rates.rs: main.rs beside it does not name it"),
     ("no crate hands on another one whole", {
         "crates/linux/src/lib.rs": "pub use framegauge_frames as frames;\n",
     }, "crates/linux/src/lib.rs: hands on a crate whole"),

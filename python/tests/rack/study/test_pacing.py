@@ -79,7 +79,7 @@ def test_bursts_are_no_closer_than_their_rate(rack_agent: Agent) -> None:
 def test_a_window_leaves_at_twice_or_a_fifth_more_than_its_rate(rack_agent: Agent) -> None:
     """The kernel's rate, as TCP_INFO tells it, is cwnd / srtt times 2 or 1.2. In `make soak`, bursts of a window that the
     socket's buffers limit are that far apart, or half of it behind one that came late because it waited for an
-    acknowledgement, as in crates/simulator/tests/pacing.rs: half of all and more."""
+    acknowledgement, as in crates/simulator/tests/all/pacing.rs: half of all and more."""
     with network(rack_agent, 2, link=LINK) as (_, hosts):
         frames, samples = paced(rack_agent, hosts, 10_000_000_000_000, socket_buffer_bytes=16_384)
     last = samples[len(samples) // 2 :]

@@ -2,11 +2,9 @@
 //!
 //! At 1 Gb/s a full frame of MTU 1500 has 1538 bytes on the wire and takes T = 12,304 ns.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 
-use common::{Log, advance_by_events, aggregate, gigabit, nanoseconds, rack, rack_config};
+use crate::common::{Log, advance_by_events, aggregate, gigabit, nanoseconds, rack, rack_config};
 use framegauge_fabric::{
     CoDelConfig, Fabric, FqCoDelConfig, HostIndex, Impairments, Limit, PortChange, PortIndex, QueueConfig,
     Reason, SharedBufferConfig,

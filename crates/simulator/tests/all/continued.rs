@@ -1,8 +1,6 @@
 //! Flows that go on over the connection of another: what rounds over one connection do, flow by flow.
 
-mod common;
-
-use common::{assert_conserved, host, microseconds, milliseconds, rack, scenario};
+use crate::common::{assert_conserved, host, microseconds, milliseconds, rack, scenario};
 use framegauge_fabric::{Act, PortIndex, Rule, Script};
 use framegauge_simulator::{Flow, Outcome, Repeat, Simulation, SimulationError, Step};
 

@@ -1,8 +1,8 @@
 //! TCP over switches that pause instead of dropping.
 
-mod common;
-
-use common::{GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario};
+use crate::common::{
+    GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario,
+};
 use framegauge_fabric::{FabricConfig, LosslessConfig, QueueConfig, SharedBufferConfig};
 use framegauge_frames::Mtu;
 use framegauge_simulator::{Algorithm, Flow, Outcome, Scenario, Simulation};

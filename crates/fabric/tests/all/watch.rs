@@ -2,11 +2,9 @@
 //!
 //! At 1 Gb/s a full frame of MTU 1500 has 1538 bytes on the wire and takes T = 12,304 ns.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 
-use common::{Log, aggregate, any_queue, nanoseconds, rack, rack_config};
+use crate::common::{Log, aggregate, any_queue, nanoseconds, rack, rack_config};
 use framegauge_fabric::PortEventKind::{Arrived, Departed, Dropped, Marked};
 use framegauge_fabric::{
     Aggregate, BackgroundConfig, Ecn, Fabric, HostIndex, Impairments, PortChange, PortEvent, PortIndex,

@@ -3,9 +3,7 @@
 //! At 1 Gb/s a full frame of MTU 1500 has 1538 bytes on the wire and takes T = 12,304 ns, one of MTU 9000 has
 //! 9038 and takes 72,304 ns, the smallest has 84 and takes 672 ns.
 
-mod common;
-
-use common::{Log, aggregate, gigabit, nanoseconds, pair, rack};
+use crate::common::{self, Log, aggregate, gigabit, nanoseconds, pair, rack};
 use framegauge_fabric::{
     Fabric, HostIndex, LinkConfig, NicConfig, PortCounters, PortIndex, Reason, RouteTable, SwitchConfig, star,
 };

@@ -1,10 +1,8 @@
 //! Laws that hold for every input.
 
-mod common;
-
 use std::collections::{HashMap, HashSet};
 
-use common::{Log, hosts, nanoseconds};
+use crate::common::{Log, hosts, nanoseconds};
 use framegauge_fabric::{
     Aggregate, Counters, Drop, Ecn, Fabric, FabricConfig, HostIndex, LinkConfig, NicConfig, SwitchConfig,
     star,

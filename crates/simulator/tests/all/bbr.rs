@@ -1,8 +1,6 @@
 //! BBR beside what its paper says (Cardwell and others, ACM Queue 14(5), 2016), and beside the rule for its window.
 
-mod common;
-
-use common::{GIGABIT, assert_conserved, host, milliseconds, rack, rate_between, scenario};
+use crate::common::{GIGABIT, assert_conserved, host, milliseconds, rack, rate_between, scenario};
 use framegauge_fabric::Impairments;
 use framegauge_frames::{BitRate, Family, Mtu, ceiling};
 use framegauge_simulator::{Algorithm, Flow, Outcome, Sample, Scenario, Simulation};

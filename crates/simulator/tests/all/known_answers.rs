@@ -1,8 +1,8 @@
 //! Answers that are known beforehand.
 
-mod common;
-
-use common::{GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario};
+use crate::common::{
+    GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario,
+};
 use framegauge_frames::{BitRate, Family, Mtu, ceiling};
 use framegauge_simulator::{Flow, Simulation};
 

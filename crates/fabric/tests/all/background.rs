@@ -2,9 +2,7 @@
 //!
 //! At 1 Gb/s a full frame of MTU 1500 has 1538 bytes on the wire and takes T = 12,304 ns.
 
-mod common;
-
-use common::{Log, aggregate, nanoseconds, rack_config};
+use crate::common::{Log, aggregate, nanoseconds, rack_config};
 use framegauge_fabric::{BackgroundConfig, Counters, Fabric, FabricConfig, HostIndex, PortCounters, Process};
 use framegauge_frames::{BitRate, Picoseconds};
 use proptest::prelude::*;

@@ -2,9 +2,7 @@
 //!
 //! At 1 Gb/s a full frame of MTU 1500 has 1538 bytes on the wire and takes T = 12,304 ns.
 
-mod common;
-
-use common::{Log, aggregate, any_queue, nanoseconds, pair, rack_config};
+use crate::common::{Log, aggregate, any_queue, nanoseconds, pair, rack_config};
 use framegauge_fabric::{
     Aggregate, BackgroundConfig, Counters, Drop, Ecn, Fabric, FabricConfig, HostIndex, Impairments,
     PortChange, PortIndex, Process, QueueConfig, SharedBufferConfig,

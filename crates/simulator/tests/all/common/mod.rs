@@ -1,5 +1,4 @@
 //! Scenarios that several tests share.
-#![allow(dead_code, reason = "not every test uses every one")]
 
 use framegauge_fabric::{FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, SwitchConfig, star};
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
@@ -45,18 +44,6 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
 
 pub fn host(number: u16) -> HostIndex {
     HostIndex(number - 1)
-}
-
-/// Payload per second between two times, in bits, of the flows that were under way without end.
-pub fn goodput(outcome: &Outcome) -> f64 {
-    outcome
-        .transfers
-        .iter()
-        .map(|transfer| {
-            8.0 * transfer.bytes as f64
-                / (transfer.ended.as_seconds_f64() - transfer.connected.as_seconds_f64())
-        })
-        .sum()
 }
 
 /// Payload per second of all flows between two samples, in bits; times in milliseconds.

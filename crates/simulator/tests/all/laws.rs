@@ -1,8 +1,8 @@
 //! Laws of TCP and queues that a simulation must keep.
 
-mod common;
-
-use common::{GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario};
+use crate::common::{
+    GIGABIT, assert_conserved, host, microseconds, milliseconds, rack, rate_between, scenario,
+};
 use framegauge_fabric::{Impairments, QueueConfig};
 use framegauge_frames::Picoseconds;
 use framegauge_simulator::{

@@ -1,8 +1,6 @@
 //! What is told and written down of frames that are marked.
 
-mod common;
-
-use common::{Log, aggregate, nanoseconds, rack_config};
+use crate::common::{Log, aggregate, nanoseconds, rack_config};
 use framegauge_fabric::{Aggregate, Ecn, Fabric, HostIndex, PortIndex, QueueConfig, Reason};
 
 /// Of a full frame at 1 Gb/s, in nanoseconds.

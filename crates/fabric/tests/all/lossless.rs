@@ -1,8 +1,6 @@
 //! Networks in which nothing is dropped, because who sends too much is paused.
 
-mod common;
-
-use common::{Log, aggregate, gigabit, hosts, nanoseconds, rack_config};
+use crate::common::{Log, aggregate, gigabit, hosts, nanoseconds, rack_config};
 use framegauge_fabric::{
     Act, Fabric, FabricConfig, Graph, HostIndex, Impairments, LinkConfig, LosslessConfig, NicConfig,
     NodeIndex, PortChange, PortConfig, PortIndex, QueueConfig, Routing, Rule, Script, SharedBufferConfig,

@@ -1,8 +1,6 @@
 //! Single exchanges, segment by segment, as the kernel was seen to hold them (`bench/exchanges`).
 
-mod common;
-
-use common::{host, milliseconds, rack, scenario};
+use crate::common::{host, milliseconds, rack, scenario};
 use framegauge_fabric::{Act, PortIndex, Rule, Script};
 use framegauge_simulator::{Flow, Logged, Outcome, Repeat, Simulation, Step};
 

@@ -1,8 +1,6 @@
 //! Pacing: how far apart the segments of a window leave, by Linux' `tcp_update_pacing_rate`.
 
-mod common;
-
-use common::{GIGABIT, assert_conserved, host, milliseconds, rack, rate_between, scenario};
+use crate::common::{GIGABIT, assert_conserved, host, milliseconds, rack, rate_between, scenario};
 use framegauge_frames::{BitRate, Family, Mtu, Picoseconds, ceiling};
 use framegauge_simulator::{Flow, Hystart, Logged, Outcome, Scenario, Simulation};
 

@@ -2,9 +2,7 @@
 //!
 //! At 1 Gb/s a full frame of MTU 1500 has 1538 bytes on the wire and takes T = 12,304 ns.
 
-mod common;
-
-use common::{Log, advance_by_events, aggregate, nanoseconds, pair, rack_config};
+use crate::common::{Log, advance_by_events, aggregate, nanoseconds, pair, rack_config};
 use framegauge_fabric::{Fabric, FabricConfig, HostIndex, Impairments, PortIndex, Reason};
 use framegauge_frames::Picoseconds;
 use proptest::prelude::*;

@@ -1,10 +1,8 @@
 //! Shapes of networks, and the ways through them.
 
-mod common;
-
 use std::collections::{BTreeMap, HashSet};
 
-use common::{Log, advance_by_events, aggregate, gigabit, nanoseconds};
+use crate::common::{Log, advance_by_events, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
     Aggregate, Choice, Fabric, FabricConfig, Graph, HostIndex, Impairments, NicConfig, Paths, PortChange,
     PortConfig, PortIndex, QueueConfig, Routing, Spans, TopologyError,

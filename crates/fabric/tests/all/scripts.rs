@@ -1,8 +1,6 @@
 //! Scripts of links: exactly the frames that are named, on any clock.
 
-mod common;
-
-use common::{Log, advance_by_events, aggregate, nanoseconds, rack_config};
+use crate::common::{Log, advance_by_events, aggregate, nanoseconds, rack_config};
 use framegauge_fabric::{
     Act, Aggregate, Ecn, Fabric, FabricConfig, HostIndex, PortChange, PortIndex, Reason, Rule, Script,
 };

@@ -1,8 +1,6 @@
 //! Switches whose ports share a buffer with a dynamic threshold.
 
-mod common;
-
-use common::{Log, aggregate, gigabit, hosts, nanoseconds, rack_config};
+use crate::common::{Log, aggregate, gigabit, hosts, nanoseconds, rack_config};
 use framegauge_fabric::{
     Fabric, FabricConfig, HostIndex, LinkConfig, NicConfig, Reason, SharedBufferConfig, SwitchConfig, star,
 };

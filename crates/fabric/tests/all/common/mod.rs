@@ -1,5 +1,4 @@
 //! What the tests of the fabric share.
-#![allow(dead_code, reason = "each test file uses its part")]
 
 use framegauge_fabric::{
     Aggregate, CoDelConfig, Ecn, Fabric, FabricConfig, FqCoDelConfig, HostConfig, HostIndex, Limit,

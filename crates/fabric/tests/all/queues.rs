@@ -1,10 +1,8 @@
 //! Queue disciplines, each against answers that were computed by hand, and all against the laws they share.
 
-mod common;
-
 use std::collections::HashMap;
 
-use common::{Log, aggregate, gigabit, hosts, nanoseconds};
+use crate::common::{Log, aggregate, gigabit, hosts, nanoseconds};
 use framegauge_fabric::{
     BlackoutConfig, CoDelConfig, Discipline, Ecn, Fabric, Fate, FqCoDelConfig, Frame, HostIndex, Limit,
     LinkConfig, NicConfig, PortIndex, Queue, QueueConfig, Reason, Red, RedConfig, SfqConfig, SwitchConfig,

@@ -1,8 +1,6 @@
 //! Ends of hosts with several NICs and of routers: whose they are, and how packets get from one to another.
 
-mod common;
-
-use common::{Log, aggregate, gigabit, nanoseconds};
+use crate::common::{Log, aggregate, gigabit, nanoseconds};
 use framegauge_fabric::{
     Aggregate, Ecn, Fabric, FabricConfig, Graph, HostIndex, Impairments, Leg, NicConfig, Owner, PortConfig,
     PortIndex, QueueConfig, Reason, Routing, TopologyError,

@@ -1,0 +1,10 @@
+//! All tests of the simulator in one program: it is linked once, and its tests run beside each other.
+
+mod bbr;
+mod common;
+mod continued;
+mod exchanges;
+mod known_answers;
+mod laws;
+mod lossless;
+mod pacing;
