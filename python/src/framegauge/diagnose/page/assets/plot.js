@@ -217,10 +217,10 @@ const Plot = (() => {
   // Bands of findings over all panels, with their names where there is room.
   const bands = (pen, all, view, place, colour) => {
     let drawn = 0;
-    const bottom = place.panels[2].bottom;
+    const bottom = place.panels[2].bottom, names = [];
     for (const band of all) {
       pen.fillStyle = colour(`g-${band.group}`);
-      let covered = -Infinity, named = -Infinity;
+      let covered = -Infinity;
       for (const [begin, end] of band.spans) {
         if (end < view.from || begin > view.to) continue;
         const left = Math.max(place.left, place.x(begin)), right = Math.min(place.right, place.x(end));
@@ -233,18 +233,18 @@ const Plot = (() => {
         pen.globalAlpha = 1;
         pen.fillRect(from, place.panels[0].top - 4, width, 4);
         drawn += 1 + band.costs;
-        const wide = pen.measureText(band.kind).width;
-        if (from >= named && (wide <= right - left || left + wide < place.right)) {
-          // Not over the name of another.
-          const free = !all.named.some(([one, other]) => left < other + 6 && left + wide > one - 6);
-          if (free) {
-            pen.fillText(band.kind, left, place.panels[0].top - 7);
-            all.named.push([left, left + wide]);
-            drawn++;
-          }
-          named = left + wide + 12;
-        }
+        names.push([pen.measureText(band.kind).width > right - left, left, band]);
       }
+    }
+    // First those that have room over their own band; none over another.
+    for (const [overhangs, left, band] of names.sort(([one], [other]) => one - other)) {
+      const right = left + pen.measureText(band.kind).width;
+      if (overhangs && right >= place.right) continue;
+      if (all.named.some(([from, to]) => left < to + 12 && right > from - 12)) continue;
+      pen.fillStyle = colour(`g-${band.group}`);
+      pen.fillText(band.kind, left, place.panels[0].top - 7);
+      all.named.push([left, right]);
+      drawn++;
     }
     return drawn;
   };
