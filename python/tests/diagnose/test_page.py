@@ -65,6 +65,12 @@ def test_the_headline_names_what_cost_most(worth: list[dict[str, Any]], said: st
     assert html._answer({"connections": [{}]}, worth) == said
 
 
+def test_what_several_places_saw_of_a_connection_is_one() -> None:
+    seen = [{"tap": tap, "connection": tap} for tap in (1, 2, 3)]
+    document = {"connections": [{}] * 4, "joined": {"connections": [{"seen": seen}]}}
+    assert html._answer(document, []) == "Nothing worth fixing was found in 2 TCP connections."
+
+
 def test_what_stands_in_backticks_is_a_command() -> None:
     assert parts.spoken("Set x=1. `framegauge check <h>` finds it.") == (
         "Set x=1. <code>framegauge check &lt;h&gt;</code> finds it."

@@ -111,6 +111,14 @@ def is_judgeable(document: Mapping[str, Any]) -> bool:
     return bool(document["connections"] or document["findings"])
 
 
+def connections_in_words(document: Mapping[str, Any]) -> str:
+    """How many TCP connections there are. What several places saw of one counts once."""
+    joined = document["joined"]["connections"] if document.get("joined") else []
+    again = sum(len({place["connection"] for place in connection["seen"]}) - 1 for connection in joined)
+    count = len(document["connections"]) - again
+    return f"{count} TCP connection{'' if count == 1 else 's'}"
+
+
 def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
     """The findings that somebody may want to mend, the most time lost first.
 

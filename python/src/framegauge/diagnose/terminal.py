@@ -9,7 +9,7 @@ from typing import Any
 
 from framegauge.diagnose import together
 from framegauge.diagnose.kinds import QUALITY
-from framegauge.diagnose.run import each_worth_fixing, is_judgeable, notes
+from framegauge.diagnose.run import connections_in_words, each_worth_fixing, is_judgeable, notes
 from framegauge.printable import one_line, wrapped
 from framegauge.quantities import print_bytes, print_seconds
 
@@ -58,8 +58,7 @@ def _connections(document: Json, numbers: Set[int | None]) -> dict[int, Json]:
 def _nothing(document: Json) -> str:
     if not is_judgeable(document):
         return nothing_judged(document)
-    count = len(document["connections"])
-    return f"Nothing worth fixing was found in {count} TCP connection{'' if count == 1 else 's'}."
+    return f"Nothing worth fixing was found in {connections_in_words(document)}."
 
 
 def nothing_judged(document: Json) -> str:

@@ -20,7 +20,7 @@ from framegauge.diagnose.kinds import KINDS, QUALITY, WORTH_NOTHING
 from framegauge.diagnose.page import parts, places
 from framegauge.diagnose.page.groups import group_of
 from framegauge.diagnose.page.parts import ends, interval, lost, seconds, section, spoken, text, to_picture, whole
-from framegauge.diagnose.run import is_judgeable, worth_fixing
+from framegauge.diagnose.run import connections_in_words, is_judgeable, worth_fixing
 from framegauge.quantities import print_bytes
 from framegauge.report.page import tables
 from framegauge.report.page.tables import table
@@ -84,7 +84,7 @@ def _count(number: int, word: str) -> str:
 
 
 def _answer(document: Json, worth: Sequence[Json]) -> str:
-    connections = _count(len(document["connections"]), "TCP connection")
+    connections = connections_in_words(document)
     if not is_judgeable(document):
         return terminal.nothing_judged(document)
     if not worth:
