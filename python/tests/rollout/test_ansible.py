@@ -13,6 +13,24 @@ from framegauge.errors import InputError
 from framegauge.rollout import ansible
 
 
+class _Data(str):
+    """A text with the tag `!unsafe`."""
+
+    __slots__ = ()
+
+
+class _Marked(yaml.SafeLoader):
+    """Keeps which texts have the tag."""
+
+
+class _Written(yaml.SafeDumper):
+    """Writes them with it again."""
+
+
+_Marked.add_constructor("!unsafe", lambda loader, node: _Data(str(node.value)))
+_Written.add_representer(_Data, lambda dumper, text: dumper.represent_scalar("!unsafe", str(text)))
+
+
 def test_the_order_is_that_of_a_rollout_and_of_its_undo() -> None:
     made = {name: yaml.safe_load(text) for name, text in ansible.playbooks(PLAN, "0.1.0").items()}
     assert [play["name"] for play in made["rollout.yml"]] == [
@@ -43,13 +61,51 @@ def test_packets_are_proved_at_full_size_in_both_ip_versions() -> None:
     assert {task["when"] for task in play["tasks"]} == {"inventory_hostname != 'db1'", "inventory_hostname != 'db2'"}
 
 
-def test_what_looks_like_a_template_is_none() -> None:
-    changes = [{**PLAN["changes"][0], "diff": "+# {{ lookup('pipe', 'id') }}\n"}]
-    text = ansible.playbooks({**PLAN, "changes": changes}, "0.1.0")["rollout.yml"]
-    [task, _] = yaml.safe_load(text)[-1]["tasks"]
-    assert task["ansible.builtin.command"]["stdin"].startswith("{% raw %}")
+def test_a_plan_without_hosts_is_refused() -> None:
     with pytest.raises(InputError, match="found a plan without hosts"):
         ansible.playbooks({**PLAN, "hosts": {}}, "0.1.0")
+
+
+@pytest.mark.parametrize(
+    "name", ["all:!db1", "db[1:9]", "~db", "x' or true or '", "{{ lookup('pipe', 'id') }}", "-x", ""]
+)
+def test_a_name_that_ansible_would_read_as_more_is_refused(name: str) -> None:
+    hosts = {name: PLAN["hosts"]["db1"]}
+    with pytest.raises(InputError, match=r"Ansible would read this as a pattern"):
+        ansible.playbooks({**PLAN, "hosts": hosts}, "0.1.0")
+
+
+def test_an_address_that_is_none_is_refused() -> None:
+    with pytest.raises(InputError, match=r"host 'db2': found '-f 192.0.2.2', expected an IP address"):
+        ansible.playbooks({**PLAN, "addresses": {"db2": ["-f 192.0.2.2"]}}, "0.1.0")
+
+
+@pytest.mark.needs("ansible-playbook")
+@pytest.mark.needs("patch")
+@pytest.mark.parametrize("before", ["", "{% endraw %}", "{% raw %}", "#jinja2: variable_start_string: '[['\n[[ 1 ]]"])
+def test_what_a_host_wrote_runs_nowhere(tmp_path: Path, before: str) -> None:
+    """Text of a file, its path, and a command that names it come from a host that may be somebody else's by now."""
+    trace = tmp_path / "trace"
+    lookup = f"{before}{{{{ lookup('pipe', 'touch {trace}') }}}}{{# #}}"
+    lines = lookup.splitlines()
+    path = tmp_path / f"{lookup.splitlines()[-1].replace('/', '_')}.cfg"
+    path.write_text("".join(f"# {line}\n" for line in lines) + "mtu 1500\n")
+    diff = f"--- a\n+++ a\n@@ -{len(lines) + 1} +{len(lines) + 1} @@\n-mtu 1500\n+mtu 9000\n"
+    diff = f"{lookup}\n{diff}"
+    change = {
+        **PLAN["changes"][0],
+        "path": str(path),
+        "diff": diff,
+        "whole": True,
+        "reload": [["test", "-e", str(path)]],
+    }
+    whole = yaml.load(ansible.playbooks({**PLAN, "changes": [change]}, "0.1.0")["rollout.yml"], _Marked)
+    (tmp_path / "files.yml").write_text(yaml.dump(whole[-1:], Dumper=_Written))
+    words = ["ansible-playbook", "-i", "db1,", "-c", "local", "-e", "ansible_become=false", "files.yml"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert path.read_text().splitlines() == [*(f"# {line}" for line in lines), "mtu 9000"]
+    assert not trace.exists()
 
 
 @pytest.mark.needs("ansible-playbook")

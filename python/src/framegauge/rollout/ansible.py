@@ -5,22 +5,31 @@ routes are released, wave by wave. The playbooks need `ip` and `ping` on the hos
 
 What they lack is the dead man's switch: if they are stopped half-way, routes stay held at the old MTU, which loses
 nothing, until undo.yml is run. Routes over several next hops are refused.
+
+Much of a plan was read on hosts, and Ansible runs templates on the machine that controls them all. So names and
+addresses are checked, and every other text that a template could be in is written as data (`!unsafe`).
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import yaml
 
 from framegauge.errors import InputError
+from framegauge.printable import one_line
 from framegauge.rollout.model import Json
 
 __all__ = ["HOLD", "LINK", "PROBE", "PROVE", "RELEASE", "playbooks", "read"]
 
+# Everything else is a pattern of several hosts to Ansible, or ends the expression that it stands in.
+_NAME = re.compile(r"\w(?:[\w.-]*\w)?", re.ASCII)
+# How a template begins: https://jinja.palletsprojects.com/templates, and Ansible's own line that sets other marks.
+_TEMPLATE = re.compile(r"\{[{%#]|\A\s*#jinja2:")
 HEADERS = {4: 28, 6: 48}  # bytes of IP and ICMP around what ping sends
 # Variables of the shell: i, the interface; m, its MTU; h, the MTU at which routes are held. `ip route change` takes
 # what `ip route show` prints, but for states of the link and the unit of times. Link-local and multicast routes are
@@ -78,6 +87,24 @@ _HEAD = """\
 """
 
 
+class _Template(str):
+    """A text of ours that Ansible evaluates."""
+
+    __slots__ = ()
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes texts that are no templates of ours so that Ansible never evaluates them."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    return dumper.represent_scalar("!unsafe" if _TEMPLATE.search(text) else "tag:yaml.org,2002:str", text)
+
+
+_Dumper.add_representer(str, _text)
+_Dumper.add_representer(_Template, lambda dumper, text: yaml.SafeDumper.represent_str(dumper, str(text)))
+
+
 def read(path: Path) -> Json:
     """The plan in a file; InputError if it is none."""
     try:
@@ -93,22 +120,38 @@ def read(path: Path) -> Json:
 
 def playbooks(plan: Json, version: str) -> dict[str, str]:
     """rollout.yml and undo.yml for a plan, as `framegauge rollout plan --json` prints it; InputError for a plan without
-    hosts. `changes` of files, if the plan has them, are the last plays; `addresses` by host are what is proved."""
+    hosts, or with names or addresses that are none. `changes` of files, if the plan has them, are the last plays;
+    `addresses` by host are what is proved."""
     hosts: Mapping[str, Json] = plan["hosts"]
     if not hosts:
         raise InputError("found a plan without hosts, expected at least one")
+    for complaint in _complaints(plan):
+        raise InputError(complaint)
     names = list(hosts)
     waves = [[name for name in wave if name in hosts] for wave in plan["asked"]["waves"]]
-    question = " ".join(str(plan.get("question", "")).split())
+    question = one_line(plan.get("question", ""))
     made = {
         "rollout.yml": [*_way(plan, names, waves, "after"), *_files(plan, False)],
         "undo.yml": [*_files(plan, True), *_way(plan, names, waves[::-1], "before")],
     }
     return {
         name: _HEAD.format(question=question, version=version, name=name)
-        + yaml.safe_dump(plays, sort_keys=False, width=120, allow_unicode=True)
+        + yaml.dump(plays, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
         for name, plays in made.items()
     }
+
+
+def _complaints(plan: Json) -> Iterator[str]:
+    """What is no name of a host or no address."""
+    for name in plan["hosts"]:
+        if not _NAME.fullmatch(name):
+            yield f"host {one_line(name, 80)!r}: Ansible would read this as a pattern, expected letters, digits, . _ -"
+    for name, addresses in plan.get("addresses", {}).items():
+        for address in addresses:
+            try:
+                ipaddress.ip_address(address)
+            except ValueError:
+                yield f"host {one_line(name, 80)!r}: found {one_line(address, 80)!r}, expected an IP address"
 
 
 def _way(plan: Json, names: Sequence[str], waves: Sequence[Sequence[str]], end: str) -> list[Json]:
@@ -154,7 +197,7 @@ def _proofs(
             payload = size - HEADERS[6 if ":" in address else 4]
             about = {"to": address, "s": str(payload), "size": str(size)}
             task = _shell(f"Packets of {size} bytes to {name} ({address})", script, **about)
-            task["when"] = f"inventory_hostname != {name!r}"
+            task["when"] = _Template(f"inventory_hostname != {name!r}")
             task["changed_when"] = False
             tasks.append(task)
     return [_play(title, senders, tasks, interfaces, ends, size)] if tasks else []
@@ -181,9 +224,8 @@ def _play(
 
 
 def _shell(title: str, script: str, **more: str) -> Json:
-    environment = {
-        "i": "{{ interfaces[inventory_hostname] }}", "m": "{{ mtus[inventory_hostname] }}", "h": "{{ held }}", **more
-    }  # fmt: skip
+    own = {"i": "{{ interfaces[inventory_hostname] }}", "m": "{{ mtus[inventory_hostname] }}", "h": "{{ held }}"}
+    environment = {**{name: _Template(text) for name, text in own.items()}, **more}
     return {"name": title, "ansible.builtin.shell": {"cmd": script}, "environment": environment}
 
 
@@ -198,7 +240,7 @@ def _files(plan: Json, back: bool) -> list[Json]:
             if each["whole"]:
                 tasks.append(_patch(each["path"], way["diff"]))
             tasks += [
-                {"name": f"Have {each['owner']} take it", "ansible.builtin.command": {"argv": _plain(command)}}
+                {"name": f"Have {each['owner']} take it", "ansible.builtin.command": {"argv": list(command)}}
                 for command in way["reload"]
             ]
         if tasks:
@@ -209,13 +251,4 @@ def _files(plan: Json, back: bool) -> list[Json]:
 
 def _patch(path: str, diff: str) -> Json:
     argv = ["patch", "--batch", "--forward", "-p0", path]
-    return {"name": f"Change {path}", "ansible.builtin.command": {"argv": argv, "stdin": _raw(diff)}}
-
-
-def _plain(words: Sequence[Any]) -> list[str]:
-    return [_raw(str(word)) for word in words]
-
-
-def _raw(value: str) -> str:
-    """A text that Jinja leaves as it is."""
-    return f"{{% raw %}}{value}{{% endraw %}}" if "{{" in value or "{%" in value or "{#" in value else value
+    return {"name": f"Change {path}", "ansible.builtin.command": {"argv": argv, "stdin": diff}}
