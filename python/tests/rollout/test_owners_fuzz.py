@@ -10,7 +10,7 @@ import yaml
 from helpers.mutated import mutated
 from hypothesis import assume, given, strategies as st
 
-from framegauge.rollout.owners import Kept, Nic, Via, cni, dhcp, ifupdown, ini, netplan, ownership
+from framegauge.rollout.owners import Kept, Nic, Via, cni, dhcp, ifupdown, ini, lawful, netplan, ownership
 from framegauge.rollout.owners.model import Trouble
 
 HERE = Path(__file__).parent / "recorded"
@@ -39,6 +39,8 @@ def test_whatever_the_files_are_each_trouble_is_a_line_and_each_change_can_be_un
         assert edit.after != edit.before
         assert edit.undo.undo == edit
         assert edit.diff.startswith("--- ")
+        entry = json.loads(json.dumps(edit.as_document()))
+        assert lawful.reload_of(entry, NIC.name) == edit.undo.reload
 
 
 def _plain(text: str) -> Any:

@@ -12,7 +12,7 @@ from framegauge.errors import AgentFailure, InputError
 from framegauge.rollout import persist, preflight
 from framegauge.rollout.journal import Journal, folder_of
 from framegauge.rollout.model import Json
-from framegauge.rollout.owners import Edit, Trouble, dhcp
+from framegauge.rollout.owners import Edit, Trouble, dhcp, lawful
 from framegauge.rollout.owners.patch import patched
 from framegauge.rollout.run import Opened, surveyed
 
@@ -98,7 +98,7 @@ def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
                 continue
             say(f"{host}: taking back what keeps it: {path}")
             try:
-                edit = _undoing(entry, known[host]["files"].get(path))
+                edit = _undoing(entry, hosts.asked.interfaces[host], known[host]["files"].get(path))
             except Trouble as trouble:
                 found.append(f"{host}: {trouble}")
                 continue
@@ -106,11 +106,10 @@ def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
     return found
 
 
-def _undoing(entry: Json, text: str | None) -> Edit:
-    """The way back of a change, for the text that the file has now."""
-    undo, whole = entry["undo"], bool(entry["whole"])
-    after = patched(text, undo["diff"], entry["path"]) if whole else None
-    reload = tuple(tuple(map(str, command)) for command in undo["reload"])
+def _undoing(entry: Json, interface: str, text: str | None) -> Edit:
+    """The way back of a change, for the text that the file has now; Trouble for one that is no way back."""
+    reload, whole = lawful.reload_of(entry, interface), bool(entry["whole"])
+    after = patched(text, entry["undo"]["diff"], entry["path"]) if whole else None
     return Edit(entry["owner"], entry["path"], text, after, reload, int(entry["mode"], 8), whole)
 
 

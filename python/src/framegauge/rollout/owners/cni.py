@@ -55,9 +55,14 @@ class Pods:
         return ADVICE.get(self.plugin, "see the manual of {plugin}").format(mtu=mtu, plugin=self.plugin)
 
 
+def is_mine(path: str) -> bool:
+    """Whether container runtimes read the file."""
+    return posixpath.dirname(path) == FOLDER and path.endswith(ENDINGS)
+
+
 def pods(files: Files) -> Pods | None:
     """The configuration that counts, the first by name; None if there is none. Trouble if it is no JSON of a CNI."""
-    mine = sorted(path for path in files if posixpath.dirname(path) == FOLDER and path.endswith(ENDINGS))
+    mine = sorted(path for path in files if is_mine(path))
     if not mine:
         return None
     path = mine[0]

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from framegauge.rollout.owners.model import Claim, Edit, Files, Nic, Trouble
+from framegauge.rollout.owners.model import Claim, Command, Edit, Files, Nic, Trouble
 
 __all__ = ["claims", "edits", "leases_of_dhclient", "option_26", "server_lines", "udhcpc_takes_it"]
 
@@ -22,6 +22,7 @@ DHCPCD_LEASES = "/var/lib/dhcpcd"
 DHCLIENT_LEASES = ("/var/lib/dhcp", "/var/lib/dhclient")
 # What Debian's script reads each time that it is run, also by a client that runs (dhclient-script(8)).
 DHCLIENT_HOOKS = "/etc/dhcp/dhclient-enter-hooks.d"
+HOOK_FILE = f"{DHCLIENT_HOOKS}/framegauge-mtu-"
 UDHCPC_SCRIPT = "/etc/udhcpc/default.script"
 OPTION = "interface-mtu"
 HOOK = """\
@@ -86,13 +87,23 @@ def edits(files: Files, nic: Nic, mtu: int, running: frozenset[str]) -> list[Edi
         made.append(Edit("dhclient", DHCLIENT_CONF, before, _supersede(before or "", nic.name, mtu)))
         if any(posixpath.dirname(path) == DHCLIENT_HOOKS for path in files):
             # run-parts(8) leaves out names with other characters.
-            place = f"{DHCLIENT_HOOKS}/framegauge-mtu-{re.sub('[^A-Za-z0-9]', '_', nic.name)}"
+            place = f"{HOOK_FILE}{re.sub('[^A-Za-z0-9]', '_', nic.name)}"
             made.append(Edit("dhclient", place, files.get(place), HOOK.format(shlex.quote(nic.name), mtu)))
     if "dhcpcd" in owners:
         before = files.get(DHCPCD_CONF)
         after = f"{_ended(before or '')}\ninterface {nic.name}\nnooption interface_mtu\n"
-        made.append(Edit("dhcpcd", DHCPCD_CONF, before, after, (("dhcpcd", "-n", nic.name),)))
+        made.append(Edit("dhcpcd", DHCPCD_CONF, before, after, reload_of_dhcpcd(nic.name)))
     return made
+
+
+def reload_of_dhcpcd(interface: str) -> tuple[Command, ...]:
+    """What has dhcpcd take a change of its file."""
+    return (("dhcpcd", "-n", interface),)
+
+
+def is_of_dhclient(path: str) -> bool:
+    """Whether a roll-out changes or makes this file of dhclient."""
+    return path == DHCLIENT_CONF or path.startswith(HOOK_FILE)
 
 
 def leases_of_dhclient(text: str, path: str) -> list[tuple[str, int | None]]:

@@ -50,17 +50,29 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     return found
 
 
+def reload(interface: str) -> tuple[Command, ...]:
+    """What has networkd take changes of its files."""
+    return ("networkctl", "reload"), ("networkctl", "reconfigure", interface)
+
+
+def is_ours(path: str, ending: str) -> bool:
+    """Whether a roll-out changes such a file: one in /etc, or a drop-in there."""
+    folder, name = posixpath.split(path)
+    above, inner = posixpath.split(folder)
+    is_drop_in = above == ETC and inner.endswith(f"{ending}.d") and name.endswith(".conf")
+    return is_drop_in or (folder == ETC and name.endswith(ending))
+
+
 def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
     """The changes of the files that count: in /etc the file itself, elsewhere a drop-in of it. None if networkd does
     not manage the interface. `kept`: routes of files in /etc that get an MTU of their own."""
-    reload: tuple[Command, ...] = (("networkctl", "reload"), ("networkctl", "reconfigure", nic.name))
     made = []
     for path, _ in _values(files, nic, ".link")[-1:]:
         made.append(_edit(files, path, mtu, ()))
     main = _main(files, nic, ".network")
     if main is not None:
         values = _values(files, nic, ".network")
-        made.append(_edit(files, values[-1][0] if values else main, mtu, reload))
+        made.append(_edit(files, values[-1][0] if values else main, mtu, reload(nic.name)))
         if kept is not None:
             texts = {each.path: each.after or "" for each in made}
             for path in _all(files, main):
@@ -68,7 +80,9 @@ def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Ed
                     texts[path] = _with_routes(texts.get(path, files[path]), path, kept)
             own = {each.path: each for each in made}
             made = [
-                replace(own[path], after=text) if path in own else Edit("networkd", path, files[path], text, reload)
+                replace(own[path], after=text)
+                if path in own
+                else Edit("networkd", path, files[path], text, reload(nic.name))
                 for path, text in texts.items()
                 if path in own or text != files[path]
             ]
@@ -130,15 +144,15 @@ def lease_mtu(files: Files, nic: Nic) -> int | None:
     return None if entry is None else _bytes(entry, path)
 
 
-def _edit(files: Files, path: str, mtu: int, reload: tuple[Command, ...]) -> Edit:
+def _edit(files: Files, path: str, mtu: int, commands: tuple[Command, ...]) -> Edit:
     owner = "udev" if ".link" in path else "networkd"
     if path.startswith(f"{ETC}/"):
         text = files[path]
-        return Edit(owner, path, text, ini.with_key(text, path, "Link", "MTUBytes", str(mtu)), reload)
+        return Edit(owner, path, text, ini.with_key(text, path, "Link", "MTUBytes", str(mtu)), commands)
     name = posixpath.basename(posixpath.dirname(path) if path.endswith(".conf") else path).removesuffix(".d")
     place = f"{ETC}/{name}.d/{DROP_IN}"
     before = files.get(place)
-    return Edit(owner, place, before, ini.with_key(before or "", place, "Link", "MTUBytes", str(mtu)), reload)
+    return Edit(owner, place, before, ini.with_key(before or "", place, "Link", "MTUBytes", str(mtu)), commands)
 
 
 def _main(files: Files, nic: Nic, ending: str) -> str | None:

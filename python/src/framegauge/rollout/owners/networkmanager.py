@@ -20,6 +20,8 @@ FOLDERS = ("/etc/NetworkManager/system-connections", "/run/NetworkManager/system
 DEVICES = "/run/NetworkManager/devices"
 SECTIONS = ("ethernet", "802-3-ethernet")
 ROUTE = re.compile(r"route\d+")
+MODIFY, MTU = ("nmcli", "connection", "modify", "uuid"), "802-3-ethernet.mtu"
+UUID, DIGITS = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{,63}"), re.compile(r"[0-9]{1,9}")
 
 
 def of_netplan(path: str) -> bool:
@@ -39,6 +41,34 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     if not (entry.value.isascii() and entry.value.isdigit() and len(entry.value) < 10):
         raise Trouble(f"{path}:{entry.line}", f"mtu={entry.value}", "a number of bytes")
     return [Claim("NetworkManager", path, entry.line, f"[{entry.section}] mtu", int(entry.value))]
+
+
+def is_mine(path: str) -> bool:
+    """Whether it is a profile."""
+    return posixpath.dirname(path) in FOLDERS and path.endswith(".nmconnection")
+
+
+def is_reload(commands: tuple[Command, ...], interface: str) -> bool:
+    """Whether a change of a profile's MTU, and of its routes, is all that they do."""
+    if len(commands) != 2 or commands[1] != ("nmcli", "device", "reapply", interface):
+        return False
+    head, uuid, key, value, routes = (
+        commands[0][:4],
+        commands[0][4:5],
+        commands[0][5:6],
+        commands[0][6:7],
+        commands[0][7:],
+    )
+    return (
+        head == MODIFY
+        and len(uuid) == 1
+        and UUID.fullmatch(uuid[0]) is not None
+        and key == (MTU,)
+        and len(value) == 1
+        and DIGITS.fullmatch(value[0]) is not None
+        and len(routes) % 2 == 0
+        and set(routes[::2]) <= {"ipv4.routes", "ipv6.routes"}
+    )
 
 
 def edit(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> Edit | None:
@@ -62,7 +92,7 @@ def edit(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> Edit | N
         for family in (4, 6):
             if _listed(text, path, family) != _listed(routed, path, family):
                 words += [f"ipv{family}.routes", _listed(profile, path, family)]
-        modify = ("nmcli", "connection", "modify", "uuid", uuid.value, "802-3-ethernet.mtu", value, *words)
+        modify = (*MODIFY, uuid.value, MTU, value, *words)
         return modify, ("nmcli", "device", "reapply", nic.name)
 
     back = commands(before, text)
@@ -121,11 +151,7 @@ def _mtu(found: list[Entry]) -> Entry | None:
 
 def _profile(files: Files, nic: Nic) -> str | None:
     """The file of the active profile; if that is not noted, of the one that names the interface."""
-    profiles = {
-        path: ini.entries(files[path], path)
-        for path in sorted(files)
-        if posixpath.dirname(path) in FOLDERS and path.endswith(".nmconnection")
-    }
+    profiles = {path: ini.entries(files[path], path) for path in sorted(files) if is_mine(path)}
     noted = f"{DEVICES}/{nic.index}"
     if noted in files:
         uuid = ini.last(ini.entries(files[noted], noted), "device", "connection-uuid")
