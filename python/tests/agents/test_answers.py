@@ -45,12 +45,16 @@ def sample(node):
             | ({"x": sample(more)} if isinstance(more, dict) else {})
         ),
         "array": lambda: [sample(node["items"])],
-        "string": lambda: {"ipv4": "10.0.0.1", "ipv6": "fd00::1"}.get(node.get("format"), "AAAA"),
+        "string": lambda: next(text for text in _texts(node) if re.search(node.get("pattern", ""), text)),
         "integer": lambda: node.get("minimum", 0),
         "number": lambda: node.get("minimum", 0) + 0.5,
         "boolean": lambda: True,
         "null": lambda: None,
     }[kind]()
+
+
+def _texts(node):
+    return [{"ipv4": "10.0.0.1", "ipv6": "fd00::1"}.get(node.get("format"), "AAAA"), "1500"]
 
 
 def places(value, path=()):

@@ -1,7 +1,10 @@
-"""A plan of a roll-out, as `framegauge rollout plan --json` prints it."""
+"""A plan of a roll-out, as `framegauge rollout plan --json` prints it; and journals that somebody else has written."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterable
 from typing import Any
 
 from framegauge.rollout.owners import Edit
@@ -26,3 +29,19 @@ PLAN: dict[str, Any] = {
     "steps": [],
     "changes": [{"host": "db1", **EDIT.as_document()}],
 }  # fmt: skip
+
+
+def chained(lines: Iterable[bytes]) -> bytes:
+    """A journal of these lines, each with the hash of the one before, as somebody would write it who knows how."""
+    last: bytes | None = None
+    made = b""
+    for line in lines:
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            entry = None
+        if isinstance(entry, dict):
+            line = json.dumps({**entry, "after": last and hashlib.sha256(last).hexdigest()[:32]}).encode()
+            last = line
+        made += line + b"\n"
+    return made

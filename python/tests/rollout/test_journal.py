@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from helpers.rollout_plans import chained
 
 from framegauge.errors import CorruptResults, FolderInUse, NewerResults
 from framegauge.rollout.journal import NAME, Journal, folder_of, read
@@ -88,6 +89,61 @@ def test_what_is_no_journal_is_said_with_its_line(tmp_path):
     path.write_bytes(b"[]\n" + path.read_bytes())
     with pytest.raises(CorruptResults, match=r"journal\.jsonl:1: found no entry"):
         read(tmp_path)
+
+
+def rewritten(folder, change, write=chained):
+    """The journal with other entries."""
+    path = folder / NAME
+    found = [json.loads(line) for line in path.read_bytes().splitlines()]
+    change(found)
+    path.write_bytes(write(json.dumps(entry).encode() for entry in found))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda begun: begun.pop("origin"), "1: origin: found nothing, expected a value"),
+        (lambda begun: begun.update(hosts=None), "1: hosts: found null, expected a valid dictionary"),
+        (lambda begun: begun.update(schema="1"), '1: schema: found "1", expected a valid integer'),
+        (
+            lambda begun: begun.update(origin={"a": {"mtu:e": "1280; id"}}),
+            '1: origin.a.mtu:e: found "1280; id", expected',
+        ),
+        (lambda begun: begun.update(origin={"a": {"mtu:e": 1280}}), "1: origin.a.mtu:e: found 1280, expected"),
+        (lambda begun: begun.update(origin={"a": {"mtu:e/../x": "1"}}), "1: origin.a.mtu:e/../x: found"),
+        (
+            lambda begun: begun["hosts"]["a"].update(hold="1500"),
+            '1: hosts.a.hold: found "1500", expected a valid integer',
+        ),
+        (lambda begun: begun.update(kind="\x1b[2J"), "1: kind: found"),
+    ],
+)
+def test_an_entry_that_cannot_be_is_said_with_its_key(tmp_path, change, said):
+    entries(tmp_path, "finished")
+    rewritten(tmp_path, lambda found: change(found[0]))
+    with pytest.raises(CorruptResults) as error:
+        read(tmp_path)
+    assert f"{NAME}:{said}" in str(error.value)
+    assert str(error.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: found[1].update(event="kept"),
+        lambda found: found.pop(1),
+        lambda found: found.insert(1, dict(found[1])),
+        lambda found: found.insert(2, {"at": "", "event": "persisted", "host": "a", "path": "/x"}),
+        lambda found: found.reverse(),
+    ],
+)
+def test_a_line_that_was_changed_lost_or_added_is_noticed(tmp_path, change):
+    entries(tmp_path, "stage", "kept", "finished")
+    rewritten(tmp_path, change, lambda lines: b"".join(line + b"\n" for line in lines))
+    with pytest.raises(CorruptResults, match="another one than the line before"):
+        read(tmp_path)
+    with pytest.raises(CorruptResults):
+        Journal(tmp_path)
 
 
 def test_a_newer_one_is_refused(tmp_path):

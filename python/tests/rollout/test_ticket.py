@@ -14,10 +14,10 @@ import jsonschema
 import pytest
 import yaml
 from helpers.mutated import mutated
-from helpers.rollout_plans import EDIT, PLAN
-from hypothesis import given
+from helpers.rollout_plans import EDIT, PLAN, chained
+from hypothesis import given, strategies as st
 
-from framegauge.errors import FolderNotEmpty, FramegaugeError, InputError
+from framegauge.errors import CorruptResults, FolderNotEmpty, FramegaugeError, InputError
 from framegauge.rollout import ticket
 from framegauge.rollout.journal import Journal
 from framegauge.rollout.ticket_schema import json_schema
@@ -175,6 +175,9 @@ def test_a_ticket_is_made_again_to_the_byte_and_a_change_of_it_is_told(folder: P
     assert [re.split(": ", line)[0] for line in told] == ["ticket.html", "ansible/undo.yml"]
     journal = tmp_path / "out/journal.jsonl"
     journal.write_text(journal.read_text().replace("carries_target", "black_hole"))
+    with pytest.raises(CorruptResults, match=r"journal\.jsonl:4: found an entry after another one"):
+        ticket.differences(tmp_path / "out")
+    journal.write_bytes(chained(journal.read_bytes().splitlines()))
     assert "ticket.json: found other content than what the journal gives" in ticket.differences(tmp_path / "out")
 
 
@@ -192,11 +195,11 @@ def test_a_roll_out_that_is_under_way_or_none_is_told(folder: Path, tmp_path: Pa
 JOURNAL = Path(__file__).parent / "recorded/journal.jsonl"
 
 
-@given(mutated([JOURNAL.read_text()]))
-def test_a_damaged_journal_is_one_line_or_a_ticket(text: str) -> None:
-    said = "found"
+@given(mutated([JOURNAL.read_text()]), st.booleans())
+def test_a_damaged_journal_is_one_line_or_a_ticket(text: str, by_hand: bool) -> None:
+    said, data = "found", text.encode("utf-8", "replace")
     try:
-        Page(ticket.bundle(text.encode("utf-8", "replace"))["ticket.html"].decode())
+        Page(ticket.bundle(chained(data.split(b"\n")) if by_hand else data)["ticket.html"].decode())
     except FramegaugeError as error:
         said = str(error)
     assert "found" in said

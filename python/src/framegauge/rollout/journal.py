@@ -1,19 +1,21 @@
 """The journal of a roll-out: a folder with one line of JSON for everything that happened, from which it can be undone.
 
 It names hosts, interfaces, settings and verdicts; no option of ssh, and nothing that a host or a program has printed
-beyond its errors. A line is on disk before what it announces is done.
+beyond its errors. A line is on disk before what it announces is done. It has the hash of the one before, so that a line
+that was changed, lost or added is noticed; not that somebody has written all of it anew (docs/why/threat-model.md).
 """
 
 from __future__ import annotations
 
 import fcntl
 import getpass
+import hashlib
 import json
 import os
 import platform
 import secrets
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,9 +24,10 @@ from typing import Any
 
 from framegauge import __version__
 from framegauge.errors import CorruptResults, FolderInUse, InputError, NewerResults
+from framegauge.rollout.entries import complaint
 from framegauge.rollout.model import Json
 
-__all__ = ["NAME", "Journal", "Past", "folder_of", "read"]
+__all__ = ["NAME", "Journal", "Past", "entries", "folder_of", "read"]
 
 NAME = "journal.jsonl"
 SCHEMA = 1
@@ -77,6 +80,9 @@ class Journal:
             os.close(self._file)
             raise FolderInUse(f"{folder}: another roll-out is under way with this journal: wait for it") from None
         self._mend()
+        self._last = None
+        for self._last, _ in _whole(folder / NAME, (folder / NAME).read_bytes()):
+            pass
 
     def _mend(self) -> None:
         """Ends a line that was cut off when its writer was killed."""
@@ -87,8 +93,9 @@ class Journal:
     def write(self, event: str, **more: Any) -> None:
         """Adds an entry; on disk when this returns."""
         stamp = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
-        entry = {"at": stamp, "run": self._run, "event": event, **more}
-        data = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+        entry = {"at": stamp, "run": self._run, "event": event, "after": _hash(self._last), **more}
+        self._last = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode()
+        data = self._last + b"\n"
         while data:
             data = data[os.write(self._file, data) :]
         os.fsync(self._file)
@@ -118,12 +125,28 @@ def read(folder: Path) -> Past:
     """What the journal in a folder says; an empty past if there is none. CorruptResults if it is damaged."""
     path = folder / NAME
     try:
-        lines = path.read_bytes().split(b"\n")
+        data = path.read_bytes()
     except FileNotFoundError:
         return Past()
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}), expected a journal") from None
-    entries = []
+    return _past(entries(path, data))
+
+
+def entries(path: Path, data: bytes) -> list[Json]:
+    """The entries of a journal; a line that is cut off is left out. CorruptResults, with `path`, if it is damaged."""
+    return [entry for _, entry in _whole(path, data)]
+
+
+def _hash(line: bytes | None) -> str | None:
+    """By which an entry names the one before; None for the first."""
+    return None if line is None else hashlib.sha256(line).hexdigest()[:32]
+
+
+def _whole(path: Path, data: bytes) -> Iterator[tuple[bytes, Json]]:
+    """The lines of a journal, each with its entry; CorruptResults for one that is none, or not the next."""
+    lines = data.split(b"\n")
+    last: bytes | None = None
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -132,14 +155,29 @@ def read(folder: Path) -> Past:
             known = isinstance(entry, dict) and isinstance(entry["event"], str)
         except (ValueError, KeyError, RecursionError):
             known = False
-        # The last line is cut off if its writer was killed: what it would have announced was not done.
-        if not known and number < len(lines) - 1 and not line.startswith(b'{"at"'):
-            raise CorruptResults(f"{path}:{number}: found no entry of a journal, expected one line of JSON for each")
-        if known:
-            if entry["event"] == "begun" and entry["schema"] > SCHEMA:
-                raise NewerResults(f"{path}:{number}: found schema {entry['schema']}, expected at most {SCHEMA}")
-            entries.append(entry)
-    return _past(entries)
+        if not known:
+            # A line is cut off if its writer was killed: what it would have announced was not done.
+            if number < len(lines) - 1 and not line.startswith(b'{"at"'):
+                raise CorruptResults(
+                    f"{path}:{number}: found no entry of a journal, expected one line of JSON for each"
+                )
+            continue
+        _demand(f"{path}:{number}", entry, last)
+        yield line, entry
+        last = line
+
+
+def _demand(where: str, entry: Json, last: bytes | None) -> None:
+    """NewerResults or CorruptResults unless the entry is one of this version, whole, and the next after `last`."""
+    schema = entry.get("schema")
+    if entry["event"] == "begun" and isinstance(schema, int) and schema > SCHEMA:
+        raise NewerResults(f"{where}: found schema {schema}, expected at most {SCHEMA}")
+    if why := complaint(entry):
+        raise CorruptResults(f"{where}: {why}")
+    if entry.get("after") != _hash(last):
+        raise CorruptResults(
+            f"{where}: found an entry after another one than the line before, expected a journal as it was written"
+        )
 
 
 ENDS = ("finished", "put_back", "undone", "undone_in_part", "parked")

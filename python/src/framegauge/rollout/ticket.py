@@ -143,7 +143,7 @@ def bundle(data: bytes) -> dict[str, bytes]:
 
 
 def _bundle(data: bytes) -> dict[str, bytes]:
-    ticket = document(_entries(data))
+    ticket = document(journal.entries(Path(journal.NAME), data))
     digest = hashlib.sha256(data).hexdigest()
     files = {
         "journal.jsonl": data,
@@ -159,21 +159,6 @@ def _bundle(data: bytes) -> dict[str, bytes]:
         files[f"{place}.undo.diff"] = each["undo"]["diff"].encode()
     sums = "".join(f"{hashlib.sha256(found).hexdigest()}  {name}\n" for name, found in sorted(files.items()))
     return {**files, SUMS: sums.encode()}
-
-
-def _entries(data: bytes) -> list[Json]:
-    """The entries of a journal's bytes; of a last line that is cut off, none."""
-    found = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        try:
-            entry = json.loads(line) if line.strip() else None
-        except (ValueError, RecursionError):
-            if data.endswith(b"\n") or number < data.count(b"\n") + 1:
-                raise CorruptResults(f"{journal.NAME}:{number}: found no JSON, expected an entry") from None
-            continue
-        if isinstance(entry, dict) and isinstance(entry.get("event"), str) and isinstance(entry.get("at"), str):
-            found.append(entry)
-    return found
 
 
 def write(source: Path, out: Path) -> list[str]:
