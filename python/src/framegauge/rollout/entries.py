@@ -18,8 +18,9 @@ __all__ = ["complaint"]
 
 # An MTU, or that of routes (0: none of their own), of an interface: pipe/README.md.
 Setting = Annotated[str, StringConstraints(pattern=r"^(?:mtu|routes4|routes6):[^\s/:]{1,15}$")]
-Number = Annotated[str, StringConstraints(pattern=r"^[0-9]{1,10}!?$")]
-Settings = dict[Setting, Number]
+_ROUTE = r"[0-9a-fA-F:.]{2,45}/[0-9]{1,3}(@[0-9]{1,10})?(#[0-9]{1,10})?"
+Value = Annotated[str, StringConstraints(pattern=rf"^[0-9]{{1,10}}!?( {_ROUTE}=[0-9]{{1,10}}!?)*$")]
+Settings = dict[Setting, Value]
 MTU = Annotated[int, Field(strict=True, ge=0, le=1 << 32)]
 Words = list[str]
 _STRICT = ConfigDict(strict=True)
