@@ -67,15 +67,18 @@ const MOST_TAPS: usize = 64;
 
 impl Taps {
     /// The tap of an interface.
+    #[inline]
     fn at(&mut self, interface: u32, interfaces: &[Interface]) -> usize {
         let number = interface as usize;
+        let known = self.of_interface.get(number).copied().flatten();
+        known.unwrap_or_else(|| self.open(number, interfaces))
+    }
+
+    #[cold]
+    fn open(&mut self, number: usize, interfaces: &[Interface]) -> usize {
         if self.of_interface.len() <= number {
             self.of_interface.resize(number + 1, None);
         }
-        self.of_interface[number].unwrap_or_else(|| self.open(number, interfaces))
-    }
-
-    fn open(&mut self, number: usize, interfaces: &[Interface]) -> usize {
         let given = interfaces.get(number).and_then(|interface| interface.name.clone());
         let name = given.unwrap_or_else(|| format!("interface {number}"));
         // A port of a rack has three interfaces; each direction of a connection passes a port of its own.

@@ -6,15 +6,12 @@ use crate::VirtioNetHeader;
 
 /// Adds bytes to a running one's-complement sum; every call must begin at an even offset.
 pub fn add(sum: u64, bytes: &[u8]) -> u64 {
-    let mut sum = sum;
-    let mut words = bytes.chunks_exact(2);
-    for word in &mut words {
-        sum += u64::from(u16::from_be_bytes([word[0], word[1]]));
-    }
-    match words.remainder() {
-        [last] => sum + (u64::from(*last) << 8),
-        _ => sum,
-    }
+    // Two words at once fold to the same (RFC 1071 section 2).
+    let (pairs, rest) = bytes.as_chunks::<4>();
+    let sum = pairs.iter().fold(sum, |sum, pair| sum + u64::from(u32::from_be_bytes(*pair)));
+    let (words, last) = rest.as_chunks::<2>();
+    let sum = words.iter().fold(sum, |sum, word| sum + u64::from(u16::from_be_bytes(*word)));
+    last.iter().fold(sum, |sum, last| sum + (u64::from(*last) << 8))
 }
 
 /// Folds a running sum into 16 bits, not complemented.

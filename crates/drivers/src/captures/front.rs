@@ -33,6 +33,7 @@ impl Places {
     }
 
     /// The tap of a packet, if it is of TCP, of an error, or lacks the end of its headers.
+    #[inline]
     pub(super) fn of(
         &mut self,
         decoded: &Decoded,

@@ -109,13 +109,19 @@ impl Share {
         }
     }
 
+    #[inline]
     fn table(&mut self, tap: usize) -> &mut Table {
         if self.tables.len() <= tap {
-            self.tables.resize_with(tap + 1, || None);
-            self.origins.resize(tap + 1, 0);
-            self.found.taps.resize_with(tap + 1, AtTap::default);
+            self.make_room(tap);
         }
         self.tables[tap].get_or_insert_with(|| Table::share(self.limits))
+    }
+
+    #[cold]
+    fn make_room(&mut self, tap: usize) {
+        self.tables.resize_with(tap + 1, || None);
+        self.origins.resize(tap + 1, 0);
+        self.found.taps.resize_with(tap + 1, AtTap::default);
     }
 
     #[inline]

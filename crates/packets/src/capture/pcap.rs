@@ -82,16 +82,18 @@ impl Pcap {
     pub(super) fn packet<R: Read>(&self, buffer: &mut Buffer<R>) -> Result<Option<Found>, CaptureError> {
         let start = buffer.offset();
         let header = buffer.fill(self.header_bytes)?;
-        if header.len() < self.header_bytes {
+        // As many are there in either form: their places are known.
+        let fields = header.first_chunk::<HEADER_BYTES>().filter(|_| header.len() >= self.header_bytes);
+        let Some(fields) = fields else {
             return match header.len() {
                 0 => Ok(None),
                 left => {
                     Err(error(start, "bytes left for a packet's header", left as u64, self.header_expected()))
                 }
             };
-        }
+        };
         let [seconds, fraction, captured_bytes, original_bytes] =
-            [0, 4, 8, 12].map(|at| self.order.long(header, at));
+            [0, 4, 8, 12].map(|at| self.order.long(fields, at));
         if captured_bytes > PACKET_BYTES_MAXIMUM {
             return Err(error(start + 8, "captured length", captured_bytes, "16777216 or less"));
         }

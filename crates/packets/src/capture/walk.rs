@@ -107,7 +107,7 @@ pub(super) fn word(bytes: &[u8], at: usize) -> u16 {
 }
 
 pub(super) fn long(bytes: &[u8], at: usize) -> u32 {
-    u32::from(word(bytes, at)) << 16 | u32::from(word(bytes, at + 2))
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
 impl<'a> Walk<'a> {

@@ -22,6 +22,7 @@ pub(crate) enum Order {
 
 /// Numbers at places that are known to be there.
 impl Order {
+    #[inline]
     pub(crate) fn word(self, bytes: &[u8], at: usize) -> u16 {
         let value = [bytes[at], bytes[at + 1]];
         match self {
@@ -30,6 +31,7 @@ impl Order {
         }
     }
 
+    #[inline]
     pub(crate) fn long(self, bytes: &[u8], at: usize) -> u32 {
         let value = [bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]];
         match self {
