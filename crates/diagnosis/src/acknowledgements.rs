@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Side};
 use crate::detectors::{Acknowledgement, Detector};
 use crate::flight::Acknowledged;
-use crate::half::{Sizes, Waiting};
+use crate::half::{Heard, Sizes};
 use crate::kinds::Kind;
 use crate::silences::{Episode, Silence};
 use framegauge_packets::TcpFlags;
@@ -11,7 +11,7 @@ use framegauge_packets::capture::Segment;
 
 impl Connection {
     /// Takes an acknowledgement that `from` sent, of data of the other end, when that end has heard it.
-    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, heard: Waiting, now: i64) {
+    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, heard: Heard, now: i64) {
         let sender = from.other();
         let shift = self.window_shift(segment, from);
         let half = self.half_mut(sender);
@@ -27,7 +27,7 @@ impl Connection {
         if let Some(episode) = &mut half.episode {
             episode.heard = true;
         }
-        let same_window = u64::from(segment.window) << shift.min(14) == half.way.window();
+        let same_window = half.way.is_window(segment.window, shift);
         if ack > half.way.una() {
             let (taken, uncaptured) = half.way.acknowledge(ack);
             half.counts.unseen_bytes += uncaptured;
@@ -41,7 +41,7 @@ impl Connection {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
                 self.disprove_loss(sender, (0, ack));
             }
-            self.take_progress(&taken, sender, heard, now);
+            self.take_progress(segment, &taken, sender, heard, now);
         } else if ack == half.way.una()
             && same_window
             && segment.payload_bytes == 0
@@ -51,32 +51,27 @@ impl Connection {
         {
             half.duplicate_acks += 1;
         }
-        self.take_sack(segment, ack, sender, now);
+        if segment.sack.count > 0 {
+            self.take_sack(segment, ack, sender, now);
+        }
         let opening = if self.half(sender).tracking.is_new() { self.half(from).origin.opening() } else { 0 };
         let half = self.half_mut(sender);
         half.tracking.hear(ack, segment.window.max(opening));
-        half.way.hear_window(segment.window, ack, (shift != UNKNOWN_SHIFT).then_some(shift));
+        half.way.hear_window(segment.window, ack, shift);
         self.take_round(sender, now);
         self.check_answer(sender, ack, now);
         let taken = Acknowledgement { segment, sender };
         self.show(|detectors, of, account| detectors.acknowledgement(of, &taken, account));
     }
 
-    /// How far the windows of this end are scaled; those in a SYN never are (RFC 7323 section 2.2).
-    fn window_shift(&self, segment: &Segment, from: Side) -> u8 {
-        if segment.flags.contains(TcpFlags::SYN) {
-            return 0;
-        }
-        match (self.half(from).syn, self.half(from.other()).syn) {
-            (Some(own), Some(their)) => match (own.window_scale, their.window_scale) {
-                (Some(shift), Some(_)) => shift,
-                _ => 0,
-            },
-            _ => UNKNOWN_SHIFT,
-        }
+    /// How far a window of this end is scaled, if that is known; in a SYN it never is (RFC 7323 section 2.2).
+    #[inline]
+    fn window_shift(&self, segment: &Segment, from: Side) -> Option<u8> {
+        if segment.flags.contains(TcpFlags::SYN) { Some(0) } else { self.half(from).window_shift() }
     }
 
     /// An acknowledgement of what the capture has not: it lacks packets, or it has one direction only.
+    #[cold]
     fn take_ack_of_unseen(&mut self, (begin, end): (u64, u64), sender: Side, now: i64, number: u64) {
         let half = self.half_mut(sender);
         half.counts.unseen_bytes += end - begin;
@@ -85,15 +80,21 @@ impl Connection {
         }
     }
 
-    fn take_progress(&mut self, taken: &Acknowledged, sender: Side, heard: Waiting, now: i64) {
-        let number = heard.segment.number;
+    fn take_progress(
+        &mut self,
+        segment: &Segment,
+        taken: &Acknowledged,
+        sender: Side,
+        heard: Heard,
+        now: i64,
+    ) {
+        let number = segment.number;
         let mss = self.mss(sender);
         let half = self.half_mut(sender);
         if let Some(sent) = taken.sent {
             let late = half.round_trip.minimum().is_some_and(|least| heard.seen - sent - least > DELAYED);
             // One that comes with data waited for that data, if for nothing else.
-            let may_be_delayed =
-                taken.bytes < 2 * u64::from(mss) && (late || heard.segment.payload_bytes > 0);
+            let may_be_delayed = taken.bytes < 2 * u64::from(mss) && (late || segment.payload_bytes > 0);
             let queued = (heard.due - sent).max(heard.seen - sent + half.echo);
             let nearest = (heard.seen - sent).max(0);
             half.nearest = Some(half.nearest.map_or(nearest, |least| least.min(nearest)));
@@ -116,31 +117,43 @@ impl Connection {
         }
         let half = self.half_mut(sender);
         if let Some(episode) = half.episode.take_if(|episode| una > episode.una) {
-            if episode.was_needless(&heard.segment) && episode.resends > 0 {
-                // The answer is that to the first copy (RFC 3522).
-                return self.open_needless(episode, sender, now);
-            }
-            if episode.asked_again && !taken.resent && episode.resends == 0 {
-                // The answer came at last: what was asked again for had arrived.
-                let (begin, end) = (episode.begin, episode.begin + episode.lost);
-                return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
-            }
-            if episode.probed && !taken.resent && episode.resends == 0 {
-                // It was no loss that it waited for, unless the probe showed one: then nothing before had.
-                let shows_loss =
-                    heard.segment.sack.as_slice().iter().any(|(begin, _)| half.way.near(*begin) > una);
-                let kind = if shows_loss { Kind::TailLoss } else { Kind::ApplicationLimited };
-                let (begin, end) = (episode.begin, episode.begin + episode.lost);
-                return self.note(kind, begin, end, episode.lost, &episode.packets);
-            }
-            self.end_episode(episode, sender, now, Some(taken.largest_piece));
+            self.take_answer(segment, taken, episode, sender, now);
         }
     }
 
-    fn take_sack(&mut self, segment: &Segment, ack: u64, sender: Side, now: i64) {
-        if segment.sack.count == 0 {
-            return;
+    /// An acknowledgement of something new ends a silence.
+    #[cold]
+    fn take_answer(
+        &mut self,
+        segment: &Segment,
+        taken: &Acknowledged,
+        episode: Episode,
+        sender: Side,
+        now: i64,
+    ) {
+        let half = self.half(sender);
+        let una = half.way.una();
+        if episode.was_needless(segment) && episode.resends > 0 {
+            // The answer is that to the first copy (RFC 3522).
+            return self.open_needless(episode, sender, now);
         }
+        if episode.asked_again && !taken.resent && episode.resends == 0 {
+            // The answer came at last: what was asked again for had arrived.
+            let (begin, end) = (episode.begin, episode.begin + episode.lost);
+            return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
+        }
+        if episode.probed && !taken.resent && episode.resends == 0 {
+            // It was no loss that it waited for, unless the probe showed one: then nothing before had.
+            let shows_loss = segment.sack.as_slice().iter().any(|(begin, _)| half.way.near(*begin) > una);
+            let kind = if shows_loss { Kind::TailLoss } else { Kind::ApplicationLimited };
+            let (begin, end) = (episode.begin, episode.begin + episode.lost);
+            return self.note(kind, begin, end, episode.lost, &episode.packets);
+        }
+        self.end_episode(episode, sender, now, Some(taken.largest_piece));
+    }
+
+    #[cold]
+    fn take_sack(&mut self, segment: &Segment, ack: u64, sender: Side, now: i64) {
         let possible = self.possible_blocks(segment, sender, now);
         let blocks = possible.as_slice();
         let Some(first) = blocks.first() else { return };
@@ -288,8 +301,6 @@ impl Connection {
     }
 }
 
-/// Without both SYNs nobody knows the scale.
-const UNKNOWN_SHIFT: u8 = u8::MAX;
 /// What leaves so soon after an acknowledgement was ready.
 const AT_ONCE: i64 = 5_000_000;
 /// Linux delays an acknowledgement by 40 ms or more.

@@ -145,7 +145,13 @@ impl Connection {
     /// Whether a gap is longer than what packets that follow each other leave, or ended by a delayed acknowledgement.
     pub(crate) fn is_pause(&self, gap: &Gap) -> bool {
         let goes_on = self.established && !self.closed && gap.length > 0;
-        goes_on && (gap.length > self.pause(gap.limits) || self.is_delayed(gap))
+        goes_on && (self.exceeds_pause(gap.length, gap.limits) || self.is_delayed(gap))
+    }
+
+    /// Whether a gap is longer than a pause. Most are shorter than any.
+    #[inline]
+    fn exceeds_pause(&self, length: i64, limits: &Thresholds) -> bool {
+        length > limits.pause_nanoseconds && length > self.pause(limits)
     }
 
     /// A gap is a pause if it is longer.
@@ -278,16 +284,17 @@ impl Connection {
     /// than two segments.
     fn is_delayed(&self, gap: &Gap) -> bool {
         let (segment, sender) = (gap.segment, gap.from.other());
+        if segment.payload_bytes > 0 || segment.flags.contains(TcpFlags::FIN) {
+            return false;
+        }
         let half = self.half(sender);
         let late = gap.length - (self.path_rtt() - self.reach(sender));
         let delays = gap.limits.delayed_ack_least..=gap.limits.delayed_ack_most;
-        !segment.flags.contains(TcpFlags::FIN)
-            && segment.payload_bytes == 0
+        delays.contains(&late.max(gap.length / 4 * 3))
             && half.way.has_begun()
             && half.way.near(segment.ack) > half.way.una()
             && (half.sent.payload_bytes() < self.mss(sender)
                 || half.way.flight().bytes() < 2 * u64::from(self.mss(sender)))
-            && delays.contains(&late.max(gap.length / 4 * 3))
     }
 
     /// A short gap in which a sender that had more sent nothing, and nothing was under way.
@@ -332,10 +339,10 @@ impl Connection {
         let round_trip = &self.half(sender).round_trip;
         let floor = self.path_rtt();
         // The answer to less than two segments may be late by intent (RFC 9293 section 3.8.6.3).
-        let fills = self.half(sender).way.flight().bytes() >= 2 * u64::from(self.mss(sender));
-        fills
+        let fills = || self.half(sender).way.flight().bytes() >= 2 * u64::from(self.mss(sender));
+        round_trip.latest() - floor > limits.bloat_nanoseconds
             && round_trip.samples() > 0
-            && round_trip.latest() - floor > limits.bloat_nanoseconds
             && round_trip.latest() as f64 > floor as f64 * limits.bloat_factor
+            && fills()
     }
 }

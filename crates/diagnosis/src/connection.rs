@@ -155,8 +155,9 @@ impl Connection {
         &mut self.halves[side as usize]
     }
 
+    #[inline]
     pub(crate) fn mss(&self, side: Side) -> u32 {
-        self.half(side).mss(self.half(side.other()))
+        self.half(side).mss()
     }
 
     pub(crate) fn note(&mut self, kind: Kind, begin: i64, end: i64, lost: i64, packets: &[u64]) {
@@ -273,6 +274,7 @@ impl Connection {
         !same_client || !is_own
     }
 
+    #[cold]
     fn take_syn(&mut self, segment: &Segment, from: Side, now: i64) {
         let first = now == self.first;
         let other = self.half(from.other()).sent.at();
@@ -286,13 +288,16 @@ impl Connection {
             half.way.open(half.syn_place);
         }
         half.sent.open(now);
-        let once = half.syns == 1 && self.half(from.other()).syns == 1;
+        let syns = self.halves.each_ref().map(|half| half.syn);
+        SIDES.into_iter().for_each(|side| self.half_mut(side).agree(syns[side.other() as usize]));
+        let once = self.halves.iter().all(|half| half.syns == 1);
         if segment.flags.contains(TcpFlags::ACK) && once && !first {
             self.syn_answer = Some(now - other);
             self.update_rtt();
         }
     }
 
+    #[cold]
     fn take_reset(&mut self, segment: &Segment, from: Side, now: i64) {
         if self.closed {
             return;

@@ -12,7 +12,6 @@ use crate::Thresholds;
 use crate::connection::{Connection, Side};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
-use std::collections::VecDeque;
 
 /// The newest packets of a direction that are kept, and those of one that comes from several taps: as many as are between
 /// two of them.
@@ -50,7 +49,9 @@ struct Kept {
 /// The newest packets of a direction, to know again what the capture has twice.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Prints {
-    kept: VecDeque<Kept>,
+    kept: Vec<Kept>,
+    /// The place of the oldest, once there is no room for more.
+    oldest: usize,
     /// The most by which a copy of another tap came later; 0: there is one tap.
     apart: i64,
 }
@@ -72,12 +73,28 @@ impl Print {
 }
 
 impl Prints {
+    #[inline]
     fn keep(&mut self, new: Kept) {
         let most = if self.apart > 0 { MOST_PRINTS_OF_TAPS } else { MOST_PRINTS };
-        if self.kept.len() == most {
-            self.kept.pop_front();
+        if self.kept.len() < most {
+            return self.add(new);
         }
-        self.kept.push_back(new);
+        self.kept[self.oldest] = new;
+        self.oldest = if self.oldest + 1 < most { self.oldest + 1 } else { 0 };
+    }
+
+    /// There is room for one more; there may have been less.
+    #[cold]
+    fn add(&mut self, new: Kept) {
+        self.kept.rotate_left(self.oldest);
+        self.oldest = 0;
+        self.kept.push(new);
+    }
+
+    /// From the newest to the oldest.
+    fn newest_first(&self) -> impl Iterator<Item = &Kept> {
+        let (newer, older) = self.kept.split_at(self.oldest);
+        newer.iter().rev().chain(older.iter().rev())
     }
 
     /// How long ago the same packet passed, if this may be a copy of it. `may_tell`: it has more than an acknowledgement that
@@ -103,7 +120,7 @@ impl Prints {
                     || ago <= of_taps
                     || (old.hops != *hops && ago <= LEAST_TIMEOUT))
         };
-        self.kept.iter().rev().find(is_copy).map(|old| now - old.at)
+        self.newest_first().find(is_copy).map(|old| now - old.at)
     }
 }
 
@@ -140,7 +157,52 @@ impl Connection {
         if segment.payload_bytes > 0 {
             return half.way.has_begun() && half.way.near(segment.seq) >= half.way.high();
         }
-        let newest = self.prints[from as usize].kept.back();
+        let newest = self.prints[from as usize].newest_first().next();
         newest.is_some_and(|last| (segment.ack.wrapping_sub(last.print.ack) as i32) > 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use framegauge_packets::capture::SackBlocks;
+    use std::net::SocketAddr;
+
+    fn numbered(number: u32) -> Kept {
+        let end = SocketAddr::from(([10, 0, 0, 1], 1));
+        let segment = Segment {
+            nanoseconds: 0,
+            number: 1,
+            source: end,
+            destination: end,
+            seq: number,
+            ack: 0,
+            flags: TcpFlags::ACK,
+            window: 0,
+            payload_bytes: 0,
+            ip_bytes: 40,
+            timestamps: None,
+            sack: SackBlocks::default(),
+            syn: None,
+            multipath: false,
+            fast_open: false,
+            identification: None,
+            hops: 64,
+            ecn: 0,
+            checksum_is_right: None,
+            options_are_cut: false,
+        };
+        Kept { at: 0, hops: 64, print: Print::of(&segment) }
+    }
+
+    #[test]
+    fn the_newest_are_kept_in_order_also_where_a_second_tap_makes_room_for_more() {
+        let mut prints = Prints::default();
+        let newest = |prints: &Prints| prints.newest_first().map(|kept| kept.print.seq).collect::<Vec<_>>();
+        (0..20).for_each(|number| prints.keep(numbered(number)));
+        assert_eq!(newest(&prints), (4..20).rev().collect::<Vec<_>>());
+        prints.apart = 1;
+        (20..30).for_each(|number| prints.keep(numbered(number)));
+        assert_eq!(newest(&prints), (4..30).rev().collect::<Vec<_>>());
     }
 }

@@ -76,6 +76,10 @@ pub(crate) fn count(tallies: &mut Vec<Tally>, kind: Kind, begin: i64, end: i64, 
     tally.end = tally.end.max(end);
     tally.count += 1;
     tally.lost += lost;
+    if packets.is_empty() {
+        // So it is of most gaps.
+        return;
+    }
     let room = MOST_PACKETS.saturating_sub(tally.packets.len());
     tally.packets.extend(packets.iter().filter(|number| **number > 0).take(room));
 }

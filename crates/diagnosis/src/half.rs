@@ -31,6 +31,7 @@ pub(crate) struct Half {
     pub(crate) syns: u32,
     /// SYNs that acknowledge one of the other end.
     pub(crate) syn_acks: u32,
+    agreed: Agreed,
     pub(crate) round_trip: RoundTrip,
     /// The least time from the tap to the receiver and back.
     pub(crate) nearest: Option<i64>,
@@ -74,14 +75,29 @@ pub(crate) struct Half {
     pub(crate) repairs: Repairs,
 }
 
+/// What the SYNs of both ends leave of the options of one of them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Agreed {
+    /// The payload that fits a segment.
+    mss: Option<u32>,
+    /// How far its windows are scaled.
+    shift: Option<u8>,
+}
+
 /// An acknowledgement on its way from the tap to the sender.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Waiting {
+    pub(crate) times: Heard,
+    pub(crate) segment: Segment,
+}
+
+/// When an acknowledgement is heard of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Heard {
     /// When it passed the tap.
     pub(crate) seen: i64,
     /// When it reaches the sender, as the tap would see what the sender does at once.
     pub(crate) due: i64,
-    pub(crate) segment: Segment,
 }
 
 /// What a direction carried.
@@ -114,20 +130,29 @@ pub(crate) struct Sizes {
 
 impl Half {
     /// The MSS that counts for this direction: what its own and the other end's SYN leave, or else the largest payload.
-    pub(crate) fn mss(&self, other: &Half) -> u32 {
-        match (self.syn.and_then(|syn| syn.mss), other.syn.and_then(|syn| syn.mss)) {
-            (Some(own), Some(their)) => {
-                let options = if self.has_timestamps(other) { 12 } else { 0 };
-                u32::from(own.min(their)).saturating_sub(options).max(1)
-            }
-            _ if self.sent.largest_bytes() > 0 => self.sent.largest_bytes(),
-            _ => MSS_DEFAULT,
+    #[inline]
+    pub(crate) fn mss(&self) -> u32 {
+        match self.agreed.mss {
+            Some(mss) => mss,
+            None if self.sent.largest_bytes() > 0 => self.sent.largest_bytes(),
+            None => MSS_DEFAULT,
         }
     }
 
-    fn has_timestamps(&self, other: &Half) -> bool {
-        let offered = |half: &Half| half.syn.is_some_and(|syn| syn.timestamps);
-        offered(self) && offered(other)
+    /// How far the windows of this end are scaled; `None`: without both SYNs nobody knows.
+    #[inline]
+    pub(crate) fn window_shift(&self) -> Option<u8> {
+        self.agreed.shift
+    }
+
+    /// A SYN came, of this end or of the other one.
+    pub(crate) fn agree(&mut self, other: Option<SynOptions>) {
+        let (Some(own), Some(their)) = (self.syn, other) else { return };
+        if let (Some(mss), Some(least)) = (own.mss, their.mss) {
+            let options = if own.timestamps && their.timestamps { 12 } else { 0 };
+            self.agreed.mss = Some(u32::from(mss.min(least)).saturating_sub(options).max(1));
+        }
+        self.agreed.shift = Some(own.window_scale.filter(|_| their.window_scale.is_some()).unwrap_or(0));
     }
 
     /// Whether the loss at `una` is revealed, by SACK or duplicate acknowledgements.

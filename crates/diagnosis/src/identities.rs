@@ -54,7 +54,10 @@ impl Identities {
         let rest = segment.nanoseconds - self.last;
         let rested = u32::from(rest > REST_NANOSECONDS);
         self.last = segment.nanoseconds;
-        let next = own.wrapping_add(segment.payload_bytes.div_ceil(mss.max(1)).clamp(1, 64) as u16);
+        // Nearly all are of one segment, which needs no division.
+        let is_one = segment.payload_bytes <= mss;
+        let pieces = if is_one { 1 } else { segment.payload_bytes.div_ceil(mss.max(1)).min(64) };
+        let next = own.wrapping_add(pieces as u16);
         match self.next.map(|expected| own.wrapping_sub(expected)) {
             Some(0) => {
                 self.regular = self.regular.saturating_add(1);

@@ -68,7 +68,7 @@ impl Sent {
     pub(crate) fn take(&mut self, segment: &Segment, mss: u32, now: i64) {
         let bytes = segment.payload_bytes;
         // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
-        let is_full = bytes > 0 && bytes.is_multiple_of(mss);
+        let is_full = bytes == mss || (bytes > mss && bytes.is_multiple_of(mss));
         let in_burst = bytes > mss || (self.is_open && now - self.at <= BURST_NANOSECONDS);
         self.is_pushed = segment.flags.contains(TcpFlags::PSH);
         self.is_open = is_full && !self.is_pushed;

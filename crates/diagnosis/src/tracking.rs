@@ -33,10 +33,8 @@ pub(crate) struct Tracking {
     /// Sent beyond it, and sent again.
     lost: Vec<(u64, u64)>,
     lost_count: u64,
-    /// Sent beyond it, and arrived.
-    passed: u64,
-    /// Sent before it, and sent again.
-    lost_before: u64,
+    /// Something sent beyond it arrived, or something before it was sent again. Nothing is kept from then on.
+    is_ruled_out: bool,
     numbers: Vec<u64>,
     begin: i64,
 }
@@ -56,20 +54,20 @@ impl Tracking {
     /// New data was sent.
     #[inline]
     pub(crate) fn send(&mut self, begin: u64, end: u64) {
-        if self.edge > 0 && begin > self.edge {
+        if self.edge > 0 && begin > self.edge && !self.is_ruled_out {
             push(&mut self.open, (begin, end));
         }
     }
 
     /// Data was sent again.
     pub(crate) fn resend(&mut self, range: (u64, u64), number: u64, now: i64) {
-        if self.lost.iter().any(|lost| overlaps(lost, &range)) {
+        if self.is_ruled_out || self.lost.iter().any(|lost| overlaps(lost, &range)) {
             return;
         }
         let before = self.open.len();
         self.open.retain(|open| !overlaps(open, &range));
         if self.open.len() == before {
-            self.lost_before += 1;
+            self.rule_out();
             return;
         }
         if self.lost_count == 0 {
@@ -87,7 +85,9 @@ impl Tracking {
         if !self.open.is_empty() {
             let before = self.open.len();
             self.open.retain(|open| open.0 < begin || open.1 > end);
-            self.passed += (before - self.open.len()) as u64;
+            if self.open.len() < before {
+                self.rule_out();
+            }
         }
         if begin == 0 && !self.lost.is_empty() {
             self.lost.retain(|lost| lost.1 > end);
@@ -105,8 +105,14 @@ impl Tracking {
         self.edge == 0
     }
 
+    /// Whatever comes, it is not this.
+    #[cold]
+    fn rule_out(&mut self) {
+        *self = Tracking { edge: self.edge, is_ruled_out: true, ..Tracking::default() };
+    }
+
     fn is_certain(&self) -> bool {
-        self.lost_count >= LEAST_LOST && self.passed == 0 && self.lost_before == 0
+        self.lost_count >= LEAST_LOST
     }
 }
 

@@ -11,7 +11,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
-use crate::half::Waiting;
+use crate::half::{Heard, Waiting};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -42,7 +42,7 @@ impl Connection {
         let both_finished = self.halves.iter().all(|half| half.finished);
         if reach == 0 || both_finished {
             self.take_waiting(sender, now);
-            let heard = Waiting { seen: now, due: now + reach, segment: *segment };
+            let heard = Heard { seen: now, due: now + reach };
             return self.take_ack(segment, from, heard, now);
         }
         if let Some((value, _)) = segment.timestamps {
@@ -52,8 +52,8 @@ impl Connection {
             }
         }
         let waiting = &mut self.half_mut(sender).waiting;
-        let due = waiting.back().map_or(now + reach, |last| last.due.max(now + reach));
-        waiting.push_back(Waiting { seen: now, due, segment: *segment });
+        let due = waiting.back().map_or(now + reach, |last| last.times.due.max(now + reach));
+        waiting.push_back(Waiting { times: Heard { seen: now, due }, segment: *segment });
         if self.half(sender).waiting.len() > MOST_WAITING {
             self.take_next(sender, now);
         }
@@ -113,13 +113,13 @@ impl Connection {
                 let first = waiting.next()?;
                 let has_it = side == from && acts && self.has_heard(segment, side, first);
                 let tells = tells && side == from;
-                let arrived = first.due + if side == from { queued } else { 0 };
+                let arrived = first.times.due + if side == from { queued } else { 0 };
                 if !has_it && (arrived > now || (tells && self.has_not_heard(segment, side, first))) {
                     return None;
                 }
                 // Where the next one has not arrived, this one was as late.
                 let next = waiting.next().filter(|next| tells && self.has_not_heard(segment, side, next));
-                let at = next.map_or(arrived, |next| arrived.max(now - (next.seen - first.seen)));
+                let at = next.map_or(arrived, |next| arrived.max(now - (next.times.seen - first.times.seen)));
                 Some((at.clamp(self.last, now), side))
             };
             let next = match (due(Side::Client), due(Side::Server)) {
@@ -137,7 +137,7 @@ impl Connection {
             };
             let (at, side) = next;
             if side == sender && self.established && !self.closed {
-                let lateness = self.half(side).waiting.front().map_or(0, |first| at - first.due);
+                let lateness = self.half(side).waiting.front().map_or(0, |first| at - first.times.due);
                 self.attribute_wait(sender, at, lateness, limits);
                 self.last = at;
             }
@@ -174,8 +174,8 @@ impl Connection {
     }
 
     fn take_next(&mut self, sender: Side, at: i64) {
-        if let Some(heard) = self.half_mut(sender).waiting.pop_front() {
-            self.take_ack(&heard.segment, sender.other(), heard, at);
+        if let Some(Waiting { times, segment }) = self.half_mut(sender).waiting.pop_front() {
+            self.take_ack(&segment, sender.other(), times, at);
         }
     }
 }

@@ -83,6 +83,11 @@ impl Way {
         self.window.largest
     }
 
+    /// Whether a window is the newest one, as it is written. `shift`: how far it is scaled.
+    pub(crate) fn is_window(&self, field: u16, shift: Option<u8>) -> bool {
+        u64::from(field) << shift.map_or(MOST_SHIFT, |shift| shift.min(MOST_SHIFT)) == self.window.bytes
+    }
+
     /// Whether the window is known to be closed.
     pub(crate) fn is_shut(&self) -> bool {
         self.window.is_known && self.window.bytes == 0

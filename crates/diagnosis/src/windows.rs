@@ -102,6 +102,7 @@ impl Connection {
     }
 
     /// Counts what is under way, after data left or was acknowledged.
+    #[inline]
     pub(crate) fn take_round(&mut self, sender: Side, now: i64) {
         let half = &mut self.halves[sender as usize];
         let (flight, una, high, room) =
@@ -112,6 +113,7 @@ impl Connection {
     }
 
     /// A round of a watched sender has ended.
+    #[cold]
     fn judge_round(&mut self, sender: Side, now: i64) {
         let limited = self.lost(Kind::NetworkLimited);
         let mss = u64::from(self.mss(sender));

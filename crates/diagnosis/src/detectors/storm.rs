@@ -25,7 +25,7 @@ struct Second {
 
 impl Detector for Storm {
     fn data(&mut self, of: &Connection, data: &Data, account: &mut Account) {
-        let (now, counts) = (data.seen.now, of.half(data.seen.from).counts);
+        let (now, counts) = (data.seen.now, &of.half(data.seen.from).counts);
         let second = &mut self.0[data.seen.from as usize];
         if now - second.begin >= SECOND {
             *second = Second {
@@ -38,11 +38,13 @@ impl Detector for Storm {
             return;
         }
         let resends = counts.resent_segments - second.resent_segments;
+        if second.is_storm || resends < u64::from(data.limits.storm_resends) {
+            return;
+        }
         let resent_bytes = counts.resent_bytes - second.resent_bytes;
         let bytes = counts.bytes - second.bytes + resent_bytes;
         let share = resent_bytes as f64 / bytes.max(1) as f64;
-        let is_storm = resends >= u64::from(data.limits.storm_resends) && share > data.limits.storm_share;
-        if is_storm && !second.is_storm {
+        if share > data.limits.storm_share {
             second.is_storm = true;
             let begin = second.begin.max(of.first);
             account.tell(Tally::new(Kind::RetransmitStorm, begin, now, &[data.seen.segment.number]));
