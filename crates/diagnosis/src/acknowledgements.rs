@@ -14,6 +14,10 @@ impl Connection {
     pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, heard: Heard, now: i64) {
         let sender = from.other();
         let shift = self.window_shift(segment, from);
+        if !segment.flags.contains(TcpFlags::SYN) {
+            self.half_mut(from).hidden.take(segment);
+        }
+        let has_hidden_sack = segment.options_are_cut && self.has_hidden_sack(segment, from);
         let half = self.half_mut(sender);
         let ack = half.way.near(segment.ack);
         half.way.begin_acknowledged(ack);
@@ -43,7 +47,7 @@ impl Connection {
             }
             self.take_progress(segment, &taken, sender, heard, now);
         } else if ack == half.way.una()
-            && same_window
+            && (same_window || has_hidden_sack)
             && segment.payload_bytes == 0
             && !half.way.is_idle()
             && !segment.flags.contains(TcpFlags::SYN)
@@ -62,6 +66,13 @@ impl Connection {
         self.check_answer(sender, ack, now);
         let taken = Acknowledgement { segment, sender };
         self.show(|detectors, of, account| detectors.acknowledgement(of, &taken, account));
+    }
+
+    /// Whether an acknowledgement is of data above a hole, of which the capture's length has cut all but that.
+    #[cold]
+    fn has_hidden_sack(&self, segment: &Segment, from: Side) -> bool {
+        let may_sack = self.halves.iter().all(|half| half.syn.is_none_or(|syn| syn.sack_permitted));
+        may_sack && !self.multipath && self.half(from).hidden.has_sack(segment)
     }
 
     /// How far a window of this end is scaled, if that is known; in a SYN it never is (RFC 7323 section 2.2).

@@ -190,6 +190,7 @@ mod tests {
             hops: 64,
             ecn: 0,
             checksum_is_right: None,
+            option_bytes: 0,
             options_are_cut: false,
         };
         Kept { at: 0, hops: 64, print: Print::of(&segment) }

@@ -2,6 +2,7 @@
 
 use crate::checksums::Checksums;
 use crate::discarded::Discarded;
+use crate::hidden::Hidden;
 use crate::identities::Identities;
 use crate::lag::Lag;
 use crate::progress::{Progress, Run};
@@ -53,6 +54,8 @@ pub(crate) struct Half {
     /// When something new was acknowledged.
     pub(crate) last_progress: i64,
     pub(crate) identities: Identities,
+    /// What the capture's length has cut off its acknowledgements.
+    pub(crate) hidden: Hidden,
     pub(crate) origin: Origin,
     pub(crate) finished: bool,
     pub(crate) episode: Option<Episode>,

@@ -24,6 +24,7 @@ mod flows;
 mod foreign;
 mod half;
 mod handshake;
+mod hidden;
 mod holes;
 mod identities;
 pub mod joined;

@@ -38,6 +38,7 @@ fn segment(from: usize, nanoseconds: i64, seq: u32, ack: u32, payload: u32, valu
         hops: 64,
         ecn: 0,
         checksum_is_right: None,
+        option_bytes: 12,
         options_are_cut: false,
     }
 }

@@ -62,6 +62,7 @@ fn expected(v6: bool, payload: usize) -> Segment {
         hops: 64,
         ecn: 0,
         checksum_is_right: None,
+        option_bytes: 12,
         options_are_cut: false,
     }
 }

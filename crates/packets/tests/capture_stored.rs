@@ -21,7 +21,7 @@ prop_compose! {
         (flags, hops, ecn, multipath, fast_open) in any::<(u8, u8, u8, bool, bool)>(),
         (timestamps, identification) in any::<(Option<(u32, u32)>, Option<u16>)>(),
         blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=SACK_BLOCKS),
-        (checksum_is_right, options_are_cut) in any::<(Option<bool>, bool)>(),
+        (checksum_is_right, option_bytes, options_are_cut) in any::<(Option<bool>, u8, bool)>(),
         syn in any::<Option<(Option<u16>, bool, Option<u8>, bool)>>(),
     ) -> Segment {
         let mut sack = SackBlocks { count: blocks.len() as u8, ..SackBlocks::default() };
@@ -31,7 +31,7 @@ prop_compose! {
         });
         Segment {
             nanoseconds, number, seq, ack, window, payload_bytes, ip_bytes, timestamps, sack, syn, multipath, fast_open,
-            identification, hops, ecn, checksum_is_right, options_are_cut,
+            identification, hops, ecn, checksum_is_right, option_bytes, options_are_cut,
             source: SocketAddr::new(one, ports.0),
             destination: SocketAddr::new(other, ports.1),
             flags: TcpFlags(flags),

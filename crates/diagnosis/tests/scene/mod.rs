@@ -140,6 +140,7 @@ impl Scene {
             hops: self.hops,
             ecn: 0,
             checksum_is_right: None,
+            option_bytes: 12,
             options_are_cut: false,
         });
     }

@@ -106,6 +106,7 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
         hops: ip.hops,
         ecn: ip.ecn,
         checksum_is_right,
+        option_bytes: (header_bytes - TCP_MINIMUM_BYTES) as u8,
         options_are_cut: options_end < payload,
     })
 }

@@ -67,6 +67,8 @@ pub struct Segment {
     pub ecn: u8,
     /// Whether the TCP checksum is right; `None` if the payload was cut, so that it cannot be told.
     pub checksum_is_right: Option<bool>,
+    /// Bytes of options by the length of its header, whatever was captured of them.
+    pub option_bytes: u8,
     /// The options were cut by the capture's length, so that some may be missing.
     pub options_are_cut: bool,
 }

@@ -85,6 +85,7 @@ impl Segment {
             self.ecn,
             self.checksum_is_right.map_or(2, u8::from),
             self.sack.as_slice().len() as u8,
+            self.option_bytes,
         ]);
         to.extend(self.nanoseconds.to_le_bytes());
         to.extend(self.number.to_le_bytes());
@@ -117,7 +118,7 @@ impl Segment {
         let mut from = Stored(bytes);
         let bits = from.byte()?;
         let has = |bit: u8| bits & bit != 0;
-        let [flags, hops, ecn, checksum, blocks] = from.take()?;
+        let [flags, hops, ecn, checksum, blocks, option_bytes] = from.take()?;
         let (nanoseconds, number) = (i64::from_le_bytes(from.take()?), u64::from_le_bytes(from.take()?));
         let (source, destination) = (from.end(has(V6))?, from.end(has(V6))?);
         let window = from.word()?;
@@ -149,6 +150,7 @@ impl Segment {
             hops,
             ecn,
             checksum_is_right: (checksum < 2).then_some(checksum == 1),
+            option_bytes,
             options_are_cut: has(CUT),
         })
     }
