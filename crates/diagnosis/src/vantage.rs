@@ -146,13 +146,16 @@ impl Connection {
     }
 
     /// Whether what a sender does now shows that it has heard of an acknowledgement: it echoes a timestamp as new
-    /// (RFC 7323), or repeats data.
+    /// (RFC 7323), repeats data, or goes beyond the window that it knew before (RFC 9293 section 3.8.6).
     fn has_heard(&self, segment: &Segment, sender: Side, heard: &Waiting) -> bool {
         if let (Some((_, echo)), Some((value, _))) = (segment.timestamps, heard.segment.timestamps) {
             return (echo.wrapping_sub(value) as i32) >= 0;
         }
-        let half = self.half(sender);
-        segment.payload_bytes > 0 && half.way.near(segment.seq) < half.way.high()
+        let way = &self.half(sender).way;
+        let (begin, bytes) = (way.near(segment.seq), segment.payload_bytes);
+        // One byte asks whether the window has opened.
+        let is_beyond = bytes > 1 && way.knows_window() && begin + u64::from(bytes) > way.edge();
+        bytes > 0 && (begin < way.high() || is_beyond)
     }
 
     /// Whether what a sender does now shows that an acknowledgement that passed the tap had not arrived: it echoes an older

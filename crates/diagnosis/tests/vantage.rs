@@ -315,3 +315,28 @@ fn a_loss_of_the_beginning_shows_once_it_is_known_how_a_sender_counts() {
     scene.segments.iter_mut().for_each(|segment| segment.identification = None);
     assert_eq!(kinds(&scene.diagnosis()), [Kind::Unexplained]);
 }
+
+/// Beside the receiver, of a sender without timestamps: rounds that fill a window of ten segments, each a little sooner than
+/// the handshake lets expect. Once two segments are lost before the tap: what comes first lies in the new window, and beyond
+/// the old one.
+#[test]
+fn what_goes_beyond_the_window_shows_that_its_sender_had_heard_of_the_next() {
+    let mut scene = met_at_server(114);
+    for round in 0..20 {
+        let begin = scene.next[CLIENT];
+        let lost = if round == 10 { 2 } else { 0 };
+        scene.next[CLIENT] = begin.wrapping_add(lost * MSS);
+        (lost..9).for_each(|_| _ = scene.data(CLIENT, MSS));
+        if lost > 0 {
+            scene.sack(SERVER, begin, &[(begin.wrapping_add(lost * MSS), scene.next[CLIENT])]);
+            scene.pass(RTT - MS / 2);
+            (0..lost).for_each(|place| scene.again(CLIENT, begin.wrapping_add(place * MSS), MSS));
+        }
+        scene.ack(SERVER);
+        scene.pass(RTT - MS / 2);
+    }
+    scene.segments.iter_mut().for_each(|segment| segment.timestamps = None);
+    let found = kinds(&scene.diagnosis());
+    assert!(found.contains(&Kind::FastRetransmit), "{found:?}");
+    assert!(!found.contains(&Kind::CaptureLoss) && !found.contains(&Kind::ProtocolViolation), "{found:?}");
+}
