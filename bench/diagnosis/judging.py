@@ -32,6 +32,8 @@ BY_KERNEL = {
         (SENDER, "TCPLossProbeRecovery"),
     ),
 }  # fmt: skip
+# A repair that began when a probe of a tail had shown the loss.
+PROBED = ("TCPSackRecovery", "TCPLossProbeRecovery")
 # So many repeats are a storm, wherever they come from; a flight that is lost as a whole is one.
 STORM = 30
 # What a tap may say that cannot know the kind.
@@ -118,9 +120,17 @@ def true(
     scene: Scene, variant: Variant, ran: Ran, tap: str, lives: Sequence[float]
 ) -> tuple[frozenset[str], frozenset[str]]:
     """What has to be found at a tap, and what may be. `lives`: of its connections, in seconds."""
-    hidden = _invisible(scene, variant, ran, tap) & scene.must
+    must = _by_timer(scene, ran)
+    hidden = _invisible(scene, variant, ran, tap) & must
     instead = frozenset(each for kind in hidden for each in INSTEAD.get(kind, ()))
-    return scene.must - hidden, scene.may | scene.must | _also_true(variant, ran, lives) | instead
+    return must - hidden, scene.may | must | _also_true(variant, ran, lives) | instead
+
+
+def _by_timer(scene: Scene, ran: Ran) -> frozenset[str]:
+    """What a scene must show: where a probe came first, no retransmission timer of the kernel ran out."""
+    if "rto_stall" not in scene.must or ran.sender["counters"].get("TCPTimeouts"):
+        return scene.must
+    return scene.must - {"rto_stall"} | {"tail_loss"}
 
 
 def _also_true(variant: Variant, ran: Ran, lives: Sequence[float]) -> frozenset[str]:
@@ -142,6 +152,8 @@ def _also_true(variant: Variant, ran: Ran, lives: Sequence[float]) -> frozenset[
         kinds.add("syn_loss")
     if ran.sender["counters"].get("RetransSegs", 0) >= STORM:
         kinds.add("retransmit_storm")
+    if counters[SENDER].get("TCPLossProbes") and any(counters[SENDER].get(name) for name in PROBED):
+        kinds.add("tail_loss")
     life = lives[0] if len(lives) == 1 else 0.0
     kernel = of_kernel(ran, life)
     if kernel is not None and life >= SHORTEST:

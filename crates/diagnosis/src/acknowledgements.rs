@@ -263,6 +263,7 @@ impl Connection {
             acknowledged: now,
             high: episode.high,
             needless: false,
+            by_probe: !episode.by_timeout,
             doubt: None,
             packets: episode.packets,
         });
@@ -283,24 +284,41 @@ impl Connection {
         }
         self.settle_silence(sender);
         let (lost, high, packets) = (episode.lost, episode.high, episode.packets);
-        let silence =
-            Silence { begin, end, lost, acknowledged: now, high, needless: true, doubt: None, packets };
+        let by_probe = !episode.by_timeout;
+        let silence = Silence {
+            begin,
+            end,
+            lost,
+            acknowledged: now,
+            high,
+            needless: true,
+            by_probe,
+            doubt: None,
+            packets,
+        };
         self.half_mut(sender).silence = Some(silence);
     }
 
     /// New data up to a place after a silence: if it comes at once, and answers nothing that came meanwhile, it had been
     /// waiting.
     pub(crate) fn tell_silence(&mut self, sender: Side, end: u64, now: i64) {
-        let at_once = self.path_rtt().saturating_mul(2).max(AT_ONCE);
-        let other = self.half(sender.other());
-        let asked = if other.counts.data_segments > 0 { other.sent.at() } else { i64::MIN };
         let Some(silence) =
             self.half_mut(sender).silence.take_if(|silence| end > silence.high && !silence.needless)
         else {
             return;
         };
-        let waited = now - silence.acknowledged <= at_once && asked <= silence.end;
-        self.conclude(sender, silence, if waited { Kind::RtoStall } else { Kind::TailLoss });
+        let waited = self.had_waited(sender, (silence.acknowledged, silence.end), now);
+        let kind = if waited { silence.kind_of_loss() } else { Kind::TailLoss };
+        self.conclude(sender, silence, kind);
+    }
+
+    /// Whether new data had been waiting for a silence to end: it comes at once after the acknowledgement of what was lost, and
+    /// nothing came since the silence ended that it could answer. Times: of the acknowledgement, and of the end.
+    pub(crate) fn had_waited(&self, sender: Side, (acknowledged, end): (i64, i64), now: i64) -> bool {
+        let at_once = self.path_rtt().saturating_mul(2).max(AT_ONCE);
+        let other = self.half(sender.other());
+        let asked = if other.counts.data_segments > 0 { other.sent.at() } else { i64::MIN };
+        now - acknowledged <= at_once && asked <= end
     }
 
     /// Nothing followed a silence.

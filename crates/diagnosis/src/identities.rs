@@ -113,6 +113,11 @@ impl Identities {
         tells.then_some(self.last_follows)
     }
 
+    /// How many packets were lost between the last two that came here, if it turns out that the sender counts by one.
+    pub(crate) fn may_miss(&self) -> u32 {
+        self.missing.into()
+    }
+
     /// Whether the sender counts up by one for each packet of this connection.
     pub(crate) fn counts_by_one(&self) -> bool {
         let counts =

@@ -34,7 +34,7 @@ impl Connection {
         let told = self.notes.tell_too_big();
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
-        let in_episode = half.episode.as_ref().is_some_and(|episode| !episode.probed);
+        let in_episode = half.episode.as_ref().is_some_and(|episode| episode.by_timeout);
         let mark = mark(segment);
         // Of a sender that numbers its packets, the same number is the same packet, however late.
         let is_numbered =
@@ -140,7 +140,8 @@ impl Connection {
         if let Some(silence) = half.silence.take_if(|silence| silence.needless && begin >= half.way.una()) {
             // The timer ran out for what had arrived; behind it lies what had not.
             self.stalls.push((silence.begin, from));
-            self.note(Kind::RtoStall, silence.begin, silence.end, silence.lost, &silence.packets);
+            let kind = silence.kind_of_loss();
+            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         let half = self.half_mut(from);
         let after_timeout = begin < half.timed_out;

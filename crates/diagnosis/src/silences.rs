@@ -27,6 +27,8 @@ pub(crate) struct Episode {
     pub(crate) is_stale: bool,
     /// It was sent to a server that had not heard the end of the handshake.
     pub(crate) is_unheard: bool,
+    /// The oldest segment was repeated: a timeout does so (RFC 6298 section 5.4), a probe sends the newest (RFC 8985 section 7.3).
+    pub(crate) by_timeout: bool,
     /// It ended by RACK's reordering timer.
     pub(crate) by_reordering_timer: bool,
     /// The timestamp of the first repeat, or of the new data.
@@ -57,6 +59,8 @@ pub(crate) struct Silence {
     pub(crate) high: u64,
     /// What was repeated first had arrived; whether all had, will show.
     pub(crate) needless: bool,
+    /// A probe ended it, and no timeout: what it showed was repaired without one.
+    pub(crate) by_probe: bool,
     /// Why it may be no loss.
     pub(crate) doubt: Option<Doubt>,
     pub(crate) packets: Vec<u64>,
@@ -79,6 +83,11 @@ pub(crate) struct Doubtful {
 }
 
 impl Silence {
+    /// What it was, if more had been waiting.
+    pub(crate) fn kind_of_loss(&self) -> Kind {
+        if self.by_probe { Kind::TailLoss } else { Kind::RtoStall }
+    }
+
     /// Whether it hangs on a hole within `range`.
     pub(crate) fn is_behind(&self, range: (u64, u64)) -> bool {
         matches!(self.doubt, Some(Doubt::Hole(begin, end)) if begin < range.1 && range.0 < end)

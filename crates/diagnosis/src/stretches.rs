@@ -104,7 +104,11 @@ impl Connection {
         self.stalls.push((self.last, from));
         let (begin, end) = (self.last, self.last + gap.length);
         let half = self.half_mut(from);
-        half.timed_out = high;
+        // A timeout would have repeated the oldest, and that is what is missing.
+        let by_probe = matches!(doubt, Doubt::Hole(..));
+        if !by_probe {
+            half.timed_out = high;
+        }
         let packets = vec![half.sent.number(), gap.segment.number];
         let silence = Silence {
             begin,
@@ -113,6 +117,7 @@ impl Connection {
             acknowledged: end,
             high,
             needless: false,
+            by_probe,
             doubt: Some(doubt),
             packets,
         };
@@ -192,6 +197,7 @@ impl Connection {
             episode.probed = true;
         } else {
             episode.resends += 1;
+            episode.by_timeout |= is_oldest;
             half.timed_out = if is_oldest { high } else { half.timed_out };
             episode.largest = episode.largest.max(segment.payload_bytes);
         }

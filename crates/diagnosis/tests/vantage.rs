@@ -340,3 +340,38 @@ fn what_goes_beyond_the_window_shows_that_its_sender_had_heard_of_the_next() {
     assert!(found.contains(&Kind::FastRetransmit), "{found:?}");
     assert!(!found.contains(&Kind::CaptureLoss) && !found.contains(&Kind::ProtocolViolation), "{found:?}");
 }
+
+/// Beside the client: an answer loses its second flight before the tap. Only what comes later shows that the server counts by
+/// one: its SYN-ACK has no number, and nothing rested before.
+fn lost_in_slow_start(counts: bool) -> Vec<Kind> {
+    let mut scene = Scene::met(RTT);
+    scene.segments[1].identification = Some(0);
+    let flights = |scene: &mut Scene, sizes: &[u32]| {
+        for (round, size) in sizes.iter().enumerate() {
+            if !counts {
+                scene.identification[SERVER] += 7 * round as u16;
+            }
+            (0..*size).for_each(|_| _ = scene.data(SERVER, MSS));
+            scene.pass(20_000);
+            scene.ack(CLIENT);
+            scene.pass(RTT);
+        }
+    };
+    scene.pass(RTT);
+    flights(&mut scene, &[10]);
+    scene.identification[SERVER] += 20;
+    scene.pass(200 * MS);
+    scene.data(SERVER, MSS);
+    scene.pass(20_000);
+    scene.ack(CLIENT);
+    // What lies between had not come here, and is sent again.
+    scene.pass(RTT);
+    flights(&mut scene, &[2, 4, 8, 16, 20, 20, 20]);
+    kinds(&scene.diagnosis())
+}
+
+#[test]
+fn a_flight_that_was_lost_before_the_tap_shows_later_if_the_sender_turns_out_to_count() {
+    assert_eq!(lost_in_slow_start(true), [Kind::RtoStall]);
+    assert!(!lost_in_slow_start(false).contains(&Kind::RtoStall));
+}

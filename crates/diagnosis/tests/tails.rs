@@ -1,0 +1,93 @@
+//! What a probe of a tail ends is no timeout (RFC 8985 section 7): a timer sends the oldest segment, a probe the newest.
+
+mod scene;
+
+use framegauge_diagnosis::Kind;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
+
+const RTT: i64 = 10 * MS;
+
+/// The client goes on when what it repeated was acknowledged: more had been waiting.
+fn go_on(scene: &mut Scene) {
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(10_000);
+    (0..2).for_each(|_| _ = scene.data(CLIENT, MSS));
+    scene.pass(RTT);
+    scene.ack(SERVER);
+}
+
+/// The last two of four segments are lost. After a silence one of them is repeated; SACK then asks for the other.
+fn lost_tail(is_probed: bool, wait: i64) -> Scene {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begins: Vec<u32> = (0..4).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(wait);
+    if is_probed {
+        scene.again(CLIENT, begins[3], MSS);
+        scene.pass(RTT);
+        scene.sack(SERVER, begins[2], &[(begins[3], begins[3].wrapping_add(MSS))]);
+        scene.pass(MS / 10);
+        scene.again(CLIENT, begins[2], MSS);
+    } else {
+        begins.iter().for_each(|begin| scene.again(CLIENT, *begin, MSS));
+    }
+    go_on(&mut scene);
+    scene
+}
+
+#[test]
+fn a_probe_after_which_sack_asks_for_the_rest_is_no_timeout_though_more_was_waiting() {
+    let found = lost_tail(true, 25 * MS).diagnosis();
+    assert_eq!(kinds(&found), [Kind::TailLoss, Kind::FastRetransmit]);
+    assert!((one(&found, Kind::TailLoss).lost_seconds - 0.025).abs() < 1e-9);
+}
+
+#[test]
+fn the_oldest_that_is_repeated_after_a_silence_is_a_timeout() {
+    assert_eq!(kinds(&lost_tail(false, 230 * MS).diagnosis()), [Kind::RtoStall]);
+}
+
+#[test]
+fn a_timeout_after_a_probe_that_was_lost_is_a_timeout() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begins: Vec<u32> = (0..4).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(25 * MS);
+    scene.again(CLIENT, begins[3], MSS);
+    scene.pass(230 * MS);
+    begins.iter().for_each(|begin| scene.again(CLIENT, *begin, MSS));
+    go_on(&mut scene);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::RtoStall]);
+}
+
+/// Beside the server the tail is a hole before the probe: a timeout would have sent what is missing.
+#[test]
+fn a_probe_behind_a_hole_is_no_timeout_beside_the_receiver_either() {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    for _ in 0..20 {
+        (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.ack(SERVER);
+        scene.pass(RTT);
+    }
+    let arrived = scene.data(CLIENT, MSS);
+    let lost = arrived.wrapping_add(MSS);
+    scene.ack(SERVER);
+    scene.next[CLIENT] = lost.wrapping_add(MSS);
+    scene.pass(40 * MS);
+    let probe = scene.data(CLIENT, MSS);
+    scene.pass(20_000);
+    scene.sack(SERVER, lost, &[(probe, probe.wrapping_add(MSS))]);
+    scene.pass(RTT);
+    scene.again(CLIENT, lost, MSS);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    scene.pass(RTT);
+    for _ in 0..20 {
+        (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.ack(SERVER);
+        scene.pass(RTT);
+    }
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::TailLoss, Kind::FastRetransmit]);
+}

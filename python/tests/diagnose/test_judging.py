@@ -1,0 +1,26 @@
+"""What has to be found in a staged run follows from what its kernel did."""
+
+from __future__ import annotations
+
+import pytest
+from helpers.support import bench
+
+judging, run, staging = (bench(f"diagnosis.{name}") for name in ("judging", "run", "staging"))
+
+
+@pytest.mark.parametrize(
+    ("counters", "wanted", "allowed"),
+    [
+        ({"TCPTimeouts": 1}, "rto_stall", False),
+        ({"TCPTimeouts": 1, "TCPLossProbes": 1}, "rto_stall", False),
+        ({"TCPLossProbes": 1, "TCPSackRecovery": 1}, "tail_loss", True),
+        ({"TCPTimeouts": 1, "TCPLossProbes": 1, "TCPSackRecovery": 1}, "rto_stall", True),
+    ],
+)
+def test_a_timer_that_never_ran_out_is_not_to_be_named(counters: dict[str, int], wanted: str, allowed: bool) -> None:
+    scene = next(scene for scene in staging.SCENES if scene.name == "lost flight")
+    sender = {"counters": {"RetransSegs": 5, **counters}, "sockets": []}
+    ran = run.Ran(sender, {"counters": {}, "sockets": []}, [], 0.0, 100)
+    must, may = judging.true(scene, scene.variant(1), ran, "sender", [1.0])
+    assert must == {wanted}
+    assert ("tail_loss" in may) is allowed
