@@ -63,6 +63,19 @@ impl Connection {
         }
     }
 
+    /// Resets that came for the SYN and do not acknowledge it.
+    pub(crate) fn unheeded_resets(&self) -> u32 {
+        self.strangers.resets
+    }
+
+    /// Whether one SYN is all that there is of the opening.
+    pub(crate) fn is_unanswered(&self) -> bool {
+        !self.established
+            && !self.refused
+            && self.half(Side::Client).syns == 1
+            && self.half(Side::Server).syns == 0
+    }
+
     /// What else is known of SYNs that were repeated, as sentences.
     pub(crate) fn syns_in_words(&self) -> String {
         let mut text = String::new();

@@ -142,3 +142,41 @@ proptest! {
         prop_assert!((lost - waited).abs() < 0.01, "{lost} of {waited}: {found:#?}");
     }
 }
+
+/// A SYN, and so many resets in answer to it, each of which acknowledges what `acknowledges` says beyond the SYN's number;
+/// without an answer to that, none acknowledges anything.
+fn answered_by_resets(count: u32, acknowledges: Option<u32>) -> Scene {
+    let mut scene = Scene::new();
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+    for _ in 0..count {
+        scene.pass(RTT);
+        scene.got[SERVER] = scene.segments[0].seq.wrapping_add(acknowledges.unwrap_or(0));
+        let ack = if acknowledges.is_some() { TcpFlags::ACK } else { TcpFlags(0) };
+        scene.send(SERVER, 0, TcpFlags::RST.with(ack));
+    }
+    scene
+}
+
+#[test]
+fn a_reset_alone_that_does_not_acknowledge_the_syn_refuses_nothing() {
+    for acknowledges in [None, Some(0), Some(2), Some(70_000)] {
+        let found = answered_by_resets(2, acknowledges).diagnosis();
+        assert_eq!(kinds(&found), [Kind::UnheededReset], "{acknowledges:?}");
+        let finding = one(&found, Kind::UnheededReset);
+        assert_eq!((finding.count, &finding.packets[..]), (2, &[2][..]));
+        assert!(finding.text.contains("does not heed it (RFC 9293 section 3.10.7.3)"), "{}", finding.text);
+    }
+    assert_eq!(kinds(&answered_by_resets(1, Some(1)).diagnosis()), [Kind::ConnectionRefused]);
+}
+
+#[test]
+fn where_the_syn_is_repeated_the_repeats_have_the_name() {
+    let mut scene = answered_by_resets(1, None);
+    scene.pass(1_000 * MS);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_sub(1);
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SynLoss]);
+    assert!(one(&found, Kind::SynLoss).text.contains("do not acknowledge the SYN"));
+}

@@ -16,6 +16,7 @@ mod mss;
 mod silly_window;
 mod slow_start;
 mod storm;
+mod unheeded_reset;
 mod unpushed;
 mod window_scaling;
 
@@ -31,6 +32,7 @@ use mss::Mss;
 use silly_window::SillyWindow;
 use slow_start::SlowStart;
 use storm::Storm;
+use unheeded_reset::UnheededReset;
 use unpushed::Unpushed;
 use window_scaling::WindowScaling;
 
@@ -126,6 +128,7 @@ detectors! {
     unpushed: Unpushed;
     keepalive: Keepalive;
     storm: Storm;
+    unheeded_reset: UnheededReset;
     silly_window: SillyWindow;
     closed_window: ClosedWindow;
     window_scaling: WindowScaling;

@@ -292,6 +292,17 @@ kinds! {
         remedy: "Let clients use other ports, or end their connections: a crashed client, a NAT or a firewall forgot this one.",
         limits: [],
     }
+    UnheededReset {
+        name: "unheeded_reset", about: Problem, group: Receiver, least: Any,
+        means: "a SYN was answered by a reset alone that does not acknowledge it, so that its sender does not heed it (RFC 9293)",
+        headline: "A reset came that does not acknowledge the SYN",
+        says: |told| format!(
+            "A reset that does not acknowledge the SYN came {}: the client does not heed it (RFC 9293 section 3.10.7.3), so it refuses nothing, and the SYN has no answer.",
+            told.times()
+        ),
+        remedy: "Find what sends such resets (TTL, capture nearer to the server): a firewall or balancer, or a server that answers for an older connection. The client goes on to wait, and repeats its SYN.",
+        limits: [],
+    }
     Paws {
         name: "paws", about: Problem, group: Receiver, least: Any,
         means: "the sender's timestamps went back, so that the receiver discards its segments, and says so at once (RFC 7323)",
