@@ -121,6 +121,9 @@ impl Connection {
             return self.cause_of_opening(gap);
         }
         if !gap.is_pause {
+            if self.is_short_reordering_wait(gap) {
+                return Cause::Shown(Kind::ReorderingTimer);
+            }
             let is_stalled = self.is_stalled(gap);
             return Cause::Known(if is_stalled {
                 Kind::SenderStall

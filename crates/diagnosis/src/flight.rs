@@ -48,6 +48,11 @@ impl Flight {
         self.sacked_bytes
     }
 
+    /// The pieces of these bytes.
+    pub(crate) fn sacked_pieces(&self) -> usize {
+        self.pieces.iter().filter(|piece| piece.sacked).count()
+    }
+
     /// The largest piece that was ever SACKed, in bytes.
     pub(crate) fn largest_sacked(&self) -> u32 {
         self.largest_sacked

@@ -359,7 +359,7 @@ kinds! {
     }
     ReorderingTimer {
         name: "reordering_timer", about: Problem, group: Loss, least: Any,
-        means: "a pause until RACK's reordering timer repaired a loss that fewer than three segments had revealed: a quarter of the RTT and up to 30 ms (RFC 8985)",
+        means: "a wait until RACK's reordering timer repaired a loss that fewer than three segments had revealed: a quarter of the RTT and up to 30 ms (RFC 8985)",
         headline: "A loss was repaired after a short wait for what may only be reordered",
         says: |told| format!(
             "A loss that fewer than three segments revealed was repaired {} after {} in all, when RACK's reordering timer ran out (RFC 8985): a quarter of the RTT, and the grain of the kernel's clock.",
