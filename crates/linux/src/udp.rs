@@ -89,9 +89,13 @@ pub struct Way {
     pub route_mtu_bytes: Option<u32>,
 }
 
-/// How the kernel would send to an address; nothing is sent.
-pub fn way(destination: IpAddr) -> Result<Way> {
+/// How the kernel would send to an address from one of this host's: rules may choose the route by it. Nothing is sent.
+pub fn way(source: IpAddr, destination: IpAddr) -> Result<Way> {
     let socket = ProbeSocket::unbound(destination.is_ipv6(), Kind::Udp)?;
+    let (storage, length) = raw_address(SocketAddr::new(source, 0));
+    // SAFETY: pointer and length describe `storage`.
+    let bound = unsafe { libc::bind(socket.raw(), (&raw const storage).cast(), length) };
+    check(bound, &format!("find a route from {source}"))?;
     let (storage, length) = raw_address(SocketAddr::new(destination, 9));
     // SAFETY: pointer and length describe `storage`.
     let joined = unsafe { libc::connect(socket.raw(), (&raw const storage).cast(), length) };

@@ -39,10 +39,18 @@ pub enum RulesetError {
 
 /// The clamping rules in their order. What is not understood of a rule is passed over: newer versions of nft know more.
 pub fn mss_clamps(ruleset: &[u8]) -> Result<Vec<MssClamp>, RulesetError> {
-    let ruleset: Value =
-        serde_json::from_slice(ruleset).map_err(|error| RulesetError::NotJson(error.to_string()))?;
-    let objects = ruleset.get("nftables").and_then(Value::as_array).ok_or(RulesetError::NoRuleset)?;
+    let objects = objects(ruleset)?;
     Ok(objects.iter().filter_map(|object| object.get("rule")).flat_map(of_rule).collect())
+}
+
+/// Tables, chains and rules of a rule set.
+pub(crate) fn objects(ruleset: &[u8]) -> Result<Vec<Value>, RulesetError> {
+    let mut ruleset: Value =
+        serde_json::from_slice(ruleset).map_err(|error| RulesetError::NotJson(error.to_string()))?;
+    match ruleset.get_mut("nftables").map(Value::take) {
+        Some(Value::Array(objects)) => Ok(objects),
+        _ => Err(RulesetError::NoRuleset),
+    }
 }
 
 fn of_rule(rule: &Value) -> Vec<MssClamp> {

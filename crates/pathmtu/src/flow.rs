@@ -7,13 +7,17 @@
 //! | target silent once | once more, beside a control |
 //! | a size fails, others between | who was told or what a sibling found; the common MTUs; then a 16-way split |
 //! | `low` delivered, `low + 1` refused by somebody | done: *too small* |
-//! | `low` delivered, `low + 1` silent | again beside controls, until loss explains it no more: *black hole* |
+//! | `low` delivered, `low + 1` silent | both again, in random order, until size alone explains it: *black hole* |
 //!
-//! A size fails when it was refused, or silent twice and never delivered. That is a guess to search by; only the edge is claimed.
+//! A size fails when it was refused, or silent twice and never delivered. That is a guess to search by; only the edge is
+//! claimed, and only by what was sent since it is one ([`Rounds`]).
 
 use crate::claim::silence_by_loss;
 use crate::config::Config;
+use crate::random::Random;
+use crate::rounds::Rounds;
 use crate::sizes;
+use crate::steps::{Planned, Siblings, Step, send};
 use crate::verdict::{Told, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -29,41 +33,16 @@ const QUICK_CONTROLS: u32 = 8;
 /// They are spread over this time at least: a busy far end may answer nothing for a while.
 const UNREACHABLE_ROUND: u32 = 12;
 const UNREACHABLE_GAP: Duration = Duration::from_millis(60);
-/// Probes of the edge lie this far apart, so that one burst of loss does not strike all.
+/// Rounds at the edge lie this far apart, so that one burst of loss does not strike all.
 const EDGE_GAP: Duration = Duration::from_millis(2);
-/// Probes of the edge in one go.
+/// Rounds at the edge in one go.
 const EDGE_ROUNDS: u32 = 48;
-/// Sizes that may be tried on a flow before one is found to be the edge: each could have been lost by chance.
-const SIZES_TRIED: f64 = 64.0;
-/// Silent so often, and loss might still explain it: could not tell.
+/// Sizes that may be taken for the edge of a flow before one is: each could have been lost by chance.
+const EDGES_TRIED: f64 = 64.0;
+/// Different sizes, or tellers, that are remembered.
+const MOST_TOLD: usize = 8;
+/// Silent so often, and something else might still explain it: could not tell.
 const EDGE_MOST: u32 = 160;
-
-/// A size to send, so long from now.
-pub(crate) type Planned = (Duration, u32);
-
-/// What a flow wants.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Step {
-    /// Send these, and ask again when all are answered or given up.
-    Send(Vec<Planned>),
-    /// A sibling is searching: what it finds is worth waiting for.
-    Await,
-    /// Nothing more.
-    Done,
-}
-
-/// What the flows of a path know of each other.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Siblings {
-    /// Path MTUs that were found.
-    pub(crate) hints: Vec<u32>,
-    /// One searches for the first path MTU.
-    pub(crate) searching: bool,
-    /// Something was answered.
-    pub(crate) answered: bool,
-    /// A control was lost.
-    pub(crate) lossy: bool,
-}
 
 /// What became of probes of one size.
 #[derive(Debug, Clone, Copy, Default)]
@@ -79,15 +58,22 @@ pub(crate) struct Flow {
     target: u32,
     control: u32,
     exact: bool,
+    /// The chance that the claim of this flow is wrong, if losses do not depend on each other.
     false_claim: f64,
+    /// The chance that the path has no such limit at all, however they do.
+    false_limit: f64,
     controls_a_probe: u32,
     /// The largest size delivered; 0 if none was.
     low: u32,
     tries: BTreeMap<u32, Tries>,
+    rounds: Rounds,
+    random: Random,
+    /// An edge turned out to be none.
+    doubted: bool,
     pub(crate) controls_sent: u32,
     pub(crate) controls_lost: u32,
-    /// What was said of this flow, the smallest MTU first to be believed.
-    pub(crate) told: Option<Told>,
+    /// What was said of this flow, each once.
+    told: Vec<Told>,
     /// The size of the pieces in which packets arrived that must not be fragmented: they were not carried whole.
     pub(crate) fragment: Option<u32>,
     /// Probes that are neither answered nor given up.
@@ -100,20 +86,22 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(config: &Config, control: u32) -> Flow {
-        // Without the search there is but one size to be wrong about.
-        let sizes = if config.exact { SIZES_TRIED } else { 1.0 };
+    pub(crate) fn new(config: &Config, control: u32, index: u16) -> Flow {
         Flow {
             target: config.target,
             control,
             exact: config.exact,
-            false_claim: config.false_claim / sizes,
+            false_claim: config.false_claim / EDGES_TRIED,
+            false_limit: config.false_claim * f64::from(config.flows) / EDGES_TRIED,
             controls_a_probe: config.controls_a_probe.max(1),
             low: 0,
             tries: BTreeMap::new(),
+            rounds: Rounds::default(),
+            random: Random(config.seed ^ u64::from(index).rotate_right(16)),
+            doubted: false,
             controls_sent: 0,
             controls_lost: 0,
-            told: None,
+            told: Vec::new(),
             fragment: None,
             outstanding: 0,
             under_way: VecDeque::new(),
@@ -146,7 +134,47 @@ impl Flow {
         self.low < self.target && self.ceiling().is_some()
     }
 
-    pub(crate) fn on_delivered(&mut self, size: u32) {
+    /// The size at its edge, and the logarithm of the chance that it is lost there by chance; none if it has no edge.
+    pub(crate) fn edge_chance(&self) -> Option<(u32, f64)> {
+        (self.rounds.size() > 0).then(|| (self.rounds.size(), self.rounds.ln_chance()))
+    }
+
+    /// Forgets what was silent: it will be asked again, more slowly.
+    pub(crate) fn forget_silence(&mut self) {
+        self.tries.values_mut().for_each(|tries| tries.silent = 0);
+        self.tries.retain(|_, tries| tries.refused > 0 || tries.delivered > 0);
+        self.rounds.forget();
+        self.tried_hints.clear();
+        self.doubted = false;
+        if self.verdict == Some(Verdict::Unreachable) {
+            self.verdict = None;
+        }
+    }
+
+    /// Whether there is nothing more to find out by asking for the target.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.verdict.is_some() || self.low >= self.target || self.tries_refused(self.target)
+    }
+
+    fn tries_refused(&self, size: u32) -> bool {
+        self.tries.get(&size).is_some_and(|tries| tries.refused > 0)
+    }
+
+    /// Whether packets of this size are known to pass, so that one that is lost was not lost because of its size.
+    pub(crate) fn passes(&self, size: u32) -> bool {
+        size <= self.low.max(self.control)
+    }
+
+    pub(crate) fn on_delivered(&mut self, size: u32, round: Option<u32>) {
+        if let Some(round) = round {
+            self.rounds.on_answered(round);
+        }
+        if size == self.rounds.size() {
+            self.doubted = true;
+        }
+        if size >= self.rounds.size() {
+            self.rounds.forget();
+        }
         self.tries.entry(size).or_default().delivered += 1;
         self.low = self.low.max(size);
         // A late answer takes a claim back.
@@ -156,22 +184,32 @@ impl Flow {
     }
 
     /// An answer that came after its probe had been given up.
-    pub(crate) fn on_late(&mut self, size: u32) {
+    pub(crate) fn on_late(&mut self, size: u32, round: Option<u32>) {
         if size == self.control {
             self.controls_lost = self.controls_lost.saturating_sub(1);
+        }
+        if let Some(round) = round.filter(|_| size < self.rounds.size()) {
+            self.rounds.on_late_twin(round);
         }
         if let Some(tries) = self.tries.get_mut(&size) {
             tries.silent = tries.silent.saturating_sub(1);
         }
-        self.on_delivered(size);
+        self.on_delivered(size, None);
     }
 
     pub(crate) fn on_refused(&mut self, size: u32, told: Told) {
         self.tries.entry(size).or_default().refused += 1;
-        let smaller = |known: &Told| told.mtu_bytes.unwrap_or(u32::MAX) < known.mtu_bytes.unwrap_or(u32::MAX);
-        if self.told.as_ref().is_none_or(smaller) {
-            self.told = Some(told);
+        if !self.told.contains(&told) && self.told.len() < MOST_TOLD {
+            self.told.push(told);
         }
+    }
+
+    /// The smallest MTU that was said and that no larger packet has disproved, and the smallest that one has.
+    pub(crate) fn told(&self) -> (Option<Told>, Option<Told>) {
+        let size = |told: &&Told| told.mtu_bytes.unwrap_or(u32::MAX);
+        let is_false = |told: &&Told| size(told) < self.low;
+        let credible = self.told.iter().filter(|told| !is_false(told)).min_by_key(size);
+        (credible.copied(), self.told.iter().filter(is_false).min_by_key(size).copied())
     }
 
     /// It arrived, but in pieces: somebody on the way carries no more than these, and has not said so.
@@ -180,9 +218,12 @@ impl Flow {
         self.fragment = Some(self.fragment.map_or(fragment, |known| known.min(fragment)));
     }
 
-    pub(crate) fn on_silent(&mut self, size: u32) {
+    pub(crate) fn on_silent(&mut self, size: u32, round: Option<u32>) {
         if size == self.control {
             self.controls_lost += 1;
+        }
+        if let Some(round) = round {
+            self.rounds.on_silent(round, size);
         }
         self.tries.entry(size).or_default().silent += 1;
     }
@@ -206,17 +247,18 @@ impl Flow {
         if self.low >= self.target {
             return self.finish(Verdict::CarriesTarget);
         }
+        if self.doubted && !siblings.asked_slowly {
+            return Step::Doubt;
+        }
         if self.low == 0 {
-            return self.reach(siblings.answered);
+            return self.reach(siblings);
         }
         let Some(ceiling) = self.ceiling() else {
             return self.try_sizes([self.target]);
         };
-        if !self.exact {
-            return self.edge(ceiling);
-        }
-        if ceiling == self.low + 1 {
-            return self.edge(ceiling);
+        // Silence proves nothing but beside packets of nearly the same size: then the edge is searched for in any case.
+        if ceiling == self.low + 1 || (!self.exact && self.tries_refused(ceiling)) {
+            return self.edge(ceiling, siblings);
         }
         self.narrow(ceiling, siblings)
     }
@@ -227,15 +269,20 @@ impl Flow {
     }
 
     /// Nothing has been delivered yet.
-    fn reach(&mut self, answered: bool) -> Step {
-        if self.tries.is_empty() || (answered && self.controls_lost < QUICK_CONTROLS) {
+    fn reach(&mut self, siblings: &Siblings) -> Step {
+        if self.tries.is_empty() || (siblings.answered && self.controls_lost < QUICK_CONTROLS) {
             let ordinary = (self.control < ORDINARY && ORDINARY < self.target).then_some(ORDINARY);
             return self.try_sizes([self.target].into_iter().chain(ordinary));
         }
         if self.controls_lost >= UNREACHABLE_CONTROLS {
-            return self.finish(Verdict::Unreachable);
+            // What is lost of all that its siblings send may be lost of its own.
+            let (sent, lost) = (siblings.controls.sent, siblings.controls.lost);
+            let (sent, lost) = (sent - self.controls_sent, lost - self.controls_lost);
+            let is_loss = sent > lost && silence_by_loss(self.controls_lost, sent, lost) > self.false_claim;
+            return self.finish(if is_loss { Verdict::Unknown } else { Verdict::Unreachable });
         }
-        Step::Send((0..UNREACHABLE_ROUND).map(|round| (UNREACHABLE_GAP * round, self.control)).collect())
+        let control = |round| Planned { after: UNREACHABLE_GAP * round, bytes: self.control, round: None };
+        Step::Send((0..UNREACHABLE_ROUND).map(control).collect())
     }
 
     /// Sizes lie between what passes and what fails.
@@ -245,7 +292,7 @@ impl Flow {
         if let Some((size, _)) = self.above().find(|(size, tries)| *size < ceiling && tries.silent == 1) {
             return self.try_sizes([size]);
         }
-        let told = self.told.as_ref().and_then(|told| told.mtu_bytes);
+        let told: Vec<u32> = self.told.iter().filter_map(|told| told.mtu_bytes).collect();
         let known: Vec<u32> = told.iter().chain(&self.fragment).chain(&siblings.hints).copied().collect();
         let hint = known
             .iter()
@@ -267,8 +314,7 @@ impl Flow {
             sizes = sizes::split(self.low, ceiling).collect();
         }
         // Where packets are lost, so may the target have been: to ask again is cheaper than to search for nothing.
-        let refused = self.tries.get(&self.target).is_some_and(|tries| tries.refused > 0);
-        if siblings.lossy && !refused {
+        if siblings.lossy && !self.tries_refused(self.target) {
             sizes.push(self.target);
         }
         self.try_sizes(sizes)
@@ -279,39 +325,45 @@ impl Flow {
         send(sizes.into_iter().chain([self.control]))
     }
 
-    /// Only whether `size` really fails is left to tell: somebody said so, or loss must be excluded.
-    fn edge(&mut self, size: u32) -> Step {
-        let tries = self.tries.get(&size).copied().unwrap_or_default();
-        if tries.refused > 0 {
+    /// Only whether `size` really fails is left to tell: somebody said so, or size alone must explain that it is lost.
+    fn edge(&mut self, size: u32, siblings: &Siblings) -> Step {
+        if self.tries_refused(size) {
             return self.finish(Verdict::TooSmall);
         }
+        self.rounds.of(size);
+        let beside = self.controls_a_probe;
+        let (twins, lost) = self.rounds.twins();
+        let silent = self.rounds.silent();
         let explained = |more: u32| {
-            let controls = self.controls_sent + self.controls_a_probe * more;
-            let lost = f64::from(self.controls_lost) / f64::from(self.controls_sent.max(1));
-            let lost = self.controls_lost + (lost * f64::from(self.controls_a_probe * more)).ceil() as u32;
-            silence_by_loss(tries.silent + more, controls, lost)
+            let likely = f64::from(lost) / f64::from(twins.max(1)) * f64::from(beside * more);
+            silence_by_loss(silent + more, twins + beside * more, lost + likely.ceil() as u32)
         };
-        if explained(0) <= self.false_claim {
-            let said = self.told.as_ref().and_then(|told| told.mtu_bytes);
+        // What siblings have seen at the same edge tells of the path as well.
+        let of_path = siblings.chances.get(&size).copied().unwrap_or_default().min(self.rounds.ln_chance());
+        if explained(0) <= self.false_claim && of_path <= self.false_limit.ln() {
+            let said = self.told().0.and_then(|told| told.mtu_bytes);
             let verdict =
                 if said.is_some_and(|said| said < size) { Verdict::TooSmall } else { Verdict::BlackHole };
             return self.finish(verdict);
         }
-        if tries.silent >= EDGE_MOST {
-            return self.finish(Verdict::Unknown);
+        if silent >= EDGE_MOST {
+            return if siblings.asked_slowly { self.finish(Verdict::Unknown) } else { Step::Doubt };
         }
-        let rounds =
-            (1..EDGE_ROUNDS).find(|more| explained(*more) <= self.false_claim).unwrap_or(EDGE_ROUNDS);
-        let (control, controls_a_probe) = (self.control, self.controls_a_probe);
-        let round = |round: u32| {
-            let at = EDGE_GAP * round;
-            let controls = (0..controls_a_probe).map(move |_| (at, control));
-            std::iter::once((at, size)).chain(controls)
+        let of_flow = (0..EDGE_ROUNDS).find(|more| explained(*more) <= self.false_claim);
+        let rounds = match of_flow {
+            Some(0) => ((of_path - self.false_limit.ln()) / f64::from(beside + 1).ln()).ceil() as u32,
+            more => more.unwrap_or(EDGE_ROUNDS),
         };
-        Step::Send((0..rounds).flat_map(round).collect())
+        Step::Send((0..rounds.clamp(1, EDGE_ROUNDS)).flat_map(|round| self.round(round, size)).collect())
     }
-}
 
-fn send(sizes: impl IntoIterator<Item = u32>) -> Step {
-    Step::Send(sizes.into_iter().map(|size| (Duration::ZERO, size)).collect())
+    /// One round at the edge: the packet of `size` at a place among its twins that nothing on the way can foresee.
+    fn round(&mut self, index: u32, size: u32) -> Vec<Planned> {
+        let gap = EDGE_GAP.as_nanos() as u64;
+        let after = EDGE_GAP * index + Duration::from_nanos(self.random.below(gap));
+        let round = Some(self.rounds.begin(self.controls_a_probe));
+        let mut sizes = vec![self.low; self.controls_a_probe as usize];
+        sizes.insert(self.random.below(u64::from(self.controls_a_probe) + 1) as usize, size);
+        sizes.into_iter().map(|bytes| Planned { after, bytes, round }).collect()
+    }
 }

@@ -5,22 +5,28 @@
 //! packets in bytes, the unit of an MTU.
 //!
 //! A probe of some size has one of three outcomes: it is delivered (the far end acknowledges it), it is refused as too
-//! big by somebody who says so, or there is silence. Only the first is proof. Silence may also be loss: how
-//! often it must be repeated follows from how many small probes, the controls, are lost on the same flow at the same
-//! time ([`silence_by_loss`]).
+//! big by somebody who says so, or there is silence. Only the first is proof. Silence may also be loss, and loss may
+//! depend on size without an MTU: a limit of the rate lets small packets pass. So silence is repeated beside packets that
+//! are one byte smaller, in random order, until chance explains it no more ([`silence_by_loss`], and the module `rounds`);
+//! what does not hold then is asked again, slowly.
 //!
-//! Beside it, [`mss_clamps`] reads which rules of a host make TCP stay below the size of its path.
+//! Beside it, [`mss_clamps`] reads which rules of a host make TCP stay below the size of its path, and [`error_filters`]
+//! which ones keep routers' messages from it.
 
 mod carrier;
 mod claim;
 mod clamps;
 mod config;
+mod filters;
 mod flow;
 mod message;
 mod pace;
+mod random;
 mod round_trip;
+mod rounds;
 mod search;
 mod sizes;
+mod steps;
 mod trace;
 mod traces;
 mod verdict;
@@ -29,6 +35,7 @@ pub use carrier::{Answer, Carrier, Datagram, Echo};
 pub use claim::{coverage, flows_for_coverage, silence_by_loss};
 pub use clamps::{ClampedTo, MssClamp, RulesetError, mss_clamps};
 pub use config::Config;
+pub use filters::{ErrorFilter, error_filters};
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,
     header_bytes, same_token,
@@ -36,4 +43,4 @@ pub use message::{
 pub use search::{Next, Search};
 pub use trace::{Hop, HopOutcome, Trace, TraceConfig, TraceProbe, TraceSize};
 pub use traces::Traces;
-pub use verdict::{Controls, FlowReport, Report, Told, Verdict};
+pub use verdict::{Controls, FlowReport, Report, Slowly, Told, Verdict};

@@ -23,6 +23,8 @@ pub(crate) struct Pace {
     gap: Duration,
     shortest: Duration,
     not_before: Duration,
+    /// What may be sent; none: as much as the gap lets.
+    bytes_per_second: Option<u32>,
 }
 
 impl Pace {
@@ -36,7 +38,13 @@ impl Pace {
             gap: config.gap,
             shortest: config.gap,
             not_before: Duration::ZERO,
+            bytes_per_second: None,
         }
+    }
+
+    /// From now on no more than so many bytes are sent per second.
+    pub(crate) fn slow_down(&mut self, bytes_per_second: u32) {
+        self.bytes_per_second = Some(bytes_per_second);
     }
 
     /// Bytes that may still be in the network.
@@ -57,7 +65,9 @@ impl Pace {
     /// Packet `number` of the search leaves.
     pub(crate) fn on_send(&mut self, now: Duration, number: u32, bytes: u32) {
         self.in_flight_bytes += cost(bytes);
-        self.not_before = now + self.gap_before(number);
+        let share = |rate: u32| spread(Duration::from_secs(1) * bytes / rate.max(1), number);
+        let slow = self.bytes_per_second.map(share).unwrap_or_default();
+        self.not_before = now + slow.max(spread(self.gap, number));
     }
 
     /// A packet has left the network, arrived or not.
@@ -70,22 +80,22 @@ impl Pace {
         self.window = (self.window + u64::from(LEAST_COST)).min(self.widest);
     }
 
-    /// A control is lost: half as much may be under way, half as often. Losses closer together than `limit` count once.
-    pub(crate) fn on_control_lost(&mut self, now: Duration, limit: Duration) {
+    /// A packet of a size that passes is lost: half as much may be under way, half as often. Losses closer together than `limit` count once.
+    pub(crate) fn on_loss(&mut self, now: Duration, limit: Duration) {
         if now >= self.window_cut + limit {
             self.window = (self.window / 2).max(LEAST_WINDOW);
             self.gap = (self.gap * 2).min(self.shortest * SLOWEST);
             self.window_cut = now;
         }
     }
+}
 
-    /// Between a half and one and a half of the gap. Even gaps could keep step with a limit at the far end, which would then
-    /// answer every small packet of a pattern and no large one.
-    fn gap_before(&self, number: u32) -> Duration {
-        // Knuth's multiplicative hash ("The Art of Computer Programming", 6.4): spread, and the same everywhere.
-        let spread = number.wrapping_mul(2_654_435_769) >> 24;
-        self.gap / 2 + self.gap * spread / 256
-    }
+/// Between a half and one and a half of the gap before packet `number`. Even gaps could keep step with a limit at the far
+/// end, which would then answer every small packet of a pattern and no large one.
+fn spread(gap: Duration, number: u32) -> Duration {
+    // Knuth's multiplicative hash ("The Art of Computer Programming", 6.4): spread, and the same everywhere.
+    let part = number.wrapping_mul(2_654_435_769) >> 24;
+    gap / 2 + gap * part / 256
 }
 
 /// What a packet counts for while it is under way.

@@ -13,37 +13,43 @@
 //!   80 ms   1454 c                                    |
 //!  100 ms   1451 1452 1453 c                          |
 //!  120 ms   1451 c                                    |
-//!  140 ms   1451 c c c, again and again               |
-//!  170 ms   black hole, path MTU 1450               1450 1451 c, then as the scouts at 120 ms
+//!  140 ms   1450 1451, 1451 1450, 1451 1450 ...       |
+//!  190 ms   black hole, path MTU 1450               1450 1451 c, then as the scouts at 120 ms
 //! ```
 //!
 //! - **Steps.** A flow says what it wants next when each of its probes has been answered or given up
 //!   ([`Flow::step`]). The common sizes come first, then the rest is split. A size that was silent once is asked
-//!   again, since it may have been lost. At the edge, where 1450 passes and 1451 does not, probes go on beside
-//!   controls until loss no longer explains the silence.
+//!   again, since it may have been lost. At the edge, where 1450 passes and 1451 does not, both are sent in random order
+//!   until only size explains what is lost ([`Rounds`](crate::rounds::Rounds)).
+//! - **Doubt.** If it does not, because 1451 arrives or as much is lost of 1450, the losses have another reason. Then all
+//!   that is silent is forgotten and asked again, ever more slowly ([`slowly`]).
 //! - **Silence.** A probe is given up after three times the slowest answer, at least 20 ms ([`Patience`]). If a later
 //!   probe of its flow is answered, it is given up half that answer's time later, again at least 20 ms: a flow's
 //!   packets keep their order. An answer that comes later than that still counts.
 //! - **Scouts.** The first two flows on which a size fails go on searching. The others wait, and then try what those
 //!   found.
-//! - **Refusals.** Had a router said 1450, the next step would have been 1450 and 1451, and the last.
+//! - **Refusals.** Had a router said 1450, the next step would have been 1450 and 1451. What was refused may yet arrive.
 //! - **Pace.** Only so many bytes may be under way, and fewer where controls are lost ([`Pace`]). A silent probe
 //!   counts only for as long as packets take to cross the network, though its answer is still waited for.
 
 use crate::SMALLEST_PROBE_BYTES;
 use crate::config::Config;
-use crate::flow::{Flow, Siblings, Step};
+use crate::flow::Flow;
 use crate::pace::Pace;
 use crate::round_trip::Patience;
-use crate::verdict::{Controls, FlowReport, Report, Told, Verdict};
+use crate::steps::{Planned, Siblings, Step};
+use crate::verdict::Told;
+use slowly::Slow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 
+mod known;
+mod slowly;
+
 /// Flows that search for themselves where the target fails; the others first try what these have found.
 const SCOUTS: usize = 2;
-/// A late answer is still believed for so many probes.
-const REMEMBERED: usize = 4096;
+const REMEMBERED: usize = 4096; // probes for which a late answer is still believed
 
 /// What the search wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,8 +68,19 @@ struct Sent {
     flow: u16,
     bytes: u32,
     at: Duration,
-    /// Long enough ago to have left the network, arrived or not.
+    /// The round at an edge that it is of; and whether it has left the network, arrived or not.
+    round: Option<u32>,
     gone: bool,
+}
+
+/// A packet that a flow wants: by time, then in the order of planning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Plan {
+    due: Duration,
+    order: u64,
+    flow: u16,
+    bytes: u32,
+    round: Option<u32>,
 }
 
 /// The search for the path MTU of all flows from here to one other host.
@@ -77,19 +94,21 @@ pub struct Search {
     /// Flows that wait for a scout.
     awaiting: Vec<u16>,
     scouts: Vec<u16>,
-    /// By time, then in the order of planning.
-    planned: BinaryHeap<Reverse<(Duration, u64, u16, u32)>>,
+    planned: BinaryHeap<Reverse<Plan>>,
     plans: u64,
     outstanding: HashMap<u32, Sent>,
     /// Numbers of probes in the order of sending, for giving up.
     order: VecDeque<u32>,
     /// Numbers of probes that later ones of their flow have overtaken, and when to give up on them.
     overtaken: BinaryHeap<Reverse<(Duration, u32)>>,
-    /// Numbers of probes that may still be in the network, in the same order.
+    /// Those that may still be in the network.
     crossing: VecDeque<u32>,
     given_up: HashMap<u32, Sent>,
     given_up_order: VecDeque<u32>,
     pace: Pace,
+    slow: Slow,
+    /// Until then what was refused may still arrive.
+    disproof_until: Duration,
     next_number: u32,
     patience: Patience,
     sent_packets: u64,
@@ -101,11 +120,10 @@ impl Search {
     /// A search that has sent nothing.
     pub fn new(config: Config) -> Search {
         let control = SMALLEST_PROBE_BYTES.min(config.target);
-        let flow = Flow::new(&config, control);
         Search {
             config,
             control,
-            flows: vec![flow; usize::from(config.flows)],
+            flows: (0..config.flows).map(|index| Flow::new(&config, control, index)).collect(),
             idle: (0..config.flows).collect(),
             awaiting: Vec::new(),
             scouts: Vec::new(),
@@ -118,6 +136,8 @@ impl Search {
             given_up: HashMap::new(),
             given_up_order: VecDeque::new(),
             pace: Pace::new(&config),
+            slow: Slow::new(config.seed),
+            disproof_until: Duration::ZERO,
             next_number: 0,
             patience: Patience::default(),
             sent_packets: 0,
@@ -136,35 +156,37 @@ impl Search {
         self.give_up(now);
         self.let_go(now);
         self.ask_flows(now);
-        if let Some(&Reverse((due, _, flow, bytes))) = self.planned.peek()
-            && due.max(self.pace.not_before()) <= now
+        if let Some(&Reverse(plan)) = self.planned.peek()
+            && plan.due.max(self.pace.not_before()) <= now
             && may_send
-            && self.pace.has_room(bytes)
+            && self.pace.has_room(plan.bytes)
         {
             self.planned.pop();
-            return self.send(now, flow, bytes);
+            return self.send(now, plan);
         }
-        let due = self.planned.peek().map(|Reverse((due, ..))| *due).filter(|due| *due > now);
+        let due = self.planned.peek().map(|Reverse(plan)| plan.due).filter(|due| *due > now);
         let after = |numbers: &VecDeque<u32>, time: Duration| {
             numbers.front().and_then(|number| self.outstanding.get(number)).map(|sent| sent.at + time)
         };
         let expires = after(&self.order, self.patience.limit());
         let overtaken = self.overtaken.peek().map(|Reverse((until, _))| *until);
         // Only what is held back waits for room.
-        let held_back = self.planned.peek().is_some_and(|Reverse((due, ..))| *due <= now);
+        let held_back = self.planned.peek().is_some_and(|Reverse(plan)| plan.due <= now);
         let room = after(&self.crossing, self.patience.crossing()).filter(|_| held_back);
         let gap = Some(self.pace.not_before()).filter(|time| held_back && *time > now);
         match due.into_iter().chain(expires).chain(overtaken).chain(room).chain(gap).min() {
             Some(until) => Next::Wait(until.min(end)),
             None if held_back => Next::Wait(now),
+            None if now < self.disproof_until => Next::Wait(self.disproof_until.min(end)),
             None => Next::Done,
         }
     }
 
-    fn send(&mut self, now: Duration, flow: u16, bytes: u32) -> Next {
+    fn send(&mut self, now: Duration, plan: Plan) -> Next {
+        let Plan { flow, bytes, round, .. } = plan;
         let number = self.next_number;
         self.next_number += 1;
-        self.outstanding.insert(number, Sent { flow, bytes, at: now, gone: false });
+        self.outstanding.insert(number, Sent { flow, bytes, at: now, round, gone: false });
         self.order.push_back(number);
         self.crossing.push_back(number);
         self.flows[usize::from(flow)].under_way.push_back(number);
@@ -182,11 +204,25 @@ impl Search {
         self.pace.in_flight_bytes()
     }
 
-    /// Flows without anything outstanding say what they want next.
+    /// Flows without anything outstanding say what they want next, and those that wait for a sweep have it when all else is
+    /// quiet.
     fn ask_flows(&mut self, now: Duration) {
+        self.ask_idle(now);
+        if self.sweep(now) {
+            self.ask_idle(now);
+        }
+    }
+
+    fn ask_idle(&mut self, now: Duration) {
         let answered = self.patience.is_learnt();
         let lossy = self.flows.iter().any(|flow| flow.controls_lost > 0);
         while let Some(index) = self.idle.pop_front() {
+            if self.waits_for_sweep(index) {
+                continue;
+            }
+            let chances = self.chances();
+            let asked_slowly = self.slow.is_over();
+            let controls = self.controls();
             let hints = self.hints();
             let searching =
                 self.scouts.iter().any(|scout| self.flows[usize::from(*scout)].verdict().is_none());
@@ -196,14 +232,10 @@ impl Search {
                 self.scouts.push(index);
             }
             let searching = searching && !self.scouts.contains(&index);
-            match flow.step(&Siblings { hints, searching, answered, lossy }) {
-                Step::Send(sizes) => {
-                    flow.outstanding = sizes.len() as u32;
-                    for (after, bytes) in sizes {
-                        self.planned.push(Reverse((now + after, self.plans, index, bytes)));
-                        self.plans += 1;
-                    }
-                }
+            let siblings = Siblings { hints, searching, answered, lossy, controls, asked_slowly, chances };
+            match flow.step(&siblings) {
+                Step::Send(packets) => self.plan(now, index, &packets),
+                Step::Doubt => self.doubt(index),
                 Step::Await => self.awaiting.push(index),
                 // A scout that has found something: those who wait may learn from it.
                 Step::Done => self.idle.extend(self.awaiting.drain(..)),
@@ -211,15 +243,12 @@ impl Search {
         }
     }
 
-    /// Path MTUs that flows have found, without repetition.
-    fn hints(&self) -> Vec<u32> {
-        let mut found: Vec<u32> = Vec::new();
-        for mtu in self.scouts.iter().filter_map(|scout| self.flows[usize::from(*scout)].path_mtu()) {
-            if !found.contains(&mtu) {
-                found.push(mtu);
-            }
+    fn plan(&mut self, now: Duration, flow: u16, packets: &[Planned]) {
+        self.flows[usize::from(flow)].outstanding = packets.len() as u32;
+        for &Planned { after, bytes, round } in packets {
+            self.planned.push(Reverse(Plan { due: now + after, order: self.plans, flow, bytes, round }));
+            self.plans += 1;
         }
-        found
     }
 
     /// What was not answered in time counts as silence, and what later probes of its flow have overtaken.
@@ -243,9 +272,10 @@ impl Search {
     /// Nobody waits for an answer to this probe any more, if anybody still did.
     fn silent(&mut self, number: u32, now: Duration) {
         let Some(sent) = self.resolve(number) else { return };
-        self.flows[usize::from(sent.flow)].on_silent(sent.bytes);
-        if sent.bytes == self.control {
-            self.pace.on_control_lost(now, self.patience.limit());
+        let flow = &mut self.flows[usize::from(sent.flow)];
+        flow.on_silent(sent.bytes, sent.round);
+        if flow.passes(sent.bytes) {
+            self.pace.on_loss(now, self.patience.limit());
         }
         self.remember(number, sent);
     }
@@ -334,56 +364,37 @@ impl Search {
             flow.on_fragments(sent.bytes, fragment);
         } else if late {
             let finished = flow.verdict().is_some();
-            flow.on_late(sent.bytes);
+            flow.on_late(sent.bytes, sent.round);
             if finished && flow.verdict().is_none() && flow.outstanding == 0 {
                 self.idle.push_back(sent.flow);
             }
         } else {
-            flow.on_delivered(sent.bytes);
+            flow.on_delivered(sent.bytes, sent.round);
         }
         Some(took)
     }
 
-    /// Somebody says that a probe was too big. What is said of a size that was delivered is ignored by the search.
-    pub fn on_too_big(&mut self, flow: u16, number: u32, told: Told) {
+    /// Somebody says that a probe was too big, even if the MTU that is named would let it pass: then that is wrong, and the
+    /// probe is gone all the same. Unless this host said so itself, it may yet arrive, which disproves what was said.
+    pub fn on_too_big(&mut self, now: Duration, flow: u16, number: u32, told: Told) {
         let known = self.outstanding.get(&number).or_else(|| self.given_up.get(&number));
         let Some(sent) = known.copied().filter(|sent| sent.flow == flow) else { return };
-        // Who names an MTU that the packet has is mistaken, or lies.
-        if told.mtu_bytes.is_some_and(|mtu| mtu >= sent.bytes) {
-            return;
-        }
         self.resolve(number);
         self.flows[usize::from(flow)].on_refused(sent.bytes, told);
+        if told.by.is_some() {
+            self.remember(number, sent);
+            self.disproof_until = now + self.patience.limit();
+        }
     }
 
     /// Somebody says that a probe to this path was too big, without saying which: every one under way that is larger.
-    pub fn on_too_big_unnamed(&mut self, flow: u16, told: Told) {
+    pub fn on_too_big_unnamed(&mut self, now: Duration, flow: u16, told: Told) {
         let Some(mtu) = told.mtu_bytes else { return };
         let larger =
             |(number, sent): (&u32, &Sent)| (sent.flow == flow && sent.bytes > mtu).then_some(*number);
         let numbers: Vec<u32> = self.outstanding.iter().filter_map(larger).collect();
         for number in numbers {
-            self.on_too_big(flow, number, told);
-        }
-    }
-
-    /// What is known now; flows without a verdict could not be told.
-    pub fn report(&self) -> Report {
-        let report = |flow: &Flow| FlowReport {
-            verdict: flow.verdict().unwrap_or(Verdict::Unknown),
-            path_mtu_bytes: flow.path_mtu(),
-            delivered_bytes: flow.delivered(),
-            told: flow.told,
-            fragment_bytes: flow.fragment,
-        };
-        Report {
-            flows: self.flows.iter().map(report).collect(),
-            controls: Controls {
-                sent: self.flows.iter().map(|flow| flow.controls_sent).sum(),
-                lost: self.flows.iter().map(|flow| flow.controls_lost).sum(),
-            },
-            sent_packets: self.sent_packets,
-            sent_bytes: self.sent_bytes,
+            self.on_too_big(now, flow, number, told);
         }
     }
 }

@@ -43,11 +43,22 @@ pub struct FlowReport {
     pub path_mtu_bytes: Option<u32>,
     /// The largest that was seen to arrive; 0: none.
     pub delivered_bytes: u32,
-    /// Who said what.
+    /// Who said what, as far as no packet has disproved it.
     pub told: Option<Told>,
+    /// Who named an MTU that a larger packet has passed.
+    pub disproved: Option<Told>,
     /// The pieces in which packets arrived (or echoes came back) although they must not be fragmented; a size that did is too
     /// big, whoever cut it.
     pub fragment_bytes: Option<u32>,
+}
+
+/// What asking more slowly has shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Slowly {
+    /// Flows that carry the target, as was seen only then.
+    pub arrived: u16,
+    /// The rate at which most of what was asked arrived; none: at none.
+    pub bytes_per_second: Option<u32>,
 }
 
 /// What is known of a path.
@@ -58,4 +69,6 @@ pub struct Report {
     pub controls: Controls,
     pub sent_packets: u64,
     pub sent_bytes: u64,
+    /// None: nothing had to be asked more slowly.
+    pub slowly: Option<Slowly>,
 }

@@ -4,7 +4,7 @@
 mod common;
 
 use common::{Network, config, mtus, quiet, run};
-use framegauge_pathmtu::{Config, Next, Search, Told, Verdict};
+use framegauge_pathmtu::{Config, Next, Report, Search, Told, Verdict};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -93,14 +93,17 @@ fn a_flow_whose_first_probes_are_lost_does_not_hold_up_the_others() {
 }
 
 #[test]
-fn without_exact_sizes_only_the_target_is_claimed() {
+fn without_exact_sizes_what_is_refused_is_not_searched_for_and_what_is_silent_is() {
     let asked = Config { exact: false, ..config(9000, 8) };
-    let (report, took) = run(asked, &quiet(vec![4000; 8]));
-    assert!(
-        report.flows.iter().all(|flow| flow.verdict == Verdict::BlackHole && flow.path_mtu_bytes.is_none())
-    );
-    assert!(report.flows.iter().all(|flow| flow.delivered_bytes == 1500));
-    assert!(took < PATIENCE, "{took:?}");
+    for router in [false, true] {
+        let (report, took) = run(asked, &Network { router, ..quiet(vec![4000; 8]) });
+        let expected = if router { (Verdict::TooSmall, None) } else { (Verdict::BlackHole, Some(4000)) };
+        assert!(
+            report.flows.iter().all(|flow| (flow.verdict, flow.path_mtu_bytes) == expected),
+            "{report:?}"
+        );
+        assert!(took < PATIENCE, "{took:?}");
+    }
 }
 
 #[test]
@@ -116,11 +119,67 @@ fn a_liar_who_says_too_big_is_not_believed() {
                 search.on_delivered(now, flow, number, bytes, None);
             }
             Next::Send { flow, number, .. } => {
-                search.on_too_big(flow, number, Told { by: None, mtu_bytes: Some(1400) });
+                search.on_too_big(now, flow, number, Told { by: None, mtu_bytes: Some(1400) });
             }
         }
     }
     assert_eq!(mtus(&search.report()), [Some(1500)]);
+}
+
+/// Searches a path that carries `mtu`, on which somebody says of all that is larger than `above` that it is too big for
+/// `said`, some time before it arrives.
+fn told(mtu: u32, above: u32, said: u32) -> (Report, Duration) {
+    let mut search = Search::new(config(9000, 4));
+    let mut arriving = std::collections::VecDeque::new();
+    let mut now = Duration::ZERO;
+    let device = Told { by: Some("10.0.0.1".parse().unwrap()), mtu_bytes: Some(said) };
+    loop {
+        match search.poll(now, true) {
+            Next::Done => return (search.report(), now),
+            Next::Send { flow, number, bytes } => {
+                if bytes > above {
+                    search.on_too_big(now, flow, number, device);
+                }
+                if bytes <= mtu {
+                    arriving.push_back((now + Duration::from_millis(1), flow, number, bytes));
+                }
+            }
+            Next::Wait(until) => match arriving.front().copied() {
+                Some((at, flow, number, bytes)) if at <= until => {
+                    arriving.pop_front();
+                    now = now.max(at);
+                    search.on_delivered(now, flow, number, bytes, None);
+                }
+                _ => now = until,
+            },
+        }
+    }
+}
+
+#[test]
+fn what_arrives_disproves_who_calls_it_too_big() {
+    let (report, took) = told(9000, 552, 552);
+    assert_eq!(mtus(&report), [Some(9000); 4]);
+    for flow in &report.flows {
+        assert_eq!((flow.verdict, flow.told), (Verdict::CarriesTarget, None));
+        assert_eq!(flow.disproved.and_then(|told| told.mtu_bytes), Some(552));
+    }
+    assert!(took < PATIENCE, "{took:?}");
+    // Behind a real limit as well.
+    let (report, _) = told(1500, 552, 552);
+    assert_eq!(mtus(&report), [Some(1500); 4]);
+    assert!(report.flows.iter().all(|flow| flow.disproved.is_some() && flow.told.is_none()), "{report:?}");
+}
+
+#[test]
+fn who_names_more_than_passes_has_refused_it_all_the_same() {
+    let (report, took) = told(1438, 1438, 1442);
+    assert_eq!(mtus(&report), [Some(1438); 4]);
+    for flow in &report.flows {
+        let said = flow.told.and_then(|told| told.mtu_bytes);
+        assert_eq!((flow.verdict, said, flow.disproved), (Verdict::TooSmall, Some(1442), None));
+    }
+    assert!(took < PATIENCE, "{took:?}");
 }
 
 #[test]

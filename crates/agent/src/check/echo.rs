@@ -1,6 +1,6 @@
 //! `check.echo`: finds the path MTU from this host to hosts that run no agent.
 
-use crate::check::two_ended::{MOST_PATHS, SIZES, describe, describe_tcp};
+use crate::check::two_ended::{MOST_PATHS, SIZES, describe, describe_tcp, seed};
 use crate::pipe::call::Call;
 use crate::pipe::fields::{chance, nanoseconds, token, within};
 use crate::pipe::message::{Answer, params};
@@ -39,6 +39,7 @@ pub fn run(call: &Call) -> Answer {
     within("check.echo", "paths", asked.paths.len(), 1, MOST_PATHS)?;
     let patience = nanoseconds("check.echo", "patience_seconds", asked.patience_seconds, 86_400.0)?;
     let gap = nanoseconds("check.echo", "gap_seconds", asked.gap_seconds, 10.0)?;
+    let token = token("check.echo", &asked.token)?;
     let order = Order {
         paths: asked.paths.iter().map(Path::spec).collect(),
         search: Config {
@@ -51,8 +52,9 @@ pub fn run(call: &Call) -> Answer {
             in_flight_bytes: asked.in_flight_bytes,
             patience: Duration::from_nanos(patience),
             gap: Duration::from_nanos(gap),
+            seed: seed(&token),
         },
-        token: token("check.echo", &asked.token)?,
+        token,
         bits_per_second: asked.bits_per_second,
     };
     let echoed = echo(&order, &|| call.cancellation.asked(), &|share| {
@@ -92,7 +94,7 @@ fn one_ended(path: &PathOutcome) -> Value {
 fn tcp_alone(tcp: &Option<TcpFinding>) -> Value {
     json!({
         "flows": [], "told_by": [], "seconds": 0.0, "controls": {"sent": 0, "lost": 0}, "packets_sent": 0, "bytes_sent": 0,
-        "route_mtu_bytes": null, "tcp": tcp.as_ref().map(describe_tcp), "said": null,
+        "route_mtu_bytes": null, "tcp": tcp.as_ref().map(describe_tcp), "said": null, "slowly": null,
         "reply_fragment_bytes": null, "fragmented_bytes": null, "reply_cut_bytes": null,
     })
 }

@@ -3,7 +3,8 @@
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use framegauge_drivers::check::facts::{self, InterfaceFacts, RouteFacts};
-use framegauge_pathmtu::{ClampedTo, MssClamp};
+use framegauge_frames::Family;
+use framegauge_pathmtu::{ClampedTo, ErrorFilter, MssClamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::IpAddr;
@@ -20,7 +21,8 @@ pub fn run(call: &Call) -> Answer {
                    "family": version(each.destination)})
         })
         .collect();
-    let clamps = found.mss_clamps.as_ref();
+    let rules = found.rules.as_ref();
+    let [ipv4, ipv6] = found.fragments_created;
     Ok(json!({
         "hostname": found.hostname,
         "kernel": found.kernel,
@@ -29,9 +31,14 @@ pub fn run(call: &Call) -> Answer {
         "clock_source": found.clock_source,
         "path_mtu_cache": cache,
         "mss_clamps": {
-            "rules": clamps.ok().map(|rules| rules.iter().map(clamp).collect::<Vec<Value>>()),
-            "error": clamps.err(),
+            "rules": rules.ok().map(|rules| rules.mss_clamps.iter().map(clamp).collect::<Vec<Value>>()),
+            "error": rules.err(),
         },
+        "error_filters": {
+            "rules": rules.ok().map(|rules| rules.error_filters.iter().map(filter).collect::<Vec<Value>>()),
+            "error": rules.err(),
+        },
+        "fragments_created": {"ipv4": ipv4, "ipv6": ipv6},
     }))
 }
 
@@ -42,6 +49,12 @@ fn clamp(rule: &MssClamp) -> Value {
         ClampedTo::Unknown => ("unknown", None),
     };
     json!({"family": rule.family, "table": rule.table, "chain": rule.chain, "to": to, "mss_bytes": size})
+}
+
+fn filter(rule: &ErrorFilter) -> Value {
+    let family = if rule.version == Family::V4 { 4 } else { 6 };
+    json!({"ip_version": family, "family": rule.family, "table": rule.table, "chain": rule.chain,
+           "handle": rule.handle, "certain": rule.certain})
 }
 
 fn interface(facts: &InterfaceFacts) -> Value {

@@ -9,7 +9,7 @@ use framegauge_drivers::check::path::{
     Bulk, FlowSockets, Order, PathOutcome, PathSpec, Responder, TcpFinding, TraceOrder, TraceSpec,
     run as search, trace as follow,
 };
-use framegauge_pathmtu::{Config, Hop, HopOutcome, Told, TraceConfig, Verdict};
+use framegauge_pathmtu::{Config, Hop, HopOutcome, Token, Told, TraceConfig, Verdict};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -107,6 +107,7 @@ pub fn run(call: &Call) -> Answer {
             in_flight_bytes: asked.in_flight_bytes,
             patience: Duration::from_nanos(patience),
             gap: Duration::ZERO,
+            seed: seed(&check.token),
         },
         token: check.token,
         bits_per_second: asked.bits_per_second,
@@ -128,6 +129,11 @@ impl Path {
     }
 }
 
+/// Of the order of sizes, which nothing on the way can foresee: the token was drawn anew and was on no wire.
+pub(super) fn seed(token: &Token) -> u64 {
+    token.iter().fold(0, |seed: u64, byte| seed.rotate_left(5) ^ u64::from(*byte))
+}
+
 pub(super) fn describe(path: &PathOutcome) -> Value {
     let flows: Vec<Value> = path
         .report
@@ -140,9 +146,15 @@ pub(super) fn describe(path: &PathOutcome) -> Value {
         })
         .collect();
     let mut told: BTreeMap<(Option<IpAddr>, Option<u32>), u32> = BTreeMap::new();
-    for Told { by, mtu_bytes } in path.report.flows.iter().filter_map(|flow| flow.told) {
+    for Told { by, mtu_bytes } in
+        path.report.flows.iter().flat_map(|flow| flow.told.into_iter().chain(flow.disproved))
+    {
         *told.entry((by, mtu_bytes)).or_default() += 1;
     }
+    let slowly = path
+        .report
+        .slowly
+        .map(|slowly| json!({"flows": slowly.arrived, "bytes_per_second": slowly.bytes_per_second}));
     let told: Vec<Value> = told
         .iter()
         .map(|((by, mtu), flows)| json!({"address": by, "mtu_bytes": mtu, "flows": flows}))
@@ -152,7 +164,7 @@ pub(super) fn describe(path: &PathOutcome) -> Value {
         "controls": {"sent": path.report.controls.sent, "lost": path.report.controls.lost},
         "packets_sent": path.report.sent_packets, "bytes_sent": path.report.sent_bytes,
         "route_mtu_bytes": path.way.and_then(|way| way.route_mtu_bytes),
-        "tcp": path.tcp.as_ref().map(describe_tcp), "said": path.said,
+        "tcp": path.tcp.as_ref().map(describe_tcp), "said": path.said, "slowly": slowly,
     })
 }
 

@@ -1,14 +1,14 @@
-//! What a host says of itself that bears on its MTUs: interfaces, tunnels, settings, remembered path MTUs, MSS
-//! clamps, routes. All of it are readings; nothing is sent, and only what is said of clamps needs privilege.
+//! What a host says of itself that bears on its MTUs: interfaces, tunnels, settings, remembered path MTUs, rules of its
+//! firewall, routes. All of it are readings; nothing is sent, and only what is said of rules needs privilege.
 
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::links::{self, Interface, InterfaceAddress};
 use framegauge_linux::routes::{self, PathMtuException};
 use framegauge_linux::{OsError, Result, process, sysctl};
-use framegauge_pathmtu::MssClamp;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+pub use super::ruleset::Rules;
 pub use framegauge_linux::routes::Way;
 
 /// Settings that decide how this host deals with path MTUs; those that exist are told.
@@ -54,8 +54,10 @@ pub struct Facts {
     pub clock_source: Option<String>,
     /// The path MTUs that the kernel remembers.
     pub path_mtu_cache: Vec<PathMtuException>,
-    /// Its rules that clamp the MSS, or why they could not be read.
-    pub mss_clamps: std::result::Result<Vec<MssClamp>, String>,
+    /// Its rules, or why they could not be read.
+    pub rules: std::result::Result<Rules, String>,
+    /// Fragments that it has made of packets since it was started, of IPv4 and of IPv6; none where nobody counts them.
+    pub fragments_created: [Option<u64>; 2],
 }
 
 /// One interface.
@@ -102,9 +104,23 @@ pub fn gather() -> Result<Facts> {
         clock_source: std::fs::read_to_string(CLOCK_SOURCE).ok().map(|name| name.trim().to_string()),
         sysctls: settings(names),
         path_mtu_cache: routes::path_mtu_exceptions()?,
-        mss_clamps: crate::check::mss_clamps::read(),
+        rules: super::ruleset::read(),
+        fragments_created: fragments_created(),
         interfaces,
     })
+}
+
+/// `FragCreates` of both IP versions, as the kernel counts them in this network namespace.
+fn fragments_created() -> [Option<u64>; 2] {
+    let four = std::fs::read_to_string("/proc/net/snmp").unwrap_or_default();
+    let mut lines = four.lines().filter_map(|line| line.strip_prefix("Ip: "));
+    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let mut columns = names.split_whitespace().zip(values.split_whitespace());
+    let of_four = columns.find(|(name, _)| *name == "FragCreates").and_then(|(_, value)| value.parse().ok());
+    let six = std::fs::read_to_string("/proc/net/snmp6").unwrap_or_default();
+    let mut rows = six.lines().filter_map(|line| line.split_once(char::is_whitespace));
+    let of_six = rows.find(|(name, _)| *name == "Ip6FragCreates");
+    [of_four, of_six.and_then(|(_, value)| value.trim().parse().ok())]
 }
 
 fn of_interface(interface: &Interface, all: &[Interface], addresses: &[InterfaceAddress]) -> InterfaceFacts {

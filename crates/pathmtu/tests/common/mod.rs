@@ -103,7 +103,7 @@ pub fn run(config: Config, network: &Network) -> (Report, Duration) {
                         search.on_delivered(now, flow, number, bytes, None);
                     }
                     Some(Event::TooBig { flow, number, mtu }) => {
-                        search.on_too_big(flow, number, Told { by: Some(router), mtu_bytes: Some(mtu) });
+                        search.on_too_big(now, flow, number, Told { by: Some(router), mtu_bytes: Some(mtu) });
                     }
                     None => {}
                 }
@@ -124,6 +124,7 @@ pub fn config(target: u32, flows: u16) -> Config {
         in_flight_bytes: 96 * 1024,
         patience,
         gap: Duration::ZERO,
+        seed: 1,
     }
 }
 

@@ -25,7 +25,7 @@ def not_measured(path: Path) -> Json:
     return _ends(path) | {
         "verdict": "unknown" if error is None else "unreachable", "path_mtu_bytes": None, "route_mtu_bytes": None,
         "flows": nothing, "told_by": [], "controls": {"sent": 0, "lost": 0}, "tcp": None, "traces": [],
-        "said": error, "seconds": 0.0,
+        "said": error, "slowly": None, "seconds": 0.0,
     }  # fmt: skip
 
 
@@ -34,6 +34,6 @@ def measured(path: Path, found: Json, asked: Asked) -> Json:
     return (
         _ends(path)
         | verdict.of_pair(found["flows"], asked.target_mtu)
-        | {name: found[name] for name in ("route_mtu_bytes", "told_by", "controls", "tcp", "said")}
+        | {name: found[name] for name in ("route_mtu_bytes", "told_by", "controls", "tcp", "said", "slowly")}
         | {"traces": [], "seconds": round(found["seconds"], 4)}
     )

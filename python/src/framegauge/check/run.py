@@ -18,6 +18,7 @@ __all__ = ["Checked", "run"]
 
 FALSE_CLAIM = 1e-6  # the chance that anything that a check claims to be too large is not
 IN_FLIGHT_BYTES = 96 * 1024
+CONTROLS_A_PROBE = 1  # beside a probe that is to prove silence, and as large: one tells most for the least bytes
 SMALL_BYTES = 100
 TRACED_PAIRS = 8  # a host: routers limit how often they say that a packet has expired
 TRACED_BACK = 2  # pairs of a host that do not fail, though their other direction does
@@ -128,8 +129,7 @@ def _search(
         return {
             "target_mtu": asked.target_mtu, "flows": asked.flows, "exact": asked.exact,
             "false_claim": FALSE_CLAIM / claims, "bits_per_second": None if rate is None else int(rate),
-            # Where bytes count, more controls and fewer probes; where only the hosts' CPUs do, the least packets.
-            "controls_a_probe": 1 if rate is None else 3,
+            "controls_a_probe": CONTROLS_A_PROBE,
             "in_flight_bytes": IN_FLIGHT_BYTES, "patience_seconds": patience,
             "paths": [_order(path, *ports[path.key]) for path in own[member.name]],
         }  # fmt: skip

@@ -156,6 +156,30 @@ def test_rules_that_clamp_the_mss_are_listed(network: Network) -> None:
     ]
 
 
+def test_rules_that_keep_too_big_away_are_told_with_their_place(network: Network) -> None:
+    if shutil.which("nft") is None:
+        pytest.skip("no nft")
+    for words in (
+        "table inet fg", "chain inet fg in { type filter hook input priority 0 ; }",
+        "rule inet fg in ct state vmap { established : accept }", "rule inet fg in icmp type destination-unreachable drop",
+        "rule inet fg in ip6 saddr fd00::/8 drop",
+    ):  # fmt: skip
+        network.inside(network.a, "nft", "add", *words.split())
+    rules = ask(host(network.a), "check.facts")["error_filters"]["rules"]
+    assert [(each["ip_version"], each["family"], each["chain"], each["certain"]) for each in rules] == [
+        (4, "inet", "in", True), (6, "inet", "in", False),
+    ]  # fmt: skip
+    assert all(isinstance(each["handle"], int) for each in rules)
+
+
+def test_fragments_that_a_host_makes_are_counted(network: Network) -> None:
+    before = ask(host(network.a), "check.facts")["fragments_created"]
+    network.inside(network.a, "ip", "link", "set", "net0", "mtu", "1500")
+    network.inside(network.a, "ping", "-c1", "-M", "dont", "-s", "4000", "10.201.1.254")
+    after = ask(host(network.a), "check.facts")["fragments_created"]
+    assert (after["ipv4"] - before["ipv4"], after["ipv6"] - before["ipv6"]) == (3, 0)
+
+
 def test_a_host_without_nft_says_so(network: Network) -> None:
     hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/sbin && exec "$@"', "sh"]
     found = ask([*hidden, "env", "PATH=/nonexistent", *host(network.a)], "check.facts")
@@ -183,7 +207,9 @@ def test_any_user_may_ask(tmp_path_factory: pytest.TempPathFactory) -> None:
         nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", str(agent), "host"]
         by_nobody, by_root = ask(nobody, "check.facts"), ask([str(agent), "host"], "check.facts")
         clamps = by_nobody.pop("mss_clamps"), by_root.pop("mss_clamps")
+        filters = by_nobody.pop("error_filters"), by_root.pop("error_filters")
         assert by_nobody == by_root
+        assert [each["error"] for each in filters] == [each["error"] for each in clamps]
         if shutil.which("nft") is not None:
             assert clamps[0] == {"rules": None, "error": "nft: Operation not permitted (you must be root)"}
             assert clamps[1]["error"] is None

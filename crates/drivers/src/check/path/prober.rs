@@ -127,7 +127,7 @@ pub(crate) fn search(
     let new = |spec: &PathSpec| Path {
         spec: *spec,
         search: Search::new(order.search),
-        way: way(spec.destination.ip()).ok(),
+        way: way(spec.source, spec.destination.ip()).ok(),
         ended: None,
         fragmented_bytes: None,
         cut_bytes: None,
@@ -294,7 +294,8 @@ impl Work<'_> {
                 _ => self.said(source, usize::from(flow), &report),
             }
         }
-        self.paths[index].search.on_too_big(flow, number, Told { by: None, mtu_bytes });
+        let now = self.now();
+        self.paths[index].search.on_too_big(now, flow, number, Told { by: None, mtu_bytes });
     }
 
     fn heard(&mut self, source: IpAddr, flow: usize, heard: Heard<'_>) {
@@ -328,6 +329,7 @@ impl Work<'_> {
 
     /// What was said of a packet that was sent on a flow.
     fn said(&mut self, source: IpAddr, flow: usize, report: &Said) {
+        let now = self.now();
         let ours = |path: &&mut Path| {
             path.spec.source == source && report.destination == Some(path.spec.destination)
         };
@@ -336,14 +338,14 @@ impl Work<'_> {
             (Refusal::TooBig(mtu_bytes), Ok(probe)) if flow == flow_of(probe.id) => {
                 let told = Told { by: report.by, mtu_bytes };
                 if let Some(path) = self.paths.get_mut((probe.id >> 48) as usize) {
-                    path.search.on_too_big(flow as u16, probe.id as u32, told);
+                    path.search.on_too_big(now, flow as u16, probe.id as u32, told);
                 }
             }
             // Some routers quote no more than the header behind IP's.
             (Refusal::TooBig(mtu_bytes), Err(MessageError::Short { .. })) => {
                 let told = Told { by: report.by, mtu_bytes };
                 if let Some(path) = self.paths.iter_mut().find(ours) {
-                    path.search.on_too_big_unnamed(flow as u16, told);
+                    path.search.on_too_big_unnamed(now, flow as u16, told);
                 }
             }
             (Refusal::Unreachable(kind, code), _) => {

@@ -25,7 +25,8 @@ def facts(_: Json) -> Json:
     return {
         "hostname": "fake", "kernel": platform.release(), "clock_source": "tsc", "interfaces": [nic],
         "sysctls": {"net.ipv4.tcp_mtu_probing": "0"}, "path_mtu_cache": [],
-        "mss_clamps": {"rules": [], "error": None},
+        "mss_clamps": {"rules": [], "error": None}, "error_filters": {"rules": [], "error": None},
+        "fragments_created": {"ipv4": 0, "ipv6": 0},
     }  # fmt: skip
 
 

@@ -1,7 +1,7 @@
-//! Asks `nft` for the rules of this network namespace that clamp the MSS of TCP, or says why they are unknown.
+//! Asks `nft` for the rules of this network namespace that bear on path MTUs, or says why they are unknown.
 
 use framegauge_linux::{files, process};
-use framegauge_pathmtu::{MssClamp, mss_clamps};
+use framegauge_pathmtu::{ErrorFilter, MssClamp, error_filters, mss_clamps};
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Command, ExitStatus, Stdio};
@@ -12,8 +12,17 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// What is longer is not kept in memory.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// What rules make of packets that a check cares for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// Those that clamp the MSS of TCP.
+    pub mss_clamps: Vec<MssClamp>,
+    /// Those that keep "packet too big" from this host.
+    pub error_filters: Vec<ErrorFilter>,
+}
+
 /// The rules, or why they could not be read, in one line.
-pub fn read() -> Result<Vec<MssClamp>, String> {
+pub fn read() -> Result<Rules, String> {
     let mut nft = Command::new(find("nft").ok_or("nft is not installed")?);
     // Without the elements of sets, of which there may be a million.
     nft.args(["--json", "--terse", "list", "ruleset"]).env("LC_ALL", "C");
@@ -26,15 +35,23 @@ fn find(name: &str) -> Option<PathBuf> {
     folders.map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-fn read_by(nft: Command, patience: Duration) -> Result<Vec<MssClamp>, String> {
+fn read_by(nft: Command, patience: Duration) -> Result<Rules, String> {
     let unnamed = || files::unnamed().map_err(|error| error.to_string());
     let (output, errors) = (unnamed()?, unnamed()?);
     let status = run(nft, &output, &errors, patience).map_err(|error| format!("nft: {error}"))?;
     match status {
         None => Err(format!("nft did not end within {} s", patience.as_secs_f64())),
         Some(status) if !status.success() => Err(format!("nft: {}", complaint(&errors, status))),
-        Some(_) => mss_clamps(&text(&output, MOST_BYTES)?).map_err(|error| format!("nft: {error}")),
+        Some(_) => rules(&text(&output, MOST_BYTES)?),
     }
+}
+
+fn rules(ruleset: &[u8]) -> Result<Rules, String> {
+    let reason = |error| format!("nft: {error}");
+    Ok(Rules {
+        mss_clamps: mss_clamps(ruleset).map_err(reason)?,
+        error_filters: error_filters(ruleset).map_err(reason)?,
+    })
 }
 
 /// How it ended; `None`: it did not in time, and was killed.
@@ -80,7 +97,7 @@ fn text(file: &File, most: u64) -> Result<Vec<u8>, String> {
 mod tests {
     use super::*;
 
-    fn with(script: &str, patience: Duration) -> Result<Vec<MssClamp>, String> {
+    fn with(script: &str, patience: Duration) -> Result<Rules, String> {
         let mut shell = Command::new("/bin/sh");
         shell.args(["-c", script]);
         read_by(shell, patience)
@@ -89,7 +106,7 @@ mod tests {
     #[test]
     fn whatever_nft_does_ends_in_rules_or_a_reason() {
         let patient = |script: &str| with(script, Duration::from_secs(60));
-        assert_eq!(patient(r#"echo '{"nftables": []}'"#), Ok(vec![]));
+        assert_eq!(patient(r#"echo '{"nftables": []}'"#), Ok(Rules::default()));
         let reason = |script: &str| patient(script).unwrap_err();
         assert_eq!(reason("echo >&2; echo No >&2; echo more >&2; exit 1"), "nft: No");
         assert_eq!(reason("exit 3"), "nft: exit status: 3");
