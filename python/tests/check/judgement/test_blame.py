@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from helpers.check_lab import TARGET, Lab, interface
+from helpers.check_lab import TARGET, Hops, Lab, interface
 
 from framegauge.check.judgement import schema
 from framegauge.check.judgement.findings import CATALOGUE
@@ -645,3 +645,142 @@ def test_the_ports_of_a_bridge_come_before_it():
         "ip -br link show master eth0", "ip link set dev eth0 mtu 9000",
     ]  # fmt: skip
     assert "first raise each port that has less than 9000" in found["commands"][0]["purpose"]
+
+
+def test_what_arrives_when_asked_slowly_is_a_limit_of_the_rate():
+    lab = Lab((2,))
+    lab.pairs["a", "b", 4]["slowly"] = {"flows": 12, "bytes_per_second": 250_000}
+    lab.pairs["b", "a", 4]["slowly"] = {"flows": 0, "bytes_per_second": None}
+    assert kinds(lab) == ["rate_limited"]
+    [found] = lab.blame()
+    assert found["pairs"] == [["a", "b", 4]]
+    assert "12 flows" in found["summary"]
+    assert "2 Mb/s" in found["summary"]
+    assert lab.document()["verdict"] == "carries_target"
+
+
+def test_losses_that_do_not_depend_on_size_are_said_to_be_such():
+    lab = Lab((2,))
+    pair = lab.pairs["a", "b", 4]
+    pair |= {"verdict": "unknown", "path_mtu_bytes": None, "slowly": {"flows": 0, "bytes_per_second": None}}
+    pair["flows"] |= {"unknown": 2, "path_mtus_bytes": {"9000": 30}}
+    [found] = lab.blame()
+    assert found["kind"] == "could_not_tell"
+    assert "do not depend on size" in found["evidence"]
+    assert "--rate" in found["advice"]
+
+
+def test_a_report_that_packets_disprove_is_false_and_no_limit():
+    lab = Lab((1, 1))
+    lab.pairs["a", "b", 4]["told_by"] = [{"address": R1, "mtu_bytes": 552, "flows": 32}]
+    assert kinds(lab) == ["false_too_big"]
+    [found] = lab.blame()
+    assert "packets of 9000 bytes arrive all the same" in found["evidence"]
+    assert "TCP believes it" in found["evidence"]
+
+
+def test_a_false_report_does_not_hide_a_true_one():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], 1500, "too_small", told=[(R1, 552), (R2, 1500)])
+    assert kinds(lab) == ["router_too_small", "false_too_big"]
+    assert [each["where"] for each in lab.blame()] == [f"router {R2}", f"router {R1}"]
+
+
+def test_a_router_that_names_more_than_it_lets_pass_is_wrong_by_the_difference():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], 1438, "too_small", told=[(R1, 1442)])
+    found = only(lab, "router_too_small")
+    assert "wrong by 4: packets above 1438 bytes are refused as well" in found["summary"]
+
+
+def drop(family: int = 4, certain: bool = True, handle: int | None = 5) -> dict[str, Any]:
+    rule = {"ip_version": family, "family": "inet", "table": "fw", "chain": "in", "handle": handle, "certain": certain}
+    return {"rules": [rule], "error": None}
+
+
+LOST = [(R1, "expired"), (R2, "silent"), ("", "silent")]
+
+
+def test_a_host_that_drops_errors_itself_is_named_with_its_rule_and_no_router():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=LOST)
+    lab.hosts["a"]["facts"]["error_filters"] = drop()
+    found = only(lab, "icmp_filtered")
+    assert (found["where"], found["hosts"]) == ("the firewall of host a", ["a"])
+    assert "handle 5 of chain in in table inet fw" in found["evidence"]
+    assert {each["on"] for each in found["commands"]} == {"host a"}
+    assert found["commands"][0]["run"].startswith("nft insert rule inet fw in icmp type")
+
+
+@pytest.mark.parametrize("rules", [drop(6), drop(certain=False)])
+def test_a_rule_for_other_packets_or_of_some_explains_nothing(rules: dict[str, Any]):
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=LOST)
+    lab.hosts["a"]["facts"]["error_filters"] = rules
+    found = only(lab, "router_drops_silently")
+    assert ("may drop ICMP errors" in found["evidence"]) == (not rules["rules"][0]["certain"])
+
+
+def test_within_a_subnet_no_rule_keeps_errors_away():
+    lab = Lab((3,))
+    lab.fault(lab.some(lambda a, b: b == "c"))
+    lab.hosts["a"]["facts"]["error_filters"] = drop()
+    assert only(lab, "switch_or_nic_too_small")["hosts"] == ["c"]
+
+
+def refused_by_the_first(lab: Lab) -> Lab:
+    """From a to b, which are four hops apart, the first router refuses what is above 1492: from the second hop on."""
+    lab.fault([("a", "b", 4)], 1492, "too_small", told=[(R1, 1492)])
+    hops: Hops = [(R1, "expired"), ("10.9.2.1", "too_big"), ("10.9.3.1", "too_big"), ("", "too_big")]
+    trace = lab.trace(lab.pairs["a", "b", 4], hops, True)
+    for hop in trace["hops"][1:]:
+        hop["large"] |= {"address": R1, "mtu_bytes": 1492}
+    lab.pairs["a", "b", 4]["traces"] = [trace]
+    return lab
+
+
+def test_both_directions_of_a_link_are_one_cause_where_one_hears_nothing():
+    """As where the address of one end is another machine's too, to which errors are routed."""
+    lab = refused_by_the_first(Lab((1, 1)))
+    lab.fault([("b", "a", 4)], 1492, hops=[(R2, "expired"), (None, "silent"), (None, "silent"), ("", "silent")])
+    found = only(lab, "router_too_small")
+    assert {tuple(pair) for pair in found["pairs"]} == {("a", "b", 4), ("b", "a", 4)}
+    assert "anycast" in found["summary"]
+    assert not any("host a" in each["on"] for each in found["commands"])
+
+
+def test_a_loss_elsewhere_on_the_way_back_is_another_cause():
+    lab = refused_by_the_first(Lab((1, 1)))
+    far = [(R2, "expired"), ("10.9.2.2", "expired"), ("10.9.1.2", "expired"), ("", "silent")]
+    lab.fault([("b", "a", 4)], 1492, hops=far)
+    assert sorted(each["kind"] for each in lab.faults()) == ["router_too_small", "switch_or_nic_too_small"]
+
+
+def test_hosts_that_are_able_are_cleared_and_a_bundle_hashed_by_addresses_is_named():
+    lab = Lab((6,))
+    sides = {"a": 0, "b": 1, "c": 0, "d": 1, "e": 0, "f": 1}
+    near, far = "abc", "def"
+    bad = lab.some(lambda a, b: (a in near) != (b in near) and sides[a] != sides[b])
+    found = only(lab.fault(bad), "member_too_small")
+    assert found["hosts"] == []
+    assert len(found["pairs"]) == len(bad) == 10
+    assert "are cleared" in found["summary"]
+    assert "by addresses alone (layer 2 or 2+3, Linux bonding's default)" in found["summary"]
+    assert {*near, *far} == set(sides)
+
+
+def test_a_pair_of_two_that_are_able_with_a_third_is_a_matter_of_the_way_between_them():
+    found = only(Lab((3,)).fault([("a", "b", 4), ("b", "a", 4)]), "member_too_small")
+    assert found["where"] == "one of several parallel links or paths between a and b, chosen by addresses"
+
+
+def test_an_end_that_is_not_known_to_be_able_clears_nobody():
+    lab = Lab((3,))
+    lab.fault(lab.some(lambda a, b: "c" in (a, b)))
+    lab.fault([("a", "b", 4)])
+    assert "member_too_small" not in kinds(lab)
+
+
+def test_another_interface_clears_nothing():
+    lab = Lab((3,))
+    lab.fault([("a", "b", 4)])
+    other = interface("eth1", "10.1.0.101")
+    lab.hosts["a"]["facts"]["interfaces"].append(other)
+    lab.pairs["a", "c", 4] |= {"interface": "eth1", "source_address": "10.1.0.101"}
+    assert only(lab, "one_direction_only")["pairs"] == [["a", "b", 4]]

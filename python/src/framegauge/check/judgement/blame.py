@@ -14,9 +14,12 @@ from typing import Any
 
 from framegauge.check.judgement import (
     blame_announced,
+    blame_bundles,
     blame_echo,
+    blame_errors,
     blame_hops,
     blame_hosts,
+    blame_rates,
     blame_readings,
     blame_told,
     paths,
@@ -35,15 +38,17 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_echo.faults(case)
     blame_told.tunnels(case)
     blame_told.interfaces(case)
-    blame_told.routers(case)
+    blame_errors.routers(case)
     blame_told.fragments(case)
     blame_hosts.hosts(case, with_neighbour=True)
+    blame_errors.own_filters(case)
     blame_hops.between_routers(case)
     blame_hops.ports(case)
     blame_hosts.subnets(case)
     blame_hosts.hosts(case, with_neighbour=False)
     blame_hosts.members(case)
     blame_hops.branches(case)
+    blame_bundles.bundles(case)
     blame_hosts.leftovers(case)
     blame_hosts.unreachable(case)
     blame_readings.unavailable(case)
@@ -56,6 +61,8 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_readings.mismatched_tunnels(case)
     blame_readings.discovery(case)
     blame_readings.losses(case)
+    blame_rates.limited(case)
+    blame_errors.false_reports(case)
     found = [(_joined(parts), parts) for parts in _parts(case)]
     return [
         finding.as_document() | {"evidence_table": tables.table(case, parts), "path": paths.drawn(case, parts)}

@@ -368,10 +368,17 @@ def undecided(case: Case) -> None:
         evidence += f" {lost} of {sent} of their small packets ({lost / sent:.1%}) were lost."
     sizes = f"{best[0]}" if len(best) == 1 else f"{best[0]} to {best[-1]}" if best else ""
     evidence += f" The largest size known to pass is {sizes} bytes." if best else " No size is known to pass."
+    advice = "Repeat the check when the loss is repaired, or with more time."
+    if any(pair.slowly is not None for pair in pairs):
+        evidence += " Their losses do not depend on size: what was lost of one size was lost of one byte less as well."
+        advice = (
+            "Find what limits the rate or drops packets on the way, and repeat the check when that is idle, or with a "
+            "lower rate (`--rate`) and fewer flows (`--flows 4`)."
+        )
     case.add(
         Finding.about(
             "could_not_tell", remedies.pairs_text(pairs), _ends(pairs), [pair.key for pair in pairs], evidence,
-            evidence, advice="Repeat the check when the loss is repaired, or with more time.",
+            evidence, advice=advice,
         )
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Faults that something reports: a router, a host's own interface, a tunnel whose overhead is known."""
+"""Faults that packets themselves report: fragments, a host's own interface, a tunnel whose overhead is known."""
 
 from __future__ import annotations
 
@@ -7,65 +7,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from framegauge.check.judgement import remedies
+from framegauge.check.judgement.blame_errors import explains, reports
 from framegauge.check.judgement.case import Case
-from framegauge.check.judgement.document import Interface, Pair, Told
-from framegauge.check.judgement.findings import Command, Finding, Key
-from framegauge.check.judgement.hops import Node, told_by_trace
+from framegauge.check.judgement.document import Interface, Pair
+from framegauge.check.judgement.findings import Command, Finding
+from framegauge.check.judgement.hops import Node
 
-__all__ = ["fragments", "interfaces", "routers", "tunnels"]
+__all__ = ["fragments", "interfaces", "tunnels"]
 
 # A device may take in a little more than its MTU: room for a VLAN tag, or for the whole header and FCS.
 SPARE_BYTES = 22
 MOST_ENDS = 4  # hosts of a tunnel whose commands are spelled out
-
-
-def _told(pair: Pair, target: int) -> list[Told]:
-    """What was said about this pair, during the search or the traces, each once."""
-    told = list(pair.told)
-    for trace in pair.traces:
-        said = told_by_trace(trace)
-        if said is not None and said[0] is not None and all(said[0] != each.address for each in told):
-            told.append(Told(said[0], said[1], 1))
-    return [each for each in told if each.mtu is None or each.mtu < target]
-
-
-def _explains(pair: Pair, mtu: int | None) -> bool:
-    """Whether what was said is the whole truth: nothing smaller was measured."""
-    return mtu is None or pair.path_mtu is None or pair.path_mtu >= mtu
-
-
-def routers(case: Case) -> None:
-    """`router_too_small`: one finding a router and size; `icmp_filtered` where only other senders get its errors."""
-    groups: dict[tuple[str, int | None], dict[Key, Pair]] = defaultdict(dict)
-    for pair in case.faults.values():
-        for each in _told(pair, case.mesh.target):
-            if each.address is not None:
-                groups[each.address, each.mtu][pair.key] = pair
-    for (address, mtu), told in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
-        pairs = list(told.values())
-        flows = [each.flows for pair in pairs for each in pair.told if (each.address, each.mtu) == (address, mtu)]
-        size = "that packets are too big" if mtu is None else f"a link MTU of {mtu} bytes"
-        heard = f", for {sum(flows)} of {sum(pair.probed for pair in pairs)} flows" if flows else ""
-        evidence = [
-            f"Router {address} reports {size} in ICMP errors, for {remedies.count_of(len(pairs), 'pair')}{heard}."
-        ]
-        evidence += case.remarks(pairs, mtu)
-        owner = case.mesh.owners.get(address)
-        too_big = "large packets" if mtu is None else f"packets above {mtu} bytes"
-        case.add(
-            Finding.about(
-                "router_too_small", f"router {address}" + ("" if owner is None else f" (host {owner})"),
-                [] if owner is None else [owner], [pair.key for pair in pairs], " ".join(evidence),
-                f"Router {address} drops {too_big} and returns an ICMP error, because its next link is smaller. TCP "
-                "adapts to the smaller size. Applications and tunnels that send large UDP packets with DF set fail.",
-                commands=remedies.raise_router(case.mesh, address, case.mesh.target, pairs[0].destination_address),
-                ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
-                f"{case.mesh.target}?",
-                place=address, spot=Node(False, address),
-            ),
-            [pair.key for pair in pairs if _explains(pair, mtu)],
-        )  # fmt: skip
-        _filtered(case, address, mtu)
 
 
 def fragments(case: Case) -> None:
@@ -105,36 +57,6 @@ def fragments(case: Case) -> None:
         )  # fmt: skip
 
 
-def _filtered(case: Case, address: str, mtu: int | None) -> None:
-    """Silence behind a router that sent errors to others: those for these senders are lost on the way."""
-    silent = [
-        pair for key, pair in case.open.items()
-        if pair.path_mtu == mtu and mtu is not None
-        and any(not each.after.is_host and each.after.name == address for each in case.segments[key])
-    ]  # fmt: skip
-    if not silent:
-        return
-    silent += case.alike(silent)
-    senders = remedies.host_names(pair.source for pair in silent)
-    evidence = (
-        f"Router {address} reports a link MTU of {mtu} bytes to other senders. {remedies.sentence(senders)} received "
-        f"no ICMP error, although packets above {mtu} bytes are lost behind the same router for "
-        f"{remedies.count_of(len(silent), 'pair')}."
-    )
-    case.add(
-        Finding.about(
-            "icmp_filtered", f"between router {address} and {senders}", [pair.source for pair in silent],
-            [pair.key for pair in silent], evidence,
-            f"Router {address} has a link of {mtu} bytes and reports this to other senders, but its ICMP errors do "
-            f"not reach {senders}. {remedies.STALLS}",
-            commands=remedies.allow_too_big(silent[0].family),
-            ask=f"What filters ICMP (type 3 code 4, ICMPv6 type 2) from router {address} to {senders}?",
-            place=address, spot=Node(False, address),
-        ),
-        [pair.key for pair in silent],
-    )  # fmt: skip
-
-
 @dataclass
 class _Own:
     """What is too small at a host: its sending pairs that said so, and its receiving pairs that fit its reading."""
@@ -154,7 +76,7 @@ def interfaces(case: Case) -> None:
     found: dict[tuple[str, str | None], _Own] = {}
     for pair in case.faults.values():
         sender, receiver = case.mesh.sender(pair), case.mesh.receiver(pair)
-        for each in _told(pair, case.mesh.target):
+        for each in reports(pair, case.mesh.target):
             if each.address is None and (sender is None or sender.overhead is None):
                 name = pair.interface if sender is None else sender.name
                 own = found.setdefault((pair.source, name), _Own(sender, each.mtu, [], []))
@@ -205,7 +127,7 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
         summary.append(beyond)
     where = f"host {host}" + ("" if name is None else f", interface {name}")
     pairs = [*own.sending, *own.receiving]
-    closed = [pair.key for pair in own.receiving] + [pair.key for pair in own.sending if _explains(pair, mtu)]
+    closed = [pair.key for pair in own.receiving] + [pair.key for pair in own.sending if explains(pair, mtu)]
     facts = [] if interface is None else [("MTU of the interface (reading)", f"{interface.mtu} bytes")]
     facts += [("Maximum of the device", f"{maximum} bytes")] if kind == "nic_maximum_too_small" else []
     case.add(
@@ -231,9 +153,9 @@ def tunnels(case: Case) -> None:
             continue
         host = case.mesh.host(pair.source)
         overhead = interface.overhead + sum(each.overhead or 0 for each in host.below(interface))
-        own = next((each for each in _told(pair, case.mesh.target) if each.address is None), None)
+        own = next((each for each in reports(pair, case.mesh.target) if each.address is None), None)
         # Either the tunnel's own MTU is the limit, or something below it is smaller than the tunnel believes.
-        is_own = own is not None and _explains(pair, own.mtu)
+        is_own = own is not None and explains(pair, own.mtu)
         size = own.mtu if is_own and own is not None else pair.path_mtu
         if pair.key in case.open and (is_own or size is not None):
             groups[interface.kind or "tunnel", overhead, size, is_own].append((pair, interface))

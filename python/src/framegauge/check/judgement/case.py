@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from framegauge.check.judgement.document import Mesh, Pair, Trace
+from framegauge.check.judgement.document import Filter, Mesh, Pair, Trace
 from framegauge.check.judgement.findings import Finding, Key
 from framegauge.check.judgement.hops import Node, Segment, last_arrival, locate, passages
 from framegauge.check.judgement.links import Links
@@ -36,6 +36,11 @@ class Case:
         self.findings.append(finding)
         for key in closes:
             self.open.pop(key, None)
+
+    def filters(self, pair: Pair) -> tuple[Filter, ...]:
+        """The rules of its sender that keep every "packet too big" from it."""
+        rules = self.mesh.host(pair.source).filters
+        return tuple(each for each in rules if each.certain and each.ip_version == pair.family)
 
     def ways(self, pair: Pair) -> tuple[str, str]:
         """The subnets that the pair joins."""
@@ -90,6 +95,13 @@ class Case:
                 lines.append(f"IPv{other} between the same hosts carries {self.mesh.target}.")
         if limit is not None and 0 <= limit < 1280 and any(pair.family == 6 for pair in found):
             lines.append(f"{limit} is below 1280, the smallest MTU that IPv6 allows (RFC 8200, section 5).")
+        doubtful = {
+            pair.source for pair in found for each in self.mesh.host(pair.source).filters
+            if pair.verdict == "black_hole" and each.ip_version == pair.family and not each.certain
+        }  # fmt: skip
+        if doubtful:
+            names = " and ".join(sorted(doubtful))
+            lines.append(f"Rules of {names} may drop ICMP errors: whether a router reported it is not known.")
         if limit in HINTS:
             lines.append(f"{limit} is typical of {HINTS[limit]}.")
         return lines

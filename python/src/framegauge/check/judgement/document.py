@@ -9,7 +9,7 @@ from typing import Any
 
 from framegauge.check.judgement.groups import subnet
 
-__all__ = ["Clamp", "Hop", "Host", "Interface", "Mesh", "Pair", "Told", "Trace"]
+__all__ = ["Clamp", "Filter", "Hop", "Host", "Interface", "Mesh", "Pair", "Told", "Trace"]
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,18 @@ class Clamp:
 
 
 @dataclass(frozen=True)
+class Filter:
+    """A rule of a host, or the policy of a chain (`handle` None), that keeps "packet too big" from it: a reading."""
+
+    ip_version: int
+    family: str
+    table: str
+    chain: str
+    handle: int | None
+    certain: bool  # of every such message; else of some, as may be
+
+
+@dataclass(frozen=True)
 class Host:
     """A host: what it says of itself, or why it says nothing."""
 
@@ -54,6 +66,7 @@ class Host:
     path_mtu_cache: tuple[tuple[str, int], ...] = ()
     addresses: tuple[str, ...] = ()
     clamps: tuple[Clamp, ...] = ()
+    filters: tuple[Filter, ...] = ()
 
     def interface(self, name: str | None) -> Interface | None:
         """By its name."""
@@ -138,6 +151,7 @@ class Pair:
     said: str | None = None
     reply_fragment: int | None = None  # the pieces that echoes came back in
     largest_in_pieces: int | None = None  # of these echoes
+    slowly: tuple[int, int | None] | None = None  # flows that carry it only when asked slowly, and at how many bytes/s
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -148,6 +162,10 @@ class Pair:
     def is_fault(self) -> bool:
         """Whether its path MTU is below the target."""
         return self.verdict in ("too_small", "black_hole")
+
+    def is_disproved(self, told: Told) -> bool:
+        """Whether larger packets passed than what was said to be the most."""
+        return told.mtu is not None and self.path_mtu is not None and told.mtu < self.path_mtu
 
     @property
     def is_partial(self) -> bool:
@@ -228,7 +246,14 @@ def _host(host: Mapping[str, Any]) -> Host:
     interfaces = tuple(_interface(each) for each in facts["interfaces"])
     clamps = tuple(_clamp(each) for each in (facts.get("mss_clamps") or {}).get("rules") or ())
     sysctls = facts.get("sysctls") or {}
-    return Host(host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps)
+    filters = tuple(_filter(each) for each in (facts.get("error_filters") or {}).get("rules") or ())
+    return Host(host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters)
+
+
+def _filter(each: Mapping[str, Any]) -> Filter:
+    return Filter(
+        each["ip_version"], each["family"], each["table"], each["chain"], each.get("handle"), each["certain"]
+    )  # fmt: skip
 
 
 def _clamp(each: Mapping[str, Any]) -> Clamp:
@@ -247,6 +272,7 @@ def _pair(pair: Mapping[str, Any]) -> Pair:
     flows, controls = pair["flows"], pair["controls"]
     sizes = sorted(((int(size), count) for size, count in flows["path_mtus_bytes"].items() if count), reverse=True)
     told = tuple(Told(each["address"], each["mtu_bytes"], each["flows"]) for each in pair["told_by"])
+    slow = pair.get("slowly")
     traces = tuple(Trace(each["source_port"], each["bad"], _hops(each["hops"])) for each in pair["traces"])
     return Pair(
         pair["source"], pair["destination"], pair["source_address"], pair["destination_address"], pair["family"],
@@ -255,6 +281,7 @@ def _pair(pair: Mapping[str, Any]) -> Pair:
         pair["tcp"], traces, pair["interface"],
         pair.get("method") == "one_ended", pair.get("direction"), pair.get("said"),
         pair.get("reply_fragment_bytes"), pair.get("fragmented_bytes"),
+        None if slow is None else (slow["flows"], slow["bytes_per_second"]),
     )  # fmt: skip
 
 

@@ -47,6 +47,8 @@ CATALOGUE = {
     "tcp_probing_off": Kind("TCP cannot recover from the black hole: MTU probing is off", False),
     "path_mtu_discovery_off": Kind("A host does not use path MTU discovery", False),
     "plain_loss": Kind("Small packets are lost, too", False),
+    "rate_limited": Kind("Large packets are lost because they come fast, not because of their size", False),
+    "false_too_big": Kind("Packets are reported as too big that arrive", False),
 }  # fmt: skip
 
 

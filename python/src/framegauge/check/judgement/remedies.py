@@ -13,7 +13,7 @@ from framegauge.check.judgement.hops import Node
 __all__ = [
     "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "host_names", "interface_text", "listing",
     "pairs_text", "raise_link", "raise_mtu", "raise_or_look", "raise_router", "route_to", "sentence", "share_text",
-    "show_errors", "show_routes", "sizes_text", "work_around",
+    "show_errors", "show_routes", "sizes_text", "too_big", "work_around",
 ]  # fmt: skip
 
 MANY = 6
@@ -139,11 +139,15 @@ def raise_link(mesh: Mesh, near: Node, far: Node, target_mtu: int) -> tuple[Comm
     )
 
 
+def too_big(family: int) -> str:
+    """What "packet too big" is in a rule of nft."""
+    return "icmpv6 type packet-too-big" if family == 6 else "icmp type destination-unreachable icmp code frag-needed"
+
+
 def allow_too_big(family: int) -> tuple[Command, ...]:
     """The rules that let "packet too big" pass where Linux filters it."""
-    match = "icmpv6 type packet-too-big" if family == 6 else "icmp type destination-unreachable icmp code frag-needed"
     on, purpose = "a router that filters ICMP with nftables", "use the names of its own table and chain"
-    return (Command(f"nft insert rule inet filter forward {match} accept", on, purpose, family),)
+    return (Command(f"nft insert rule inet filter forward {too_big(family)} accept", on, purpose, family),)
 
 
 def work_around(pairs: Sequence[Pair], limit: int | None) -> tuple[Command, ...]:

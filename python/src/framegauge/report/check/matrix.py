@@ -191,6 +191,7 @@ def plan_text(document: Mapping[str, Any]) -> str:
     )
     flows = f"{document['flows']} flow{'' if document['flows'] == 1 else 's'}"
     return (
-        f"Probed: {what}, {flows} per pair. Probability that a pair's flows meet a bad parallel path: "
-        f"{chances}. Probability of a false black hole: at most {document['false_claim_probability']:.1g}."
+        f"Probed: {what}, {flows} per pair. Probability that a pair's flows meet a bad parallel path, if it is chosen "
+        f"by ports, too (layer 3+4): {chances}. Probability of a false black hole, whatever losses depend on: at most "
+        f"{document['false_claim_probability']:.1g}."
     )

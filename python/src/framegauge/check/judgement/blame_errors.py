@@ -1,0 +1,233 @@
+"""Faults that routers report by ICMP errors, reports that packets disprove, and errors that do not reach a sender."""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+
+from framegauge.check.judgement import remedies
+from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.document import Filter, Pair, Told
+from framegauge.check.judgement.findings import Command, Finding, Key
+from framegauge.check.judgement.hops import Node, last_arrival, told_by_trace
+
+__all__ = ["explains", "false_reports", "own_filters", "reports", "routers"]
+
+
+def reports(pair: Pair, target: int) -> list[Told]:
+    """What was said about this pair, during the search or the traces, each once."""
+    told = list(pair.told)
+    for trace in pair.traces:
+        said = told_by_trace(trace)
+        if said is not None and said[0] is not None and all(said[0] != each.address for each in told):
+            told.append(Told(said[0], said[1], 1))
+    return [each for each in told if (each.mtu is None or each.mtu < target) and not pair.is_disproved(each)]
+
+
+def explains(pair: Pair, mtu: int | None) -> bool:
+    """Whether what was said is why: nothing smaller was measured, or what is smaller was refused as well."""
+    return mtu is None or pair.path_mtu is None or pair.path_mtu >= mtu or _excess([pair], mtu) > 0
+
+
+def _excess(pairs: Iterable[Pair], mtu: int | None) -> int:
+    """By how much a report is too large: what is larger than passes was refused, though the MTU named would let it."""
+    found = [
+        mtu - pair.path_mtu for pair in pairs
+        if mtu is not None and pair.path_mtu is not None and pair.verdict == "too_small" and not pair.fragmented
+        and all(each.mtu is None or each.mtu >= mtu for each in pair.told)
+    ]  # fmt: skip
+    return max(found, default=0)
+
+
+def routers(case: Case) -> None:
+    """`router_too_small`: one finding a router and size; `icmp_filtered` where only other senders get its errors."""
+    groups: dict[tuple[str, int | None], dict[Key, Pair]] = defaultdict(dict)
+    for pair in case.faults.values():
+        for each in reports(pair, case.mesh.target):
+            if each.address is not None:
+                groups[each.address, each.mtu][pair.key] = pair
+    for (address, mtu), members in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
+        pairs = list(members.values())
+        flows = [each.flows for pair in pairs for each in pair.told if (each.address, each.mtu) == (address, mtu)]
+        size = "that packets are too big" if mtu is None else f"a link MTU of {mtu} bytes"
+        heard = f", for {sum(flows)} of {sum(pair.probed for pair in pairs)} flows" if flows else ""
+        evidence = [
+            f"Router {address} reports {size} in ICMP errors, for {remedies.count_of(len(pairs), 'pair')}{heard}."
+        ]
+        evidence += case.remarks(pairs, mtu)
+        wrong = _wrong(pairs, mtu)
+        evidence += [wrong] if wrong else []
+        back = _reverse(case, pairs, mtu)
+        unheard = _unheard(back, mtu)
+        evidence += [unheard] if unheard else []
+        owner = case.mesh.owners.get(address)
+        too_big = "large packets" if mtu is None else f"packets above {mtu} bytes"
+        case.add(
+            Finding.about(
+                "router_too_small", f"router {address}" + ("" if owner is None else f" (host {owner})"),
+                [] if owner is None else [owner], [pair.key for pair in [*pairs, *back]], " ".join(evidence),
+                f"Router {address} drops {too_big} and returns an ICMP error, because its next link is smaller. TCP "
+                "adapts to the smaller size. Applications and tunnels that send large UDP packets with DF set fail."
+                + "".join(f" {text}" for text in (wrong, unheard) if text),
+                commands=remedies.raise_router(case.mesh, address, case.mesh.target, pairs[0].destination_address),
+                ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
+                f"{case.mesh.target}?",
+                place=address, spot=Node(False, address),
+            ),
+            [pair.key for pair in [*pairs, *back] if explains(pair, mtu)],
+        )  # fmt: skip
+        _filtered(case, address, mtu)
+
+
+def _wrong(pairs: Iterable[Pair], mtu: int | None) -> str:
+    """That the router names more than it lets pass; empty if it does not."""
+    excess = _excess(pairs, mtu)
+    if not excess or mtu is None:
+        return ""
+    return (
+        f"The report is wrong by {excess}: packets above {mtu - excess} bytes are refused as well, with the same "
+        f"{mtu}. TCP falls to {mtu} and stalls there."
+    )
+
+
+def _reverse(case: Case, pairs: Sequence[Pair], mtu: int | None) -> list[Pair]:
+    """The other directions of these pairs that lose the same size silently, on the same link as far as traces tell."""
+    found = []
+    for pair in pairs:
+        back = case.open.get((pair.destination, pair.source, pair.family))
+        if back is None or back.told or back.is_partial or back.path_mtu != mtu or mtu is None or back.is_one_ended:
+            continue
+        if not case.filters(back) and _crosses(pair, back):
+            found.append(back)
+    return found
+
+
+def _crosses(pair: Pair, back: Pair) -> bool:
+    """Whether what `back` loses may be lost on the link of which a router has told `pair`, from its other end."""
+    refused = [hop.ttl for trace in pair.traces for hop in trace.hops if hop.large == "too_big"]
+    ends = [hop.ttl for trace in (*pair.traces, *back.traces) for hop in trace.hops if hop.small == "delivered"]
+    if not refused or not ends:
+        return False
+    # A packet that a router refuses has a TTL for the next hop: with this one, packets the other way leave that link.
+    link = min(ends) - min(refused) + 1
+    return all(
+        (trace.hops[last].ttl if (last := last_arrival(trace)) >= 0 else 0) < link
+        and not any(hop.ttl < link and hop.small == "expired" and hop.large == "silent" for hop in trace.hops)
+        for trace in back.traces
+    )
+
+
+def _unheard(back: Sequence[Pair], mtu: int | None) -> str:
+    """What it means that the other direction hears nothing; empty if it does, or was not measured."""
+    if not back:
+        return ""
+    senders = remedies.host_names(pair.source for pair in back)
+    addresses = remedies.listing(pair.source_address or pair.source for pair in back)
+    return (
+        f"The same link loses what is above {mtu} bytes in the other direction, too ({remedies.pairs_text(back)}), and "
+        f"no ICMP error reaches {senders}: it is filtered, or it goes to another machine that has the address "
+        f"{addresses} (anycast, ECMP or a load balancer, RFC 7690). TCP in that direction stalls."
+    )
+
+
+def false_reports(case: Case) -> None:
+    """`false_too_big`: somebody names an MTU, and larger packets arrive."""
+    groups: dict[tuple[str, int], list[Pair]] = defaultdict(list)
+    for pair in case.mesh.pairs:
+        for each in pair.told:
+            if each.address is not None and each.mtu is not None and pair.is_disproved(each):
+                groups[each.address, each.mtu].append(pair)
+    for (address, mtu), pairs in sorted(groups.items()):
+        arrived = min(pair.path_mtu or 0 for pair in pairs)
+        senders = remedies.host_names(pair.source for pair in pairs)
+        evidence = (
+            f"{address} reports for {remedies.count_of(len(pairs), 'pair')} that packets above {mtu} are too big, "
+            f"and packets of {arrived} bytes arrive all the same: the report is false. TCP believes it: the kernel of "
+            f"{senders} lowers its path MTU to {mtu}, or to its own least, until the entry expires."
+        )
+        flags = dict.fromkeys("" if pair.family == 4 else "-6 " for pair in pairs)
+        case.add(
+            Finding.about(
+                "false_too_big", f"router {address}", [], [pair.key for pair in pairs], evidence, evidence,
+                commands=tuple(
+                    Command(f"ip {flag}route flush cache", senders, "forget it; it returns with the next report")
+                    for flag in flags
+                ),
+                advice="Mend the device that reports it: it forwards what it says it cannot.",
+                ask=f"Why does {address} report an MTU of {mtu} for packets that it, or a device beside it, forwards?",
+                facts=(("MTU that is reported", f"{mtu} bytes"), ("Largest packet that arrives", f"{arrived} bytes")),
+            )
+        )  # fmt: skip
+
+
+def own_filters(case: Case) -> None:
+    """`icmp_filtered` at the sender: a rule of its own keeps from it what routers say. Whether they do is not known."""
+    groups: dict[tuple[str, int, int | None], list[Pair]] = defaultdict(list)
+    for pair in case.open.values():
+        ways = case.ways(pair)
+        # Within a subnet there is no router that could say anything.
+        if ways[0] != ways[1] and pair.verdict == "black_hole" and not pair.is_one_ended and case.filters(pair):
+            groups[pair.source, pair.family, pair.path_mtu].append(pair)
+    for (name, family, limit), pairs in sorted(groups.items(), key=str):
+        rules = case.filters(pairs[0])
+        rule, on = rules[0], f"host {name}"
+        what = remedies.listing(_rule_text(each) for each in rules)
+        lost = remedies.sizes_text(limit)
+        places = sorted({each for pair in pairs for each in case.segments[pair.key]})
+        at = f" Traces place the loss {places[0].text(case.mesh)}." if len(places) == 1 else ""
+        words = shlex.join((rule.family, rule.table, rule.chain))
+        text = (
+            f"Host {name} drops ICMP errors by a rule of its own ({what}), so that it cannot hear a router whose link "
+            f"is too small: {lost} from {remedies.pairs_text(pairs)} (IPv{family}), and whether a router reports it is "
+            "not known."
+        )
+        case.add(
+            Finding.about(
+                "icmp_filtered", f"the firewall of host {name}", [name], [pair.key for pair in pairs],
+                f"{text}{at} The rule set was read from the host.", f"{text}{at} {remedies.STALLS}",
+                commands=(
+                    Command(f"nft insert rule {words} {remedies.too_big(family)} accept", on, "let them in", family),
+                    Command(f"nft --handle list chain {words}", on, "look at the rule that drops them", family),
+                ),
+                advice="Then check again: a router that reports its small link is named, one that is silent as well.",
+                spot=places[0] if len(places) == 1 else None,
+                facts=(("Rule that drops ICMP errors", what),),
+            ),
+            [pair.key for pair in pairs],
+        )  # fmt: skip
+
+
+def _rule_text(rule: Filter) -> str:
+    what = "the policy" if rule.handle is None else f"handle {rule.handle}"
+    return f"{what} of chain {rule.chain} in table {rule.family} {rule.table}"
+
+
+def _filtered(case: Case, address: str, mtu: int | None) -> None:
+    """Silence behind a router that sent errors to others: those for these senders are lost on the way."""
+    silent = [
+        pair for key, pair in case.open.items()
+        if pair.path_mtu == mtu and mtu is not None
+        and any(not each.after.is_host and each.after.name == address for each in case.segments[key])
+    ]  # fmt: skip
+    if not silent:
+        return
+    silent += case.alike(silent)
+    senders = remedies.host_names(pair.source for pair in silent)
+    evidence = (
+        f"Router {address} reports a link MTU of {mtu} bytes to other senders. {remedies.sentence(senders)} received "
+        f"no ICMP error, although packets above {mtu} bytes are lost behind the same router for "
+        f"{remedies.count_of(len(silent), 'pair')}."
+    )
+    case.add(
+        Finding.about(
+            "icmp_filtered", f"between router {address} and {senders}", [pair.source for pair in silent],
+            [pair.key for pair in silent], evidence,
+            f"Router {address} has a link of {mtu} bytes and reports this to other senders, but its ICMP errors do "
+            f"not reach {senders}. {remedies.STALLS}",
+            commands=remedies.allow_too_big(silent[0].family),
+            ask=f"What filters ICMP (type 3 code 4, ICMPv6 type 2) from router {address} to {senders}?",
+            place=address, spot=Node(False, address),
+        ),
+        [pair.key for pair in silent],
+    )  # fmt: skip
