@@ -35,16 +35,31 @@ def faulty() -> Lab:
     return lab.fault([("d", "e", 4)], None, "unreachable")
 
 
-def printed(document, width=130) -> str:
+def printed(document, width=130, details=False) -> str:
     console = Console(file=io.StringIO(), width=width)
-    check_terminal.show(document, console)
+    check_terminal.show(document, console, details)
     return console.file.getvalue()
 
 
 def widest(text, document) -> int:
     """The widest line that is no command: those are never broken, so that they can be copied."""
     commands = {each["run"] for found in document["findings"] for each in found["commands"]}
-    return max(cell_len(line) for line in text.splitlines() if line.strip() not in commands)
+    return max(cell_len(line) for line in text.splitlines() if line.strip().split("  # on ")[0] not in commands)
+
+
+def test_the_answer_fits_a_screen_and_the_worst_comes_first():
+    document = faulty().document()
+    text = printed(document, 120)
+    assert text.split("\n1. ")[1].count("\n") <= 40
+    found = document["findings"]
+    assert [line.split(".")[0] for line in text.splitlines() if re.match(r"[0-9]+\. ", line)] == [
+        str(number) for number in range(1, len(found) + 1)
+    ]
+    assert found[0]["summary"].split(".")[0] in " ".join(text.split())
+    assert "Affected pairs" not in text
+    whole = printed(document, 120, details=True)
+    assert whole.count("Affected pairs") >= len(found) - 2
+    assert all(each["summary"][:40] in whole for each in found)
 
 
 def test_sixteen_hosts_are_a_matrix_with_sizes_that_fits():

@@ -198,7 +198,7 @@ def test_commands_are_lines_by_themselves_on_page_and_terminal():
     lab.fault(lab.some(lambda a, b: b == "c"))
     document = lab.document()
     console = Console(file=io.StringIO(), width=40)
-    check_terminal.show(document, console)
+    check_terminal.show(document, console, details=True)
     lines = [each.strip() for each in console.file.getvalue().splitlines()]
     page = check_html.page(document)
     blocks = re.findall(r'<pre class="commands"[^>]*><code>(.*?)</code></pre>', page, re.DOTALL)

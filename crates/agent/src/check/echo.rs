@@ -94,7 +94,7 @@ fn one_ended(path: &PathOutcome) -> Value {
 fn tcp_alone(tcp: &Option<TcpFinding>) -> Value {
     json!({
         "flows": [], "told_by": [], "seconds": 0.0, "controls": {"sent": 0, "lost": 0}, "packets_sent": 0, "bytes_sent": 0,
-        "route_mtu_bytes": null, "tcp": tcp.as_ref().map(describe_tcp), "said": null, "slowly": null,
+        "route_mtu_bytes": null, "interface": null, "tcp": tcp.as_ref().map(describe_tcp), "said": null, "slowly": null,
         "reply_fragment_bytes": null, "fragmented_bytes": null, "reply_cut_bytes": null,
     })
 }

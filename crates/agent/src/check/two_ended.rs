@@ -163,7 +163,7 @@ pub(super) fn describe(path: &PathOutcome) -> Value {
         "flows": flows, "told_by": told, "seconds": path.seconds,
         "controls": {"sent": path.report.controls.sent, "lost": path.report.controls.lost},
         "packets_sent": path.report.sent_packets, "bytes_sent": path.report.sent_bytes,
-        "route_mtu_bytes": path.way.and_then(|way| way.route_mtu_bytes),
+        "route_mtu_bytes": path.way.and_then(|way| way.route_mtu_bytes), "interface": path.interface,
         "tcp": path.tcp.as_ref().map(describe_tcp), "said": path.said, "slowly": slowly,
     })
 }

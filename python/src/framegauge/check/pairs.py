@@ -36,4 +36,6 @@ def measured(path: Path, found: Json, asked: Asked) -> Json:
         | verdict.of_pair(found["flows"], asked.target_mtu)
         | {name: found[name] for name in ("route_mtu_bytes", "told_by", "controls", "tcp", "said", "slowly")}
         | {"traces": [], "seconds": round(found["seconds"], 4)}
+        # The route was chosen before the source was: what leads there from it is what counts.
+        | ({} if found["interface"] is None else {"interface": found["interface"]})
     )

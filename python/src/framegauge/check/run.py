@@ -46,7 +46,7 @@ def run(
         pairs = check_echo.pairs(prepared, asked, FALSE_CLAIM, on_progress)
     else:
         pairs = _two_ended(prepared, asked, on_progress)
-    document = _document(prepared, asked, pairs, now() - begun)
+    document = _document(prepared, asked, pairs, _fragments(prepared, pairs), now() - begun)
     document["findings"] = blame.blame(document)
     return Checked(document, verdict.exit_code(document["verdict"]))
 
@@ -232,7 +232,26 @@ def _trace(
             pair["traces"].append({"source_port": port, "bad": bad, "hops": trace["hops"]})
 
 
-def _document(prepared: Prepared, asked: Asked, pairs: Sequence[Json], seconds: float) -> Json:
+def _fragments(prepared: Prepared, pairs: Sequence[Json]) -> dict[str, Json]:
+    """How many fragments each host with a tunnel has made since its facts were read, where they are counted."""
+    used = {(pair["source"], pair["interface"]) for pair in pairs}
+    through = {
+        name for name, facts in prepared.facts.items() for each in facts["interfaces"]
+        if each.get("overhead_bytes") is not None and (name, each["name"]) in used
+    }  # fmt: skip
+    members = [member for member in prepared.members if member.name in through]
+    later = ask_all(members, "check.facts", lambda _: {}, prepared.errors, 30.0) if members else {}
+    made: dict[str, Json] = {}
+    for name, facts in later.items():
+        before = prepared.facts[name]["fragments_created"]
+        known = {key: value for key, value in facts["fragments_created"].items() if None not in (value, before[key])}
+        made[name] = {key: known[key] - before[key] if key in known else 0 for key in ("ipv4", "ipv6")}
+    return made
+
+
+def _document(
+    prepared: Prepared, asked: Asked, pairs: Sequence[Json], fragments: Mapping[str, Json], seconds: float
+) -> Json:
     hosts = []
     for member in prepared.members:
         facts = prepared.facts.get(member.name)
@@ -243,10 +262,17 @@ def _document(prepared: Prepared, asked: Asked, pairs: Sequence[Json], seconds: 
                 "addresses": [address for address in used if address is not None],
                 "facts": facts,
                 "error": prepared.errors.get(member.name),
+                "fragments_created": fragments.get(member.name),
             }
         )
     hosts += [
-        {"name": target.name, "addresses": list(target.addresses.values()), "facts": None, "error": None}
+        {
+            "name": target.name,
+            "addresses": list(target.addresses.values()),
+            "facts": None,
+            "error": None,
+            "fragments_created": None,
+        }
         for target in prepared.targets
     ]
     return {

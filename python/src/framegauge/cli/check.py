@@ -82,6 +82,9 @@ def parser() -> Verb:
     whole.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
     whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
     whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
+    whole.add_argument(
+        "--details", action="store_true", help="print every finding in full, with its evidence, not what fits a screen"
+    )
     whole.add_argument("--json", action="store_true", help="print the result document (framegauge docs check)")
     whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
     whole.add_argument(
@@ -181,7 +184,7 @@ def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, op
     if options.json:
         output.show_json(document, indent=1)
     elif options.html != output.STANDARD_OUTPUT:
-        _show(document)
+        _show(document, options.details)
     return verdict.exit_code(document["verdict"])
 
 
@@ -220,8 +223,8 @@ def _write_page(document: dict[str, Any], path: Path | None) -> None:
     output.write("--html", path, html.page(document, time.strftime("%Y-%m-%d %H:%M %z")).encode())
 
 
-def _show(document: dict[str, Any]) -> None:
+def _show(document: dict[str, Any], details: bool) -> None:
     from framegauge.cli.console import console
     from framegauge.report.check import terminal as check_terminal
 
-    check_terminal.show(document, console(120))
+    check_terminal.show(document, console(120), details)

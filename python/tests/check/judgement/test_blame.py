@@ -784,3 +784,82 @@ def test_another_interface_clears_nothing():
     lab.hosts["a"]["facts"]["interfaces"].append(other)
     lab.pairs["a", "c", 4] |= {"interface": "eth1", "source_address": "10.1.0.101"}
     assert only(lab, "one_direction_only")["pairs"] == [["a", "b", 4]]
+
+
+def test_a_kernel_without_a_route_explains_both_directions():
+    lab = Lab((1, 1)).fault([("a", "b", 4), ("b", "a", 4)], None, "unreachable")
+    lab.pairs["a", "b", 4] |= {"said": "Network is unreachable", "controls": {"sent": 0, "lost": 0}}
+    found = only(lab, "unreachable")
+    assert found["where"] == "routes of host a (IPv4)"
+    assert {tuple(pair) for pair in found["pairs"]} == {("a", "b", 4), ("b", "a", 4)}
+    assert "cannot be answered" in found["summary"]
+    assert found["commands"][0] == {"run": "ip route get 10.2.0.1 from 10.1.0.1", "on": "host a", "purpose": ""}
+
+
+def test_a_macvlan_that_one_host_does_not_reach_is_named_as_a_possible_reason():
+    lab = Lab((3,)).fault([("a", "c", 4), ("c", "a", 4)], None, "unreachable")
+    assert "macvlan" not in only(lab, "unreachable")["summary"]
+    lab.device("c")["kind"] = "macvlan"
+    assert "eth0 of host c is a macvlan: if it stands on an interface of host a" in only(lab, "unreachable")["summary"]
+
+
+def test_half_of_the_window_is_the_kernels_own_limit_and_no_clamp():
+    lab = Lab((2,))
+    for used, expected in ((32_741, []), (20_000, ["mss_clamped"])):
+        for key in lab.pairs:
+            lab.pairs[key]["tcp"] |= {"mss_bytes": used, "peer_announced_mss_bytes": 65_483, "route_mtu_bytes": 65_535}
+            lab.pairs[key] |= {"route_mtu_bytes": 65_535}
+        assert kinds(lab) == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "hint"),
+    [
+        (8982, "9000 less 18: a device counts its header and FCS"),
+        (1486, "1500 less 14: a device counts its header"),
+        (9194, "9216 less 22: a device counts its header, VLAN tag and FCS"),
+        (1492, "PPPoE"),
+        (8981, None),
+    ],
+)
+def test_a_size_is_a_hint_at_what_a_device_counts(limit: int, hint: str | None):
+    found = only(Lab((2,)).fault([("a", "b", 4), ("b", "a", 4)], limit), "black_hole")
+    assert ("is typical of" in found["evidence"]) == (hint is not None)
+    assert hint is None or hint in found["evidence"]
+
+
+def through_a_tunnel(fragments: int | None) -> Lab:
+    """Hosts a and b carry 9000 through vx0 over eth0, which has 1500; a made so many fragments meanwhile."""
+    lab = Lab((2,))
+    lab.hosts["a"]["facts"]["interfaces"] = [
+        interface("eth0", "192.0.2.1", 1500),
+        interface("vx0", "10.1.0.1", kind="vxlan", parent="eth0", overhead_bytes=50),
+    ]
+    lab.pairs["a", "b", 4]["interface"] = "vx0"
+    lab.hosts["a"]["fragments_created"] = None if fragments is None else {"ipv4": fragments, "ipv6": 0}
+    return lab
+
+
+def test_outer_packets_that_a_host_cuts_are_told_by_its_counter():
+    assert kinds(through_a_tunnel(144)) == ["outer_fragmented"]
+    [found] = through_a_tunnel(144).blame()
+    assert "made 144 fragments" in found["evidence"]
+    assert [each["run"] for each in found["commands"]] == [
+        "ip link set dev eth0 mtu 9050", "ip link set dev vx0 mtu 1450",
+    ]  # fmt: skip
+    assert kinds(through_a_tunnel(63)) == ["tunnel_mtu_mismatch"], "fewer than two of each packet"
+    assert kinds(through_a_tunnel(None)) == ["tunnel_mtu_mismatch"]
+
+
+def test_what_a_tunnel_told_its_own_kernel_is_no_advmss():
+    lab = Lab((1, 1))
+    lab.pairs["b", "a", 4]["tcp"] |= {"mss_bytes": 1398, "peer_announced_mss_bytes": 1398}
+    lab.pairs["a", "b", 4]["tcp"] |= {"mss_bytes": 1398, "route_mtu_bytes": 1450}
+    assert kinds(lab) == []
+
+
+def test_a_way_around_goes_into_the_table_that_the_source_uses():
+    found = only(Lab((2,)).fault([("a", "b", 4), ("b", "a", 4)]), "black_hole")
+    run = found["commands"][0]["run"]
+    assert "route get 10.1.0.2 from 10.1.0.1 |" in run
+    assert "( table [^ ]+)?" in run

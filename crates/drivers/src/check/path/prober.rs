@@ -6,7 +6,7 @@ use framegauge_frames::{FRAME_OVERHEAD_BYTES, Family, WIRE_OVERHEAD_BYTES};
 use framegauge_linux::clock::monotonic_nanoseconds;
 use framegauge_linux::udp::{Sent, Way, way};
 use framegauge_linux::udp_error::{Refusal, Report as Said};
-use framegauge_linux::{OsError, Result};
+use framegauge_linux::{OsError, Result, links, routes};
 use framegauge_pathmtu::{Config, Datagram, MessageError, Next, Probe, Report, Search, Token, Told};
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
@@ -58,6 +58,8 @@ pub struct PathOutcome {
     pub source_ports: Vec<u16>,
     /// What the kernel believed before.
     pub way: Option<Way>,
+    /// The interface that packets from this source leave by: rules may choose another than for other sources.
+    pub interface: Option<String>,
     /// Time from the first probe to the last verdict.
     pub seconds: f64,
     /// The largest probe that arrived, or came back, in pieces.
@@ -75,6 +77,7 @@ struct Path {
     spec: PathSpec,
     search: Search,
     way: Option<Way>,
+    interface: Option<String>,
     ended: Option<Duration>,
     fragmented_bytes: Option<u32>,
     cut_bytes: Option<u32>,
@@ -124,10 +127,16 @@ pub(crate) fn search(
     progress: &dyn Fn(f64),
 ) -> Result<Vec<PathOutcome>> {
     let begun = monotonic_nanoseconds();
+    let all = links::interfaces().unwrap_or_default();
+    let interface = |spec: &PathSpec| {
+        let index = routes::interface_to(spec.destination.ip(), Some(spec.source)).ok().flatten()?;
+        all.iter().find(|interface| interface.index == index).map(|interface| interface.name.clone())
+    };
     let new = |spec: &PathSpec| Path {
         spec: *spec,
         search: Search::new(order.search),
         way: way(spec.source, spec.destination.ip()).ok(),
+        interface: interface(spec),
         ended: None,
         fragmented_bytes: None,
         cut_bytes: None,
@@ -161,6 +170,7 @@ pub(crate) fn search(
         report: path.search.report(),
         source_ports: (0..flows).map(|flow| sockets.port(path.spec.source, flow)).collect(),
         way: path.way,
+        interface: path.interface,
         seconds: path.ended.unwrap_or_default().as_secs_f64(),
         fragmented_bytes: path.fragmented_bytes,
         cut_bytes: path.cut_bytes,

@@ -15,6 +15,7 @@ from typing import Any
 from framegauge.check.judgement import (
     blame_announced,
     blame_bundles,
+    blame_cut,
     blame_echo,
     blame_errors,
     blame_hops,
@@ -58,6 +59,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_readings.clamped(case)
     blame_announced.announced(case)
     blame_readings.differing(case)
+    blame_cut.cut(case)
     blame_readings.mismatched_tunnels(case)
     blame_readings.discovery(case)
     blame_readings.losses(case)

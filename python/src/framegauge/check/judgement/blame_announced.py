@@ -48,5 +48,6 @@ def announced(case: Case) -> None:
 
 def _allowed(pair: Pair) -> int | None:
     """The MTU by which the kernel of its source announces an MSS: that of the route, or what the path has told it."""
-    sizes = [size for size in (pair.route_mtu, pair.path_mtu, *(told.mtu for told in pair.told)) if size is not None]
-    return min(sizes, default=None)
+    # What TCP itself read of its route comes last: by then a tunnel of the host may have told the kernel of its limit.
+    read = pair.route_mtu, pair.path_mtu, (pair.tcp or {}).get("route_mtu_bytes"), *(told.mtu for told in pair.told)
+    return min((size for size in read if size is not None), default=None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
@@ -267,7 +267,7 @@ def unreachable(case: Case) -> None:
     for family in (4, 6):
         known = (pair for pair in case.mesh.pairs if pair.verdict != "unknown" and not pair.is_one_ended)
         pairs = {pair.key: pair for pair in known if pair.family == family}
-        gone = {key for key, pair in pairs.items() if pair.verdict == "unreachable"}
+        gone = {key for key, pair in pairs.items() if pair.verdict == "unreachable"} - _unrouted(case, pairs)
         cells = [
             Cell(pair.source, pair.destination, 0 if key in gone else 1, key) for key, pair in pairs.items()
         ]  # fmt: skip
@@ -283,10 +283,69 @@ def unreachable(case: Case) -> None:
             _gone(case, family, remedies.pairs_text(found), ends, found)
 
 
+def _unrouted(case: Case, pairs: Mapping[Key, Pair]) -> set[Key]:
+    """`unreachable` where a kernel itself has no route: one finding a host and family.
+
+    The pairs that it explains: those of that host, and those to it, which cannot be answered."""
+    lacking: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    for pair in pairs.values():
+        if pair.verdict == "unreachable" and pair.sent == 0 and pair.said:
+            lacking[pair.source, pair.said].append(pair)
+    explained: set[Key] = set()
+    for (name, said), found in sorted(lacking.items()):
+        back = [pairs.get((pair.destination, pair.source, pair.family)) for pair in found]
+        mute = [pair for pair in back if pair is not None and pair.verdict == "unreachable" and pair.sent]
+        both = [*found, *mute]
+        explained |= {pair.key for pair in both}
+        others = remedies.host_names(pair.destination for pair in found)
+        text = f"The kernel of host {name} has no way to {others} ({said}): no packet was sent."
+        if mute:
+            text += f" What {others} sent cannot be answered either."
+        family, where = found[0].family, found[0].destination_address
+        flag = "-6 " if family == 6 else ""
+        at = " to " + remedies.listing(pair.destination_address or pair.destination for pair in found)
+        case.add(
+            Finding.about(
+                "unreachable", f"routes of host {name} (IPv{family})", [name], [pair.key for pair in both], text, text,
+                advice=f"Give host {name} a route{at}.",
+                commands=(
+                    *remedies.show_routes(found),
+                    Command(f"ip {flag}route show table all", f"host {name}", "look at all tables", family),
+                    Command("ip rule show", f"host {name}", "look at the rules that choose a table", family),
+                ),
+                facts=(("What the kernel says of the route", f"{said} ({where})"),),
+            )
+        )  # fmt: skip
+    return explained
+
+
+def _macvlan(case: Case, pairs: Iterable[Pair]) -> list[str]:
+    """That a macvlan or ipvlan and the host that it stands on are kept apart, where one end of all pairs is one."""
+    found = []
+    for pair in pairs:
+        ends = case.mesh.sender(pair), case.mesh.receiver(pair)
+        kinds = [each.kind for each in ends if each is not None and each.kind in ("macvlan", "ipvlan")]
+        ways = case.ways(pair)
+        if len(kinds) != 1 or ways[0] != ways[1]:
+            return []
+        index = 0 if ends[0] is not None and ends[0].kind == kinds[0] else 1
+        names = (pair.source, pair.destination) if index == 0 else (pair.destination, pair.source)
+        interface = ends[index]
+        assert interface is not None
+        found.append(
+            f"{interface.name} of host {names[0]} is a {kinds[0]}: if it stands on an interface of host {names[1]}, "
+            "the kernel keeps the two apart by design, and only others reach it."
+        )
+    return list(dict.fromkeys(found))
+
+
 def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pair]) -> None:
     evidence = [f"No packet of any size arrived for {remedies.count_of(len(pairs), 'pair')} (IPv{family})."]
     summary = [f"No packet of any size arrives: {where}."]
     commands = remedies.show_routes(pairs)
+    for text in _macvlan(case, pairs):
+        evidence.append(text)
+        summary.append(text)
     for name in sorted(set(names)):
         down = [each for each in case.mesh.host(name).interfaces if not each.up]
         if down:

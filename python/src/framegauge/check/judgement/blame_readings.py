@@ -25,7 +25,11 @@ __all__ = [
 # IP and TCP headers without options, which an announced MSS leaves out of the MTU (RFC 9293, RFC 8200).
 MSS_HEADERS = {4: 52, 6: 72}  # IP, TCP and timestamps
 MSS_SLACK = 40  # options, or a tunnel that the announcing host knows of
+# TCP sends no segment above half of the largest window that it was offered: 65535 in a SYN, whatever the scale
+# (tcp_bound_to_half_wnd of Linux). That is the kernel's own limit, and nobody's clamp.
+HALF_WINDOW = 65_535 // 2
 MOST_ODD = 4  # interfaces that differ whose commands are spelled out
+_OF_TUNNELS = ("overlay_overhead", "outer_fragmented")
 _OWN_INTERFACE = ("host_interface_too_small", "nic_maximum_too_small", "overlay_overhead")
 
 
@@ -99,6 +103,8 @@ def clamped(case: Case) -> None:
         tcp = pair.tcp or {}
         used, announced, route = (tcp.get(f"{name}_bytes") for name in ("mss", "peer_announced_mss", "route_mtu"))
         if not tcp.get("connected") or used is None or announced is None or route is None:
+            continue
+        if HALF_WINDOW - MSS_SLACK <= used <= HALF_WINDOW < announced:
             continue
         # All are after options; with other options than timestamps they differ by a few bytes.
         if used + MSS_SLACK < min(announced, route - MSS_HEADERS[pair.family]):
@@ -238,7 +244,7 @@ def differing(case: Case) -> None:
 
 def mismatched_tunnels(case: Case) -> None:
     """`tunnel_mtu_mismatch`: by readings alone, a tunnel is larger than what it runs over, or fits another device."""
-    named = {host for each in case.findings if each.kind == "overlay_overhead" for host in each.hosts}
+    named = {host for each in case.findings if each.kind in _OF_TUNNELS for host in each.hosts}
     groups: dict[str, list[tuple[str, Interface, int]]] = defaultdict(list)
     for host in case.mesh.hosts.values():
         for tunnel in host.interfaces:

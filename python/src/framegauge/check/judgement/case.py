@@ -10,7 +10,7 @@ from framegauge.check.judgement.findings import Finding, Key
 from framegauge.check.judgement.hops import Node, Segment, last_arrival, locate, passages
 from framegauge.check.judgement.links import Links
 
-__all__ = ["HINTS", "Case"]
+__all__ = ["Case", "hint_of"]
 
 # So many traces that agree outweigh one that allows their place as well.
 AGREEING = 3
@@ -102,8 +102,9 @@ class Case:
         if doubtful:
             names = " and ".join(sorted(doubtful))
             lines.append(f"Rules of {names} may drop ICMP errors: whether a router reported it is not known.")
-        if limit in HINTS:
-            lines.append(f"{limit} is typical of {HINTS[limit]}.")
+        hint = hint_of(limit)
+        if hint:
+            lines.append(f"{limit} is typical of {hint}.")
         return lines
 
 
@@ -180,6 +181,22 @@ def _places(
     return places
 
 
+def hint_of(limit: int | None) -> str | None:
+    """What a size is typical of; None if nothing."""
+    if limit is None or limit in HINTS:
+        return HINTS.get(limit)
+    for whole in WHOLE:
+        if whole - limit in COUNTED:
+            return f"{whole} less {whole - limit}: a device counts {COUNTED[whole - limit]} in its MTU"
+    return None
+
+
+# MTUs that people set, and what some devices count as well (IEEE 802.3, 802.1Q).
+WHOLE = (1500, 9000, 9216)
+COUNTED = {
+    14: "its header (14 bytes)", 18: "its header and FCS, or header and VLAN tag (18 bytes)",
+    22: "its header, VLAN tag and FCS (22 bytes)",
+}  # fmt: skip
 # Hints where to look first, not evidence. docs/reference/mtu-faults.md has the sources.
 HINTS: dict[int | None, str] = {
     1300: "an edge site of a cloud (AWS Outposts, Wavelength)",

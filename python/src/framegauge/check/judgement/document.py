@@ -67,6 +67,7 @@ class Host:
     addresses: tuple[str, ...] = ()
     clamps: tuple[Clamp, ...] = ()
     filters: tuple[Filter, ...] = ()
+    fragments: int | None = None  # that it made while the check ran; None: not read
 
     def interface(self, name: str | None) -> Interface | None:
         """By its name."""
@@ -247,7 +248,11 @@ def _host(host: Mapping[str, Any]) -> Host:
     clamps = tuple(_clamp(each) for each in (facts.get("mss_clamps") or {}).get("rules") or ())
     sysctls = facts.get("sysctls") or {}
     filters = tuple(_filter(each) for each in (facts.get("error_filters") or {}).get("rules") or ())
-    return Host(host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters)
+    made = host.get("fragments_created")
+    return Host(
+        host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters,
+        None if made is None else made["ipv4"] + made["ipv6"],
+    )  # fmt: skip
 
 
 def _filter(each: Mapping[str, Any]) -> Filter:

@@ -159,9 +159,11 @@ def work_around(pairs: Sequence[Pair], limit: int | None) -> tuple[Command, ...]
         for pair in helped:
             if pair.destination_address is None or not _is_address(pair.destination_address):
                 continue
+            # Rules may choose the table by the source, and a route of another table would change nothing.
+            words = _route_words(pair)
             size = max(limit if limit is not None and limit >= 68 else 1500, IPV6_LEAST if pair.family == 6 else 68)
             ip, where = ("ip -6" if pair.family == 6 else "ip"), shlex.quote(pair.destination_address)
-            hop = f'$(ip -o route get {where} | grep -oE "(via (inet6 )?[^ ]+ )?dev [^ ]+")'
+            hop = f'$(ip -o route get {words} | grep -oE "(via (inet6 )?[^ ]+ )?dev [^ ]+( table [^ ]+)?")'
             run = f"{ip} route replace {where} {hop} mtu {size}"
             commands.append(Command(run, f"host {pair.source}", UNTIL, pair.family))
     if not commands or len(helped) < len(pairs):
@@ -193,11 +195,17 @@ def ask_link(where: str, target_mtu: int) -> str:
     )
 
 
+def _route_words(pair: Pair) -> str:
+    """What the kernel is asked for the route of a pair's packets: a destination, and the source where it is known."""
+    where = shlex.quote(pair.destination_address or "ADDRESS")
+    return f"{where} from {shlex.quote(pair.source_address or '')}" if _is_address(pair.source_address) else where
+
+
 def show_routes(pairs: Sequence[Pair]) -> tuple[Command, ...]:
     """How the senders route packets to their destinations."""
     known = [pair for pair in pairs if _is_address(pair.destination_address)]
     commands = [
-        Command(f"ip route get {shlex.quote(pair.destination_address or '')}", f"host {pair.source}", "", pair.family)
+        Command(f"ip route get {_route_words(pair)}", f"host {pair.source}", "", pair.family)
         for pair in known[:MOST_ROUTES]
     ]  # fmt: skip
     return tuple(commands)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from framegauge.check.judgement import remedies
-from framegauge.check.judgement.case import HINTS, Case
+from framegauge.check.judgement.case import Case, hint_of
 from framegauge.check.judgement.document import Pair
 from framegauge.check.judgement.findings import CATALOGUE, Finding, Row
 from framegauge.check.judgement.hops import Segment
@@ -62,7 +62,7 @@ def _of_fault(case: Case, part: Finding, pairs: Sequence[Pair]) -> Iterator[Row]
     if ends and not part.facts:
         yield "MTU of the end interfaces (reading)", _sizes(ends)
     known_sizes = sorted(limit for limit in limits if limit is not None)
-    if hints := [HINTS[limit] for limit in known_sizes if limit in HINTS]:
+    if hints := [hint for limit in known_sizes if (hint := hint_of(limit))]:
         yield "This size is typical of", remedies.listing(hints)
     if known_sizes and known_sizes[0] < _IPV6_LEAST and pairs[0].family == 6:
         yield "Smallest MTU that IPv6 allows", f"{_IPV6_LEAST} bytes (RFC 8200)"

@@ -1,4 +1,8 @@
-"""A path MTU check at a terminal: the verdict, the matrix, the findings. Reads a document, nothing else."""
+"""A path MTU check at a terminal: the verdict, the matrix, the findings. Reads a document, nothing else.
+
+What it says fits one screen: the worst finding with what to do, and of each other one what it is and its first command.
+With details it is all that the document has.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,9 @@ from framegauge.report.check.matrix import (
 __all__ = ["show"]
 
 MOST_HOSTS = 24
-MOST_FINDINGS = 20
+MOST_FINDINGS = 20  # with details
+MOST_BRIEF = 6  # behind the worst
+MOST_COMMANDS = 6  # of the worst finding, where it has no details
 WORST_HOSTS = 10
 INDENT = 3
 _ASCII = {ord(sign): plain for sign, plain in zip("✓×°▪–…’", ("ok", "x", "o", "#", "-", "...", "'"), strict=True)}
@@ -41,8 +47,8 @@ _STYLES = {
 }  # fmt: skip
 
 
-def show(document: Mapping[str, Any], console: Console) -> None:
-    """All of it; a summary instead of the matrix where it would not fit."""
+def show(document: Mapping[str, Any], console: Console, details: bool = False) -> None:
+    """What fits a screen, or all of it; a summary instead of the matrix where it would not fit."""
     _print(console, headline(document), _STYLES[document["verdict"]])
     console.print()
     drawn = matrices(document, MOST_HOSTS)
@@ -50,7 +56,10 @@ def show(document: Mapping[str, Any], console: Console) -> None:
         _matrix(console, each)
     if not drawn or drawn[0].of_subnets:
         _summary(console, document)
-    _findings(console, document)
+    if details:
+        _findings(console, document)
+    else:
+        _briefly(console, document)
     _print(console, plan_text(document), "dim")
     _print(console, f"It took {quantities.print_seconds(document['seconds'])}.", "dim")
 
@@ -134,6 +143,37 @@ def _findings(console: Console, document: Mapping[str, Any]) -> None:
         console.print()
 
 
+def _briefly(console: Console, document: Mapping[str, Any]) -> None:
+    found = document["findings"]
+    if not found:
+        return
+    _heading(console, found[0], 1)
+    _print(console, found[0].get("summary") or found[0]["evidence"], "", INDENT)
+    if found[0].get("path") is not None:
+        _unbroken(console, drawing.line(found[0]["path"], console.width - INDENT, _is_unicode(console)), "bold")
+    _remedy(console, found[0], MOST_COMMANDS)
+    if found[0]["ask"]:
+        _print(console, f"Ask the network team: {found[0]['ask']}", "", INDENT)
+    console.print()
+    for number, each in enumerate(found[1 : MOST_BRIEF + 1], 2):
+        _heading(console, each, number)
+        first = next(iter(each.get("commands") or ()), None)
+        if first is not None:
+            _unbroken(console, f"{first['run']}  # on {first['on']}", "cyan")
+    if len(found) > MOST_BRIEF + 1:
+        _print(console, f"… and {len(found) - MOST_BRIEF - 1} more findings", "yellow")
+    kinds = ", ".join(dict.fromkeys(each["kind"] for each in found))
+    _print(console, f"More: --details, --html FILE, framegauge docs mtu-faults ({kinds})", "dim")
+    console.print()
+
+
+def _heading(console: Console, found: Mapping[str, Any], number: int) -> None:
+    """What it is, and where."""
+    _print(console, f"{number}. {title(found['kind'])}", "bold red" if findings.is_fault(found) else "bold yellow")
+    if where := (str(found["where"]) if number > 1 else findings.place(found)):
+        _print(console, where, "bold" if number == 1 else "", INDENT)
+
+
 def _finding(console: Console, found: Mapping[str, Any], number: int) -> None:
     """A paragraph, the path in one line, the evidence as a table, and commands that are never broken."""
     _print(console, f"{number}. {title(found['kind'])}", "bold red" if findings.is_fault(found) else "bold yellow")
@@ -171,19 +211,26 @@ def _evidence(console: Console, found: Mapping[str, Any]) -> None:
     console.print(Padding(table, (0, 0, 0, INDENT), expand=False))
 
 
-def _remedy(console: Console, found: Mapping[str, Any]) -> None:
+def _remedy(console: Console, found: Mapping[str, Any], most: int | None = None) -> None:
+    """What to do; where that is more than so many lines, the first of them."""
     groups = findings.grouped(found)
     advice = found.get("advice") or ""
     if not groups and not advice:
         groups = [("On Linux:", str(found["fix"]).split("\n"))]
     if advice:
-        console.print()
+        if most is None:
+            console.print()
         _print(console, f"What to do: {advice}", "", INDENT)
+    left = sum(len(lines) for _, lines in groups) if most is None else most
     for heading, lines in groups:
-        console.print()
+        if left < 1:
+            return
+        if most is None:
+            console.print()
         _print(console, heading, "", INDENT)
-        for line in lines:
+        for line in lines[:left]:
             _unbroken(console, f"  {line}", "cyan")
+        left -= len(lines)
 
 
 def _unbroken(console: Console, text: str, style: str) -> None:

@@ -1,0 +1,61 @@
+"""Outer packets of tunnels that their host cuts, as its own counter of fragments shows.
+
+Large packets arrive inside such a tunnel: the far end puts the outer packets together before it looks inside.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections import defaultdict
+
+from framegauge.check.judgement import remedies
+from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.document import Interface, Pair
+from framegauge.check.judgement.findings import Command, Finding
+
+__all__ = ["cut"]
+
+LEAST_PIECES = 2  # of a packet that is cut
+
+
+def cut(case: Case) -> None:
+    """`outer_fragmented`: a host made at least two fragments of each large packet that it sent through a tunnel."""
+    sent: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    for pair in case.mesh.pairs:
+        tunnel = case.mesh.sender(pair)
+        if tunnel is not None and tunnel.overhead is not None and pair.verdict == "carries_target":
+            sent[pair.source, tunnel.name].append(pair)
+    for (name, interface), pairs in sorted(sent.items()):
+        host = case.mesh.host(name)
+        tunnel, flows = host.interface(interface), sum(pair.probed for pair in pairs)
+        if tunnel is not None and host.fragments is not None and host.fragments >= LEAST_PIECES * flows:
+            _found(case, name, tunnel, pairs, host.fragments, flows)
+
+
+def _found(case: Case, name: str, tunnel: Interface, pairs: list[Pair], fragments: int, flows: int) -> None:
+    assert tunnel.overhead is not None
+    target, on, own = case.mesh.target, f"host {name}", shlex.quote(tunnel.name)
+    needed = target + tunnel.overhead
+    below = [each for each in case.mesh.host(name).below(tunnel) if each.overhead is None]
+    small = [each for each in below if each.mtu < needed]
+    read = "".join(f" {remedies.interface_text(each)}." for each in small)
+    text = (
+        f"While the check ran, host {name} made {fragments} fragments; through {tunnel.name} it sent {flows} packets "
+        f"of {target} bytes, which arrived. With {tunnel.overhead} bytes of overhead they need an underlay of {needed}."
+        f"{read} The outer packets are cut and put together again: fragments cost CPU time, one that is lost loses the "
+        "whole packet, and many firewalls drop them."
+    )
+    fits = max(min((each.mtu for each in small), default=needed) - tunnel.overhead, 68)
+    commands = [
+        Command(f"ip link set dev {shlex.quote(each.name)} mtu {needed}", on, "raise the underlay") for each in small
+    ]  # fmt: skip
+    if fits < tunnel.mtu:
+        commands.append(Command(f"ip link set dev {own} mtu {fits}", on, "or fit the tunnel to the underlay"))
+    case.add(
+        Finding.about(
+            "outer_fragmented", f"tunnel {tunnel.name} of host {name}", [name], [pair.key for pair in pairs], text,
+            text, commands=tuple(commands),
+            advice=f"Every link of the underlay needs {needed} bytes, or the tunnel a smaller MTU at both ends.",
+            facts=(("Fragments that the host made", f"{fragments}"), ("Large packets through the tunnel", f"{flows}")),
+        )
+    )  # fmt: skip
