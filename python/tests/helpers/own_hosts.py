@@ -190,7 +190,8 @@ class _Agent(Requests):
         }  # fmt: skip
         path = {
             "flows": [flow], "told_by": [], "seconds": 0.0, "controls": {"sent": 1, "lost": 0}, "packets_sent": 2,
-            "bytes_sent": 2 * target, "route_mtu_bytes": None, "tcp": None, "said": None,
+            "bytes_sent": 2 * target, "route_mtu_bytes": None, "interface": None, "tcp": None, "said": None,
+            "slowly": None,
         }  # fmt: skip
         return {"paths": [path for _ in params["paths"]]}
 

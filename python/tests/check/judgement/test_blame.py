@@ -863,3 +863,11 @@ def test_a_way_around_goes_into_the_table_that_the_source_uses():
     run = found["commands"][0]["run"]
     assert "route get 10.1.0.2 from 10.1.0.1 |" in run
     assert "( table [^ ]+)?" in run
+
+
+def test_both_directions_of_a_port_behind_a_router_are_one_cause():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), ("", "silent")])
+    lab.fault([("b", "a", 4)], hops=[(R2, "silent"), ("", "silent")])
+    found = only(lab, "switch_or_nic_too_small")
+    assert found["where"] == f"between routers {R1} and {R2} and host b, receiving and sending"
+    assert len(found["pairs"]) == 2

@@ -179,10 +179,15 @@ def ports(case: Case) -> None:
         pairs = [pair for host in sorted(hosts) for pair in edges[host, direction][router] if pair.key in case.open]
         if pairs and len(hosts) > 1:
             _subnet_port(case, router, direction, hosts, pairs)
+    # Both directions of a port that end at the same size are one cause.
+    own: dict[tuple[str, int | None, bool], dict[str, dict[Node, list[Pair]]]] = defaultdict(dict)
     for (host, direction), routers in sorted(edges.items()):
-        pairs = [pair for found in routers.values() for pair in found if pair.key in case.open]
+        left = {node: [pair for pair in found if pair.key in case.open] for node, found in routers.items()}
+        pairs = [pair for found in left.values() for pair in found]
         if pairs:
-            _host_port(case, host, direction, sorted(routers), pairs)
+            own[host, _limit(pairs), any(pair.is_partial for pair in pairs)][direction] = left
+    for (host, _, _), ways in own.items():
+        _host_port(case, host, ways)
 
 
 def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pairs: list[Pair]) -> None:
@@ -219,19 +224,26 @@ def _spot(case: Case, pairs: Iterable[Pair]) -> Segment:
     return min(each for pair in pairs for each in case.segments[pair.key] if each.host is not None)
 
 
-def _host_port(case: Case, host: str, direction: str, routers: list[Node], pairs: list[Pair]) -> None:
-    limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
-    names = remedies.listing(node.name for node in routers)
-    place = f"between router {names} and host {host}{_hidden(case, pairs)}"
+def _host_port(case: Case, host: str, ways: Mapping[str, Mapping[Node, list[Pair]]]) -> None:
+    """`ways`: by direction, the routers beside the host, and the pairs that lose packets between the two."""
+    parts = {way: [pair for found in routers.values() for pair in found] for way, routers in ways.items()}
+    pairs = list({pair.key: pair for found in parts.values() for pair in found}.values())
+    limit, partial, direction = _limit(pairs), any(pair.is_partial for pair in pairs), " and ".join(sorted(ways))
+    nodes = {node.name for routers in ways.values() for node, found in routers.items() if found}
+    names = f"router{'' if len(nodes) == 1 else 's'} {remedies.listing(nodes)}"
+    place = f"between {names} and host {host}{_hidden(case, pairs)}"
     where, lost = f"{place}, {direction}", remedies.sizes_text(limit)
     evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {lost} {where}."]
-    own = [case.mesh.receiver(pair) if direction == "receiving" else case.mesh.sender(pair) for pair in pairs]
+    own = [
+        case.mesh.receiver(pair) if way == "receiving" else case.mesh.sender(pair)
+        for way, found in parts.items() for pair in found
+    ]  # fmt: skip
     interface = next((each for each in own if each is not None), None)
     if interface is not None and limit is not None and interface.mtu > limit:
         evidence.append(f"On host {host} {remedies.interface_text(interface)}, which contradicts the measurement.")
     evidence += [_share(pairs)] if partial else []
     evidence += case.remarks(pairs, limit)
-    peer = pairs[0].source_address if direction == "receiving" else pairs[0].destination_address
+    peer = pairs[0].source_address if "receiving" in ways else pairs[0].destination_address
     commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, case.mesh.target, peer)
     case.add(
         Finding.about(
