@@ -170,6 +170,17 @@ def test_one_host_on_a_side_is_a_doubt():
     assert len(found.doubts) == 2
 
 
+def test_what_remembers_for_longer_than_a_twelfth_of_the_time_is_a_doubt():
+    """Where only time tells; three hosts on each side tell by themselves."""
+    generator = np.random.default_rng(5)
+    slow = np.exp(0.1 * np.cumsum(generator.normal(size=(6, 2 * STEPS)), axis=1))
+    hosts = [Host(f"h{n}", n < 3, 10 * row[:STEPS], 10 * row[STEPS:]) for n, row in enumerate(slow)]
+    said = "a side has fewer than 12 times of that"
+    assert any(said in line for line in one(LEVEL, [hosts[0], hosts[3]]).doubts)
+    assert not any(said in line for line in one(LEVEL, hosts).doubts)
+    assert not any(said in line for line in one(LEVEL, series((10, 10), (10, 10), hosts=1)).doubts)
+
+
 def test_too_short_a_time_is_not_judged():
     short = [replace(each, after=each.after[:10]) for each in series((10, 10), (10, 10))]
     assert one(LEVEL, short).why == "Not judged: found 10 steps after the switch, expected at least 16."

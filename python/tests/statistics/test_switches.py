@@ -9,7 +9,7 @@ from helpers.support import bench, by_length
 from scipy import stats
 
 switches = bench("truth.switches")
-COUNT, FOUND = by_length(30, 2000), by_length(30, 1000)
+COUNT, FOUND, LOOKED = by_length(30, 2000), by_length(30, 1000), by_length(10, 1000)
 RARELY = 1e-4
 
 
@@ -58,3 +58,23 @@ def test_an_effect_of_three_standard_errors_is_found(name, hosts, alike):
 @pytest.mark.parametrize("name", switches.LEVELS)
 def test_hosts_that_are_alike_and_said_to_be_are_rarely_called_worse(name):
     assert switches.worse(switches.LEVELS[name], "rate", 3, COUNT, seed=29, alike=True) <= most(0.05, COUNT)
+
+
+@pytest.mark.soak(5)
+@pytest.mark.thorough
+@pytest.mark.parametrize("hosts", by_length([1], [1, 2]))
+@pytest.mark.parametrize("name", [name for name in switches.SLOW if not name.startswith(switches.TOO_SLOW)])
+def test_twenty_looks_at_what_remembers_for_minutes_rarely_find_it_worse(name, hosts):
+    """The promise is for all looks together, and the first have fewer steps than what is compared remembers."""
+    kind, make = switches.SLOW[name]
+    ever, _ = switches.ever_worse(make, kind, hosts, LOOKED, seed=31 + hosts)
+    assert ever <= most(0.05, LOOKED)
+
+
+@pytest.mark.soak(1)
+@pytest.mark.thorough
+@pytest.mark.parametrize("hosts", [1, 5])
+def test_more_events_are_found_beside_a_cycle_that_all_share(hosts):
+    """The number of events that a switch of 1.6 times needs does not depend on what all hosts do at once."""
+    count = by_length(10, 500)
+    assert switches.found_more(switches.COUNTS["a cycle of 40 min"], hosts, count, 37, 1.6) >= least(0.95, count)

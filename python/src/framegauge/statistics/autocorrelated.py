@@ -6,18 +6,26 @@ Lazarus, Lewis, Stock & Watson 2018, Journal of Business & Economic Statistics 3
 and error is Student's t with as many degrees of freedom as cosines. Assumption: the series is stationary, and its
 dependence ends within about a twelfth of its length. Few cosines keep that short: six on each side of a change make 12
 degrees of freedom, whose quantile is 2.18 instead of 1.96.
+
+`both` has the means of a series before and after a change. What it remembers is fitted to both of its stretches
+(`memory`), and divides the error by what low cosines lack of it. That of the shorter stretch is at least what the
+longer one says: few values that remember each other are alike, whatever they are.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["LEAST_VALUES", "Mean", "mean"]
+from framegauge.statistics import memory
+from framegauge.statistics.memory import NONE, Memory
+
+__all__ = ["LEAST_MEMORIES", "LEAST_VALUES", "Mean", "both", "mean"]
 
 COSINES = 6
+LEAST_MEMORIES = 12  # of a stretch, for its error to be known
 LEAST_VALUES = 16  # with fewer, even the lowest cosines have waves of few values
 
 
@@ -30,7 +38,7 @@ class Mean:
     degrees: int
 
 
-def mean(values: np.ndarray) -> Mean:
+def mean(values: np.ndarray, remembers: Memory = NONE) -> Mean:
     """The mean of values in the order of time, at equal distances; ValueError for fewer than LEAST_VALUES."""
     count = len(values)
     if count < LEAST_VALUES:
@@ -39,4 +47,24 @@ def mean(values: np.ndarray) -> Mean:
     place = (np.arange(count) + 0.5) / count
     waves = np.cos(np.pi * np.outer(np.arange(1, COSINES + 1), place))
     parts = math.sqrt(2 / count) * (waves @ (values - centre))
-    return Mean(centre, math.sqrt(float(np.square(parts).mean()) / count), COSINES)
+    shortfall = remembers.shortfall(np.pi * np.arange(1, COSINES + 1) / count, count)
+    return Mean(centre, math.sqrt(float(np.square(parts).mean()) / count / shortfall), COSINES)
+
+
+def both(before: np.ndarray, after: np.ndarray) -> tuple[Mean, Mean, Memory]:
+    """The means of a series before and after a change, and what it remembers; ValueError as `mean`."""
+    remembers = memory.fit((before, after))
+    first, second, counts = mean(before, remembers), mean(after, remembers), (len(before), len(after))
+    return (
+        _at_least(first, second, *counts, remembers), _at_least(second, first, *counts[::-1], remembers), remembers
+    )  # fmt: skip
+
+
+def _at_least(mine: Mean, other: Mean, count: int, others: int, remembers: Memory) -> Mean:
+    """A mean of fewer values than the other, with what the other says of its error; the more, the fewer it has."""
+    if count >= others:
+        return mine
+    scale = remembers.variance_of_mean(count) / remembers.variance_of_mean(others)
+    share = count / others
+    variance = share * mine.error**2 + (1 - share) * scale * other.error**2
+    return replace(mine, error=max(mine.error, math.sqrt(variance)))

@@ -5,10 +5,9 @@ what the switch did if time did the same to both sides. Given the sums of rows a
 and is noncentral hypergeometric if events are Poisson; its interval is exact at any counts, 0 included (Cornfield 1956,
 Proc. 3rd Berkeley Symposium 4:135; Fay 2010, Biostatistics 11:373). With many events it is the normal one.
 
-Events come in bursts, so their variance is larger than their mean. Its excess (the dispersion of quasi-Poisson models;
-McCullagh & Nelder 1989, Generalized Linear Models, 9.2) is estimated from times within hosts, from times of each side
-as a whole, and from hosts where these differ more than by chance; the counts are divided by it, so that a burst counts
-as about one event. Nothing is left out as an outlier: a burst stays in the totals.
+Events come in bursts, so their variance is larger than their mean. The counts are divided by its excess
+(`dispersion`), so that a burst counts as about one event. Nothing is left out as an outlier: a burst stays in the
+totals. What all hosts do at the same times cancels in the ratio of ratios, and is no burst there.
 
 Where all four totals are large, events are an amount like any other, and have the interval of series of amounts
 (`switched`), for which a peak that all hosts share is no excess; it is never narrower than Poisson's.
@@ -28,19 +27,18 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
-from framegauge.statistics import switched
-from framegauge.statistics.ratio import ALPHA, quantile
-from framegauge.statistics.switched import LEAST_HOSTS, Host
+from framegauge.statistics import dispersion as dispersions, switched
+from framegauge.statistics.dispersion import Dispersion
+from framegauge.statistics.ratio import ALPHA
+from framegauge.statistics.switched import Host
 
 __all__ = ["TOO_FEW", "Events", "estimate"]
 
-BINS = 12  # of each side of the switch: long, so that bursts lie inside
 MANY = 100  # effective events of each total, from which on the series of events say more than totals do
 BY_TOTALS = "time multiplied the rates of both sides alike"
 TOO_FEW = "the other hosts had too few events to show what time did; hosts of both sides would have like rates"
 FEW = 10  # effective events of the others, below which time's effect on them is not known
 MOST_EXACT = 4000  # effective events; the normal interval of more is as good
-CHANCE = 0.01
 FARTHEST = 60.0  # logarithm of the largest ratio that an end is looked for at
 
 
@@ -64,12 +62,24 @@ class Events:
     most_before: float
     most_after: float
     assumption: str
-    are_unlike: bool = False  # as that of `switched`
+    are_unlike: bool = False  # these as those of `switched`
+    too_slow_steps: float = 0.0
 
     @property
     def by_totals(self) -> bool:
         """Whether totals were compared, divided by the dispersion, and not the series of events."""
         return self.assumption in (BY_TOTALS, TOO_FEW)
+
+
+class _Effect(NamedTuple):
+    """Fields of `Events`."""
+
+    ratio: float | None
+    low: float
+    high: float
+    assumption: str
+    are_unlike: bool = False
+    too_slow_steps: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -107,37 +117,36 @@ def estimate(hosts: Sequence[Host], step_seconds: float, alpha: float = ALPHA, a
     }
     if any(each.seconds == 0 for each in totals.values()):
         raise ValueError("found no values of a side, expected some of both kinds of hosts, before and after")
-    dispersion = _dispersion(hosts, alpha)
+    dispersion = dispersions.estimate(hosts, alpha)
     table = _Table(*(totals[key] for key in ((True, "after"), (True, "before"), (False, "after"), (False, "before"))))
-    ratio, low, high, assumption, are_unlike = _effect(hosts, table, dispersion, alpha, alike)
+    effect = _effect(hosts, table, dispersion, alpha, alike)
     after, before = table.after, table.before
     return Events(
-        ratio, low, high, alpha, (before.count, after.count), (table.others_before.count, table.others_after.count),
-        (before.seconds, after.seconds), (table.others_before.seconds, table.others_after.seconds), dispersion,
-        _most(before, dispersion, alpha), _most(after, dispersion, alpha), assumption, are_unlike,
+        effect.ratio, effect.low, effect.high, alpha,
+        (before.count, after.count), (table.others_before.count, table.others_after.count),
+        (before.seconds, after.seconds), (table.others_before.seconds, table.others_after.seconds),
+        dispersion.alone if effect.assumption == TOO_FEW else dispersion.compared,
+        _most(before, dispersion.alone, alpha), _most(after, dispersion.alone, alpha), *effect[3:],
     )  # fmt: skip
 
 
-def _effect(
-    hosts: Sequence[Host], table: _Table, dispersion: float, alpha: float, alike: bool
-) -> tuple[float | None, float, float, str, bool]:
-    """The ratio, its interval, what is assumed, and whether hosts that were said to be alike are not."""
-    counts = [each.effective(dispersion) for each in table]
+def _effect(hosts: Sequence[Host], table: _Table, dispersion: Dispersion, alpha: float, alike: bool) -> _Effect:
+    counts = [each.effective(dispersion.compared) for each in table]
     after, before, others_after, others_before = table
     if counts[2] + counts[3] < FEW:
-        ends = [_of_two(after, other, dispersion, alpha) for other in (before, others_after)]
+        ends = [_of_two(after, other, dispersion.alone, alpha) for other in (before, others_after)]
         ratio = after.rate / before.rate if before.count else None
-        return ratio, min(each[0] for each in ends), max(each[1] for each in ends), TOO_FEW, False
+        return _Effect(ratio, min(each[0] for each in ends), max(each[1] for each in ends), TOO_FEW)
     if min(counts) >= MANY:
         found = switched.estimate(hosts, alpha, alike)
         least = -float(special.ndtri(alpha / 2)) * math.sqrt(sum(1 / each.count for each in table))
         half = max(math.log(found.high / found.value), least)
         low, high = found.value * math.exp(-half), found.value * math.exp(half)
-        return found.value, low, high, found.assumption, found.are_unlike
-    low, high = _of_four(table, dispersion, alpha)
+        return _Effect(found.value, low, high, found.assumption, found.are_unlike, found.too_slow_steps)
+    low, high = _of_four(table, dispersion.compared, alpha)
     bottom = before.rate * others_after.rate
     ratio = after.rate * others_before.rate / bottom if bottom else None
-    return ratio, low, high, BY_TOTALS, False
+    return _Effect(ratio, low, high, BY_TOTALS)
 
 
 def _total(series: Sequence[np.ndarray], step_seconds: float) -> _Total:
@@ -195,56 +204,3 @@ def _solved(rising: Callable[[float], float]) -> float:
 def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
     found: np.ndarray = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
     return found
-
-
-def _dispersion(hosts: Sequence[Host], alpha: float) -> float:
-    """The variance of totals over that of Poisson's, 1 at least; above 1 larger by what its own uncertainty asks."""
-    series = [(each.switched, name, _binned(getattr(each, name))) for each in hosts for name in ("before", "after")]
-    sides = [
-        np.sum([bins for *mine, bins in series if mine == [side, name]], axis=0)
-        for side in (True, False)
-        for name in ("before", "after")
-    ]
-    within = _excess([bins for *_, bins in series])
-    found = max(1.0, within, _excess(sides), _of_hosts(hosts, max(1.0, within)))
-    if found == 1:
-        return found
-    normal = -float(special.ndtri(alpha / 2))
-    return found * (quantile(len(sides) * (BINS - 1), alpha) / normal) ** 2
-
-
-def _binned(values: np.ndarray) -> np.ndarray:
-    """Counts in BINS stretches; one that was seen in part as if it had gone on alike, one not seen at all as the usual
-    one. With fewer steps, as many bins."""
-    begins = np.arange(min(BINS, len(values))) * len(values) // min(BINS, len(values))
-    known = np.isfinite(values)
-    counts, seen = (np.add.reduceat(each, begins) for each in (np.where(known, values, 0.0), known.astype(float)))
-    lengths = np.diff(np.append(begins, len(values)))
-    usual = counts.sum() / max(1.0, seen.sum())
-    found: np.ndarray = np.where(seen > 0, counts / np.maximum(seen, 1.0), usual) * lengths
-    return found
-
-
-def _excess(series: Sequence[np.ndarray]) -> float:
-    """The variance of the bins over their mean; what has most events weighs most."""
-    total = sum(float(each.sum()) for each in series)
-    return sum(len(each) * float(each.var(ddof=1)) for each in series) / total if total else 1.0
-
-
-def _of_hosts(hosts: Sequence[Host], dispersion: float) -> float:
-    """The dispersion of what the switch did over the hosts of a side, if that is more than chance and that of times;
-    else 1."""
-    squares, degrees = 0.0, 0
-    for side in (True, False):
-        table = np.array([
-            [float(np.nansum(each.before)), float(np.nansum(each.after))] for each in hosts if each.switched is side
-        ])  # fmt: skip
-        table = table[table.sum(axis=1) > 0]
-        if len(table) < LEAST_HOSTS or (table.sum(axis=0) == 0).any():
-            continue
-        expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0) / table.sum()
-        squares += float((np.square(table - expected) / expected).sum())
-        degrees += len(table) - 1
-    if degrees == 0 or special.chdtrc(degrees, squares / dispersion) > CHANCE:
-        return 1.0
-    return squares / degrees

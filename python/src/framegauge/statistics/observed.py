@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from framegauge.quantities import print_seconds
 from framegauge.statistics import autocorrelated, events, family, switched
 from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.switched import Host
@@ -210,6 +211,12 @@ def _doubts(metric: Observed, found: switched.Estimate | events.Events, reason: 
             lines.append(f"only one host {name}: what happened to it alone looks like an effect of the switch")
     if found.are_unlike:
         lines.append("hosts that were said to be alike differ by more than time shows, so they are judged as unlike")
+    if found.too_slow_steps and reason != "level":
+        lines.append(
+            f"the difference between the sides remembers for about "
+            f"{print_seconds(found.too_slow_steps * metric.step_seconds, 2)}: a side has fewer than "
+            f"{autocorrelated.LEAST_MEMORIES} times of that, so the interval may be too narrow"
+        )
     if isinstance(found, events.Events) and reason != "level":
         if found.by_totals and found.dispersion > BURSTS:
             lines.append(f"events came in bursts: about {found.dispersion:.3g} of them count as one")

@@ -4,12 +4,14 @@ The estimate is the difference in differences of `before_after`, on one of three
 host's after / before; where a host's mean is 0, the same of the sum of all hosts on a side; where even that is 0, the
 difference of means in the metric's own unit, so that a baseline of 0 is legal.
 
-The interval is from the series of what is compared at each time, switched hosts less the others: what happens to all
-at once (a peak at noon) cancels. The error of its means is that of an autocorrelated series (`autocorrelated`), by the
+The interval is from the series of what is compared at each time, switched hosts less the others: what happens to all at
+once (a peak at noon) cancels. The error of its means is that of an autocorrelated series (`autocorrelated`), by the
 delta method for logarithms; before and after are taken as independent, which is on the safe side, as neighbours in time
-are alike. With three hosts or more on each side there is a second interval, from one value per host (Welch's t;
-Bertrand, Duflo & Mullainathan 2004, Quarterly Journal of Economics 119:249, for series that are collapsed so). It holds
-what happened to single hosts, and the interval that counts is the hull of both.
+are alike. A short time after the switch varies by as much at least as the time before it says, so that an early look
+does not take values that remember each other for values that agree. With three hosts or more on each side there is a
+second interval, from one value per host (Welch's t; Bertrand, Duflo & Mullainathan 2004, Quarterly Journal of Economics
+119:249, for series that are collapsed so). It holds what happened to single hosts, and the interval that counts is the
+hull of both.
 
 The second costs much power where hosts are few: with three on a side it has some four degrees of freedom. Who knows
 that hosts are alike (`alike`) can do without it, unless they differ by more than time shows: that is tested at 1 %, by
@@ -22,6 +24,7 @@ import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -64,10 +67,22 @@ class Estimate:
     most_after: float
     assumption: str
     are_unlike: bool = False  # hosts that were said to be alike differ by more than time shows
+    too_slow_steps: float = 0.0  # for which the difference remembers, if only times tell and that is too long
 
 
 _Sides = tuple[Sequence[Host], Sequence[Host]]  # switched, and not
-_Found = tuple[float, float, float, bool, str, bool]  # value, ends, whether it is a ratio, assumption, are_unlike
+
+
+class _Width(NamedTuple):
+    """Half the width of an interval, and what the fields of `Estimate` say of it."""
+
+    half: float
+    assumption: str
+    are_unlike: bool
+    too_slow_steps: float
+
+
+_Found = tuple[float, float, float, bool, _Width]  # value, ends, whether it is a ratio
 
 
 def estimate(hosts: Sequence[Host], alpha: float = ALPHA, alike: bool = False) -> Estimate:
@@ -84,9 +99,9 @@ def estimate(hosts: Sequence[Host], alpha: float = ALPHA, alike: bool = False) -
         found = _ratio(([joined[0]], [joined[1]]), alpha, "the logarithms of after / before of all hosts together")
     else:
         found = _difference(sides, alpha, alike)
-    value, low, high, is_ratio, assumption, are_unlike = found
+    value, low, high, is_ratio, width = found
     most = [_upper(values, alpha) for values in (joined[0].before, joined[0].after)]
-    return Estimate(value, low, high, is_ratio, alpha, means[0], means[1], most[0], most[1], assumption, are_unlike)
+    return Estimate(value, low, high, is_ratio, alpha, means[0], means[1], most[0], most[1], *width[1:])
 
 
 def _known(values: np.ndarray) -> float:
@@ -116,19 +131,18 @@ def _ratio(sides: _Sides, alpha: float, what: str, alike: bool = False) -> _Foun
     centre = before_after.of_run(units)
     assert centre is not None
     logs = [[math.log(_known(each.after) / _known(each.before)) for each in side] for side in sides]
-    half, assumption, are_unlike = _judged(
-        sides, logs, alpha, what, alike, lambda values: _filled(values) / _known(values)
-    )
-    value, low, high = (math.exp(min(LARGEST, max(-LARGEST, each))) for each in (centre, centre - half, centre + half))
-    return value, low, high, True, assumption, are_unlike
+    width = _judged(sides, logs, alpha, what, alike, lambda values: _filled(values) / _known(values))
+    ends = centre, centre - width.half, centre + width.half
+    value, low, high = (math.exp(min(LARGEST, max(-LARGEST, each))) for each in ends)
+    return value, low, high, True, width
 
 
 def _difference(sides: _Sides, alpha: float, alike: bool) -> _Found:
     changes = [[_known(each.after) - _known(each.before) for each in side] for side in sides]
     centre = statistics.fmean(changes[0]) - statistics.fmean(changes[1])
     what = "the differences of after and before"
-    half, assumption, are_unlike = _judged(sides, changes, alpha, what, alike, _filled)
-    return centre, centre - half, centre + half, False, assumption, are_unlike
+    width = _judged(sides, changes, alpha, what, alike, _filled)
+    return centre, centre - width.half, centre + width.half, False, width
 
 
 def _judged(
@@ -138,17 +152,18 @@ def _judged(
     what: str,
     alike: bool,
     scaled: Callable[[np.ndarray], np.ndarray],
-) -> tuple[float, str, bool]:
-    """Half the width of the interval, what is assumed, and whether hosts that were said to be alike are not."""
-    error, degrees = _error(sides, scaled)
+) -> _Width:
+    error, degrees, memory_steps = _error(sides, scaled)
     half = 0.0 if error == 0 else quantile(degrees, alpha) * error
     few = min(map(len, changes)) < LEAST_HOSTS
     are_unlike = alike and not few and _differ(changes, error)
     unit = "times" if few or (alike and not are_unlike) else "hosts and times"
     if unit != "times":
         half = max(half, _half_of_hosts(changes, alpha))
+    steps = max(len(sides[0][0].before), len(sides[0][0].after))
+    too_slow = unit == "times" and memory_steps * autocorrelated.LEAST_MEMORIES > steps
     said = f"{what} would have been the same on both sides, but for noise that is roughly normal over {unit}"
-    return half, said, are_unlike
+    return _Width(half, said, are_unlike, memory_steps if too_slow else 0.0)
 
 
 def _differ(changes: Sequence[Sequence[float]], error: float) -> bool:
@@ -159,20 +174,22 @@ def _differ(changes: Sequence[Sequence[float]], error: float) -> bool:
     return between * degrees > error**2 * float(special.chdtri(degrees, CHANCE))
 
 
-def _error(sides: _Sides, scaled: Callable[[np.ndarray], np.ndarray]) -> tuple[float, float]:
-    """The standard error from the series of what is compared, and its degrees of freedom."""
-    found = []
+def _error(sides: _Sides, scaled: Callable[[np.ndarray], np.ndarray]) -> tuple[float, float, float]:
+    """The standard error from the series of what is compared, its degrees of freedom, and for how many steps it
+    remembers."""
+    series = []
     for name in ("before", "after"):
         first, second = (np.mean([scaled(getattr(each, name)) for each in side], axis=0) for side in sides)
-        found.append(autocorrelated.mean(first - second))
+        series.append(first - second)
+    *found, remembers = autocorrelated.both(series[0], series[1])
     variances = [each.error**2 for each in found]
     if sum(variances) == 0:
-        return 0.0, 1.0
+        return 0.0, 1.0, 0.0
     # Welch & Satterthwaite, for two errors of unlike sizes.
     degrees = sum(variances) ** 2 / sum(
         variance**2 / each.degrees for variance, each in zip(variances, found, strict=True)
     )
-    return math.sqrt(sum(variances)), degrees
+    return math.sqrt(sum(variances)), degrees, remembers.steps
 
 
 def _half_of_hosts(sides: Sequence[Sequence[float]], alpha: float) -> float:

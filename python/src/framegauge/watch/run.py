@@ -15,7 +15,7 @@ from framegauge.watch.prometheus import BadQuery, Prometheus, Series
 from framegauge.watch.recorded import Recorded
 from framegauge.watch.sampling import Sampled, Times
 
-__all__ = ["CANNOT_SAY", "GO_ON", "STOP", "Seen", "Watched", "gate", "watch"]
+__all__ = ["CANNOT_SAY", "GO_ON", "LOOKS", "STOP", "Seen", "Watched", "gate", "level_at", "watch"]
 
 GO_ON, STOP, CANNOT_SAY = 0, 1, 2
 LOOKS = 20  # that the time after the switch is divided into, for the error that looks before its end may spend
@@ -81,12 +81,17 @@ def _sampled(watch: Watch, name: str, source: Prometheus | Recorded, times: Time
     return sampling.sample(watch, name, series(times.grid), times, [] if earlier is None else series(earlier), reasons)
 
 
+def level_at(share: float) -> float:
+    """The level of a look when this share of the time after the switch is over."""
+    return ALPHA if share >= 1 else StoppingRule(LOOKS).nominal(ALPHA, max(1, int(LOOKS * share)))
+
+
 def judged(sampled: Sequence[Sampled], times: Times, earlier: str = "") -> list[Seen]:
     """The verdicts. Before the time after the switch is over, nothing passes, and "worse" has a stricter level.
     `earlier` says when the others were seen, if they are the same hosts."""
-    level = ALPHA if times.share >= 1 else StoppingRule(LOOKS).nominal(ALPHA, max(1, int(LOOKS * times.share)))
+    verdicts = judge([each.observed for each in sampled], level_at(times.share))
     found = []
-    for each, verdict in zip(sampled, judge([each.observed for each in sampled], level), strict=True):
+    for each, verdict in zip(sampled, verdicts, strict=True):
         moved = [] if verdict.verdict is Verdict.NOT_JUDGED else contrast.moved(each, times)
         found.append(Seen(each, _so_far(_doubted(verdict, moved, earlier), times), moved))
     return found
