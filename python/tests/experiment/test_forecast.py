@@ -35,6 +35,22 @@ def test_what_is_foretold_happens(spread, blocks, margin, comparisons, may_stop)
     assert math.log(found.half_width) == pytest.approx(half.mean(), rel=0.15)
 
 
+@pytest.mark.parametrize("blocks", [6, 8, 12, 20])
+def test_what_early_looks_cost_is_not_more_than_is_said(blocks):
+    """Studies that look at every block from the fifth on, of an effect that one look finds with 80 %."""
+    rule, fixed = StoppingRule(blocks), reach(1.0, blocks, 0.0)
+    random, studies = np.random.default_rng(20261129), 20_000
+    values = random.normal(math.log(fixed.better), 1.0, size=(studies, blocks))
+    is_found = np.zeros(studies, dtype=bool)
+    for look in range(5, blocks + 1):
+        seen = values[:, :look]
+        half = quantile(look - 1, rule.nominal(0.05, look)) * seen.std(axis=1, ddof=1) / math.sqrt(look)
+        is_found |= seen.mean(axis=1) - half > 0
+    cost = reach(1.0, blocks, 0.0, rule=rule).looks_cost
+    assert fixed.looks_cost == pytest.approx(0)
+    assert 0.8 - cost <= is_found.mean() <= 0.8 - cost / 2
+
+
 @pytest.mark.parametrize("degrees", [1, 2, 7, 40, 499])
 @pytest.mark.parametrize(("critical", "edge"), [(1.96, 3.0), (2.5, 8.0), (12.0, 20.0), (4.0, 0.5)])
 def test_the_chance_of_equality_is_the_integral_over_the_spread(degrees, critical, edge):

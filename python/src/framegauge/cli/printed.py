@@ -33,6 +33,7 @@ def plan() -> Schema:
         "metric": TEXT, "primary": FLAG, "margin": NUMBER, "spread": NUMBER,
         "spread_is": {"enum": ["given", "pilot", "assumed", "guessed"]}, "confidence": NUMBER, "half_width": NUMBER,
         "finds_better_from": NUMBER, "finds_equality_with_probability": NUMBER, "blocks_for_equality": _maybe(COUNT),
+        "ending_early_costs_at_most": NUMBER,
     })  # fmt: skip
     return _document("A plan of framegauge", _object({
         "schema": {"const": 1}, "question": TEXT, "testbed": TEXT, "treatment": TEXT, "arms": _list(arm),

@@ -56,6 +56,7 @@ class Reach:
     half_width: float  # half the width of its interval, as a ratio above 1
     better: float  # the smallest ratio that comes out "better"
     equal_power: float  # chance of "no practical difference" if the true ratio is 1
+    looks_cost: float  # of POWER, at most: of an effect that one look at as many blocks finds with it
 
 
 def reach(
@@ -64,24 +65,36 @@ def reach(
     """The effects that blocks whose log ratios have this standard deviation can find; ValueError below two blocks."""
     if blocks < 2 or deviation < 0:
         raise ValueError(f"{blocks} blocks, deviation {deviation}: expected at least two blocks and a deviation from 0")
-    alpha = (rule or StoppingRule()).nominal(ALPHA / max(1, comparisons), blocks)
+    share = ALPHA / max(1, comparisons)
+    alpha = (rule or StoppingRule()).nominal(share, blocks)
     edge, error = math.log1p(margin), deviation / math.sqrt(blocks)
     critical = quantile(blocks - 1, alpha)
     if error == 0:
-        return Reach(blocks, alpha, 1.0, 1 + margin, 1.0)
+        return Reach(blocks, alpha, 1.0, 1 + margin, 1.0, 0.0)
+    degrees = blocks - 1
+    effect = edge + error * _found_with(POWER, degrees, critical)
+    cost = POWER - _power(_found_with(POWER, degrees, quantile(degrees, share)), degrees, critical)
+    equal = _equal(critical, edge / error, degrees)
+    return Reach(blocks, alpha, math.exp(critical * error), math.exp(effect), equal, max(0.0, cost))
 
-    def missing(effect: float) -> float:
-        return 1 - float(special.nctdtr(blocks - 1, (effect - edge) / error, critical)) - POWER
 
+def _power(effect: float, degrees: int, critical: float) -> float:
+    """The chance that t is beyond `critical`, of an effect in standard errors."""
+    return 1 - float(special.nctdtr(degrees, effect, critical)) if effect < math.inf else 1.0
+
+
+def _found_with(chance: float, degrees: int, critical: float) -> float:
+    """The effect in standard errors that is found with this chance; infinite if none is."""
     from scipy.optimize import brentq  # takes a quarter of a second, and wrong options need not wait for it
 
     # An upper end for the search: the sum of the normal quantiles is too small for few degrees of freedom, ten times
     # as much is always enough.
-    far = edge + 10 * (critical + 5) * error
-    effect = float(brentq(missing, edge, far)) if missing(far) > 0 else math.inf
-    return Reach(
-        blocks, alpha, math.exp(critical * error), math.exp(effect), _equal(critical, edge / error, blocks - 1)
-    )
+    far = 10 * (critical + 5)
+
+    def more(effect: float) -> float:
+        return _power(effect, degrees, critical) - chance
+
+    return float(brentq(more, 0.0, far)) if more(far) > 0 else math.inf
 
 
 @lru_cache(maxsize=1)
