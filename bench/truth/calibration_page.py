@@ -195,7 +195,7 @@ def _metrics(rows: Sequence[Row], again: Sequence[Row], described: Described) ->
     yield from _paragraph(f"""The lowest coverage of any case, which should be {100 * LEAST_COVERAGE:.0f} % or more
         (the lowest of many is a little lower by chance, so cases just below were repeated with {AGAIN} times as many
         fresh studies, which count instead). Goodput and completion time have Student's interval,
-        latency_p99 and fairness the hull of Hall's and Student's.""")
+        wider where arms are unlike; latency_p99 and fairness have the hull of Hall's and Student's.""")
     lines = []
     repeated = {_where(row): row for row in again}
     for name, each in described.items():
@@ -218,8 +218,8 @@ def _read(studies: int, fewer: int) -> Iterator[str]:
     yield from _paragraph(f"""Figures are per cent. Each is from {studies} simulated studies of one cell, or {fewer}
         of eight: the standard error of a share of 5 % is {100 * error(0.05, studies):.1f} and {
         100 * error(0.05, fewer):.1f} points.""")
-    yield from _item("""Studies have the tool's own order of runs and an A/A control. They are judged by the tool's
-        judge after each block at which it looks, and stop when it says that they are settled.""")
+    yield from _item("""Studies have the tool's own order of runs and an A/A control. They are judged after each block
+        at which the tool looks, and stop when they are settled.""")
     yield from _item("""**False better or worse**: the share of studies that call any comparison better or worse
         although the true effect is not beyond the margin on that side; with no effect and a margin of a tenth of a
         spread (A/A), and with effects of exactly one margin, up and down.""")
@@ -285,8 +285,8 @@ def _power(rows: Sequence[Row]) -> Iterator[str]:
     yield from _paragraph("""Normal noise, whose log ratio of two runs spreads as much as the margin; shares of
         comparisons, by the earlier rules → by those of now. The earlier rules compared the treatment with the
         baseline's run alone, and gave *no practical difference* from five blocks on. They are emulated: the same
-        runs, judged with the same intervals, looks and Holm's levels (`ratio.estimate`, `verdict.decide`,
-        `family.levels`), without the control and without the least number of blocks. Blocks are medians.""")
+        runs, judged with Student's interval, the same looks and Holm's levels, without the control and without the
+        least number of blocks. Blocks are medians.""")
     rows = [row for row in rows if row["table"] == "power"]
     for cells in sorted({row["cells"] for row in rows}):
         lines = []
@@ -313,8 +313,9 @@ def page(rows: Sequence[Row], described: Described, studies: int) -> str:
     fewer = min(row["studies"] for row in rows)
     lines = ["# Calibration", ""]
     lines += _paragraph(f"""Written by `python -m bench.truth.calibration --studies {studies} --write
-        docs/measured/calibration.md`. Synthetic studies whose truth is known are judged by the same code as real ones
-        ([statistics.md](../why/statistics.md) has the rules): {len(described)} kinds of noise, most of them chosen to
+        docs/measured/calibration.md`. Synthetic studies whose truth is known are judged by the rules of real ones
+        ([statistics.md](../why/statistics.md) has them), for many studies at once; a test compares that with the tool's
+        own judge: {len(described)} kinds of noise, most of them chosen to
         break the rules, several by an independent audit.""")
     lines += _promises(rows, again, described)
     lines += _not_guaranteed(rows, described)

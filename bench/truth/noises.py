@@ -236,6 +236,13 @@ def skew1(random: np.random.Generator, order: Order) -> np.ndarray:
     return logs
 
 
+def skewed_alone(random: np.random.Generator, order: Order, arms: slice) -> np.ndarray:
+    """These arms skewed, and the others three times quieter: nothing of the others is in the log ratio's shape."""
+    logs = 0.3 * normal(random, order)
+    logs[:, :, arms] = _lognormal(random, logs[:, :, arms].shape)
+    return logs
+
+
 def stalls1(random: np.random.Generator, order: Order, share: float, depth: float, spread: float) -> np.ndarray:
     logs = random.normal(0, spread, order.place.shape)
     logs[:, :, -1] += _stalls(random, logs.shape[:2], share, depth)
@@ -254,11 +261,15 @@ def noises() -> dict[str, Noise]:
     )
     one_sided = [
         _noise("skew1", "the treated arm alone is skewed to low values (lognormal, 0.6)", skew1, one_sided=True),
+        _noise("skew1, quiet", "the same, and the runs of other arms repeat to 0.3 %",
+               partial(skewed_alone, arms=slice(-1, None)), quiet, one_sided=True),
+        _noise("skew0, quiet", "the other way round: baseline and control are skewed, the treated arm is quiet",
+               partial(skewed_alone, arms=slice(0, -1)), quiet, one_sided=True),
         *(
             _noise(name, what, partial(stalls1, share=share, depth=depth, spread=spread), edge, one_sided=True)
             for name, what, share, depth, spread, edge in stalls
         ),
-    ]
+    ]  # fmt: skip
     found = [
         _noise("normal", "independent", normal),
         _noise("drifting", "20 spreads slower from beginning to end, and wandering", drifting),

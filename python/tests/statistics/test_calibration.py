@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from helpers.support import ROOT, bench, by_length
 
-from framegauge.statistics import judge
+from framegauge.metrics import METRICS
+from framegauge.statistics import judge, shapes
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 
 calibration = bench("truth.calibration")
-noises, page, studies = bench("truth.noises"), bench("truth.calibration_page"), bench("truth.studies")
+noises, page, studies, rule = (bench(f"truth.{name}") for name in ("noises", "calibration_page", "studies", "rule"))
 
 MANY, FEW = by_length(80, 2000), by_length(20, 400)
 EVERY = {**noises.noises(), **noises.metrics()}
@@ -84,8 +85,20 @@ def test_what_no_rule_can_guarantee_would_be_noticed():
     assert run("quiet10", (-1.0,), 100).covers < 0.8
 
 
+@pytest.mark.parametrize(("name", "cells", "bound"), [
+    ("skew1, quiet", 1, 0.07), ("skew1, quiet", 8, 0.05), ("skew1, quiet", 24, 0.05), ("skew0, quiet", 8, 0.05),
+])  # fmt: skip
+def test_one_skewed_arm_misleads_few_studies(name, cells, bound):
+    """By Student's interval it was 10 % of studies of one cell, 18 % of eight and 27 % of 24, all blocks run."""
+    count = by_length(400, 4000) // (1 if cells == 1 else 4)
+    for stops in (True, False):
+        found = run(name, (1.0,) * cells, count, stops=stops)
+        assert found.false_any <= bound + chance(bound, count)
+        assert found.covers >= 0.935 - chance(0.935, count)
+
+
 def test_intervals_that_are_too_narrow_would_be_noticed(monkeypatch):
-    monkeypatch.setattr(judge, "ALPHA", 0.15)
+    monkeypatch.setattr(rule, "ALPHA", 0.15)
     assert run("normal", (0.0,), 6 * MANY, stops=False).covers < 0.93 - chance(0.93, 6 * MANY)
 
 
@@ -122,28 +135,43 @@ def test_the_order_is_that_of_the_tool():
     assert order.roles == ["baseline", "control", "treatment"]
 
 
-@pytest.mark.parametrize("name", ["normal", "quiet10", "p99, alike"])
-@pytest.mark.parametrize("effect", [0.0, 1.0, 3.0])
-def test_looks_that_are_left_out_would_not_have_ended_the_study(name, effect):
-    for cells in (1, 2):
-        case = studies.Case(EVERY[name], (effect,) * cells, 12)
-        ends = [
-            [studies.ended(case, random, number, every_look=every) for number in range(10)]
-            for every, random in ((each, np.random.default_rng(6)) for each in (True, False))
-        ]
-        assert ends[0] == ends[1]
+PLANS = [(1, 0.0, 12, True, True), (8, -2.0, 12, True, False), (3, 1.0, 8, False, True)]
+
+
+@pytest.mark.parametrize("name", ["normal", "skew1, quiet", "quiet10", "p99, alike", "fairness, one flow"])
+@pytest.mark.parametrize(("cells", "effect", "planned", "stops", "control"), PLANS)
+def test_the_rules_for_many_studies_are_those_of_the_judge(name, cells, effect, planned, stops, control):
+    effect = -abs(effect) if EVERY[name].only_worse else effect
+    case = studies.Case(EVERY[name], (effect,) * cells, planned, stops, control)
+    assert_the_same(case, studies.plan_of(case))
+
+
+def assert_the_same(case, plan):
+    random, higher = np.random.default_rng(6), METRICS[case.noise.metric].higher_is_better
+    words = {
+        rule.UNDECIDED: "undecided", rule.NONE: "no practical difference", rule.SUSPECT: "suspect",
+        rule.HIGHER: "better" if higher else "worse", rule.LOWER: "worse" if higher else "better",
+    }  # fmt: skip
+    drawn = [studies.drawn(case, random, number) for number in range(4)]
+    found = rule.end(np.stack([logs for _, logs in drawn]), plan)
+    for number, (order, logs) in enumerate(drawn):
+        judged = studies.ended(case, logs, order)
+        assert judged.blocks == found.blocks[number]
+        assert list(map(str, judged.verdicts)) == [words[each] for each in found.verdicts[number]]
+        for intervals, low, high in (
+            (judged.alone, found.low, found.high), (judged.judged, found.judged_low, found.judged_high),
+        ):  # fmt: skip
+            assert [math.log(each.low) for each in intervals] == pytest.approx(list(low[number]))
+            assert [math.log(each.high) for each in intervals] == pytest.approx(list(high[number]))
 
 
 @pytest.mark.parametrize("name", ["normal", "fairness, alike"])
-def test_the_earlier_rules_differ_only_in_what_is_new(name):
-    """Without a control, and with all blocks run, they are those of now."""
+def test_the_earlier_rules_differ_only_in_what_is_new(name, monkeypatch):
+    """Without a control, with all blocks run, and one shape for both arms, they are those of now."""
+    monkeypatch.setattr(judge, "shape_of", lambda _: shapes.ALIKE)
     for effect in (0.0, -1.0, -2.0):
         case = studies.Case(EVERY[name], (effect,) * 4, 12, stops=False, control=False)
-        for number in range(5):
-            now, before = (
-                how(case, np.random.default_rng(number), number) for how in (studies.ended, studies.by_earlier_rules)
-            )
-            assert now == before
+        assert_the_same(case, studies.plan_of(case, earlier=True))
 
 
 def test_a_broken_promise_is_named():

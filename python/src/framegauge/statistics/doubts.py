@@ -12,6 +12,7 @@ from framegauge.metrics import Metric
 from framegauge.statistics import robust
 from framegauge.statistics.assurance import ASSURANCE, more_blocks
 from framegauge.statistics.ratio import Ratio, blocks_to_use, estimate, is_usable, log_ratios
+from framegauge.statistics.shapes import ALIKE, Shape
 from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
 from framegauge.statistics.worst_case import Bound
 
@@ -41,9 +42,10 @@ def warnings(
     metric: Metric,
     least: int = 0,
     not_worse: bool = False,
+    shape: Shape = ALIKE,
 ) -> list[str]:
     """What weakens the verdict on these pairs; `judged` is their ratio at the level of the verdict, `least` the number
-    of blocks that "no practical difference" needs, `not_worse` what is asked."""
+    of blocks that "no practical difference" needs, `not_worse` what is asked, `shape` that of their noise."""
     logs = log_ratios(baseline, treatment)
     verdict = decide(judged, margin, metric.higher_is_better, not_worse)
     lines = []
@@ -63,7 +65,7 @@ def warnings(
         for block in range(judged.blocks):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
-            found = estimate(rest, other, judged.alpha, metric.hull)
+            found = estimate(rest, other, judged.alpha, metric.hull, shape)
             without = decide(found, margin, metric.higher_is_better, not_worse)
             if without not in (verdict, Verdict.UNDECIDED):
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")

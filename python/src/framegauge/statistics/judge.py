@@ -14,6 +14,7 @@ from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
+from framegauge.statistics.shapes import Compared, shape_of
 from framegauge.statistics.verdict import (
     EQUAL,
     FINAL,
@@ -81,6 +82,7 @@ def judge(
     """
     rule = rule or StoppingRule()
     pairs = [replace(each, not_worse=not_worse and not each.is_control) for each in all_pairs(rows, margins)]
+    pairs = _shaped(pairs)
     found: dict[int, Comparison] = {}
     for number, mine in enumerate(_families(pairs, primary)):
         able = {index: each for index, each in mine.items() if each.baseline and not each.is_unread}
@@ -96,6 +98,17 @@ def judge(
         found |= judged | {index: _nothing(each) for index, each in mine.items() if index not in able}
     ordered = [found[index] for index in range(len(pairs))]
     return [each for cell in _cells(ordered) for each in _heed_control(cell)]
+
+
+def _shaped(pairs: Sequence[Pairs]) -> list[Pairs]:
+    """The pairs with the shape of their noise; that of a control is symmetric, as both arms are the same."""
+    cells: dict[tuple[str, str], list[Compared]] = {}
+    for each in pairs:
+        cells.setdefault((each.metric, each.example.arm), []).append(
+            Compared(each.baseline, each.treatment, max(1, len(each.references)))
+        )
+    shapes = {key: shape_of(found) for key, found in cells.items()}
+    return [each if each.is_control else replace(each, shape=shapes[each.metric, each.example.arm]) for each in pairs]
 
 
 def _families(pairs: Sequence[Pairs], primary: Collection[str]) -> list[dict[int, Pairs]]:
@@ -131,7 +144,8 @@ def unseen_share(blocks: int) -> float:
 def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
     """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
     nominal = rule.nominal(alpha, len(pairs.baseline))
-    return shared.allowing(pairs, estimate(pairs.baseline, pairs.treatment, nominal, METRICS[pairs.metric].hull))
+    hull = METRICS[pairs.metric].hull
+    return shared.allowing(pairs, estimate(pairs.baseline, pairs.treatment, nominal, hull, pairs.shape))
 
 
 def _decide(pairs: Pairs, found: Ratio) -> Verdict:
@@ -182,7 +196,9 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         lines += shared.note(pairs)
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
-        lines += doubts.warnings(pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse)
+        lines += doubts.warnings(
+            pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse, pairs.shape
+        )
     worst = None if pairs.arms is None else bound(judged.ratio, *pairs.arms)
     if worst is not None and explain:
         lines += doubts.worst_case(worst, verdict, pairs.margin, METRICS[pairs.metric], pairs.not_worse)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from framegauge.statistics.exclusions import Counts, Unequal, unequal
+from framegauge.statistics.shapes import ALIKE, Shape
 from framegauge.statistics.worst_case import Arm
 
 __all__ = ["Pairs", "Row", "all_pairs", "log_ratios_by_cell", "not_measured", "sides_by_cell"]
@@ -71,6 +72,7 @@ class Pairs:
     failure: str | None = None  # why the arm does not work, in none of its runs
     reference_failure: str | None = None  # the same of the baseline
     is_shared: bool = False  # other programs used the hosts' CPUs in a run that counts
+    shape: Shape = ALIKE  # of the noise in all cells that compare these two arms
 
     @property
     def is_control(self) -> bool:

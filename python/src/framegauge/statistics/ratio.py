@@ -17,6 +17,7 @@ import numpy as np
 from scipy import special
 
 from framegauge.statistics import skewness
+from framegauge.statistics.shapes import ALIKE, Shape
 
 __all__ = ["Ratio", "blocks_to_settle", "blocks_to_use", "estimate", "is_usable", "log_ratios"]
 
@@ -27,6 +28,9 @@ MOST_BLOCKS = 10_000
 USABLE = 100.0
 STUDENT = "log ratios of the blocks are independent and roughly normal (paired t)"
 SKEWED = "log ratios of the blocks are independent and may be skewed (Hall's transformation, or paired t where wider)"
+UNLIKE = (
+    "log ratios of the blocks are independent, and skewed as in all cells (paired t, widened by Hall's transformation)"
+)
 
 
 @dataclass(frozen=True)
@@ -64,22 +68,30 @@ def log_ratios(baseline: Sequence[float], treatment: Sequence[float]) -> np.ndar
 
 
 def estimate(
-    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, hull: float | None = None
+    baseline: Sequence[float],
+    treatment: Sequence[float],
+    alpha: float = ALPHA,
+    hull: float | None = None,
+    shape: Shape = ALIKE,
 ) -> Ratio:
     """The ratio of paired values, one pair per block; ValueError unless all are finite and above 0.
 
-    `hull`: as `metrics.Metric` has it.
+    `hull`: as `metrics.Metric` has it. `shape`: that of the log ratios, where the metric has no hull.
     """
     logs = log_ratios(baseline, treatment)
     centre, count = float(logs.mean()), len(logs)
     if count < 2:
         return Ratio(math.exp(centre), None, None, count, None, alpha)
     deviation = float(logs.std(ddof=1))
-    critical = quantile(count - 1, alpha)
-    half = critical * deviation / math.sqrt(count) if deviation else 0.0
-    ends = skewness.hull(logs, critical * hull) if hull and deviation else (centre - half, centre + half)
+    assumption = SKEWED if hull else STUDENT if shape == ALIKE else UNLIKE
+    if not deviation:
+        return Ratio(math.exp(centre), math.exp(centre), math.exp(centre), count, deviation, alpha, assumption)
+    if hull:
+        ends = skewness.hull(logs, hull * quantile(count - 1, alpha))
+    else:
+        ends = skewness.hull(logs, quantile((count - 1) * shape.degrees, alpha), shape.skewness)
     low, high = (math.exp(min(700.0, max(-700.0, end))) for end in ends)
-    return Ratio(math.exp(centre), low, high, count, deviation, alpha, SKEWED if hull else STUDENT)
+    return Ratio(math.exp(centre), low, high, count, deviation, alpha, assumption)
 
 
 def blocks_to_use(found: Ratio) -> int | None:

@@ -12,12 +12,12 @@ import math
 
 import numpy as np
 
-__all__ = ["hull"]
+__all__ = ["hull", "skewness"]
 
 LEAST = 3  # fewer values have no skewness
 
 
-def _skewness(values: np.ndarray) -> float:
+def skewness(values: np.ndarray) -> float:
     """The adjusted Fisher-Pearson coefficient (Joanes & Gill 1998, JRSS D 47:183)."""
     count = len(values)
     if count < LEAST:
@@ -30,18 +30,19 @@ def _skewness(values: np.ndarray) -> float:
     return third / math.pow(second, 1.5) * math.sqrt(count * (count - 1)) / (count - 2)
 
 
-def _inverse(x: float, skewness: float, count: int) -> float:
-    """The t statistic whose transformed value is `x`."""
-    slope = skewness / (3 * math.sqrt(count))
+def _inverse(x: float, gamma: float, count: int) -> float:
+    """The t statistic whose transformed value is `x`; `gamma` is the skewness."""
+    slope = gamma / (3 * math.sqrt(count))
     if abs(slope) < 1e-9:
         return x
     return (float(np.cbrt(1 + 3 * slope * (x - slope / 2))) - 1) / slope
 
 
-def hull(values: np.ndarray, critical: float) -> tuple[float, float]:
-    """The interval of the mean of `values`; `critical` is the two-sided quantile of Student's t at its level."""
+def hull(values: np.ndarray, critical: float, gamma: float | None = None) -> tuple[float, float]:
+    """The interval of the mean of `values`; `critical` is the two-sided quantile of Student's t at its level, `gamma`
+    their skewness (None: as they have it)."""
     count = len(values)
     centre, error = float(values.mean()), float(values.std(ddof=1)) / math.sqrt(count)
-    skewness = _skewness(values)
-    low, high = _inverse(critical, skewness, count), _inverse(-critical, skewness, count)
+    gamma = skewness(values) if gamma is None else gamma
+    low, high = _inverse(critical, gamma, count), _inverse(-critical, gamma, count)
     return centre - error * max(critical, low), centre - error * min(-critical, high)
