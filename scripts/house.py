@@ -207,9 +207,9 @@ def every_file_of_tests_is_named(tree: Tree) -> Offenders:
     """A file in tests/all that its main.rs does not name would not be compiled, nor its tests be run."""
     for path in tree.rust:
         folder, _, name = path.rpartition("/")
-        if folder.endswith("/tests/all") and name != "main.rs":
-            if f"\nmod {name.removesuffix('.rs')};\n" not in tree.rust.get(f"{folder}/main.rs", ""):
-                yield f"crates/{path}: main.rs beside it does not name it"
+        named = f"\nmod {name.removesuffix('.rs')};\n" in tree.rust.get(f"{folder}/main.rs", "")
+        if folder.endswith("/tests/all") and name != "main.rs" and not named:
+            yield f"crates/{path}: main.rs beside it does not name it"
 
 
 def files_and_functions_of_python_are_short(tree: Tree) -> Offenders:
