@@ -12,7 +12,7 @@ import threading
 import jsonschema
 import pytest
 from helpers import evil
-from helpers.support import PIPE_SCHEMA as SCHEMA, ROOT, by_length, is_alive
+from helpers.support import PATIENCE_SECONDS, PIPE_SCHEMA as SCHEMA, ROOT, by_length, is_alive
 
 from framegauge.agents import answers, last_words
 from framegauge.agents.answers import error_of, message_of, result_of
@@ -245,7 +245,7 @@ def test_a_request_without_a_time_limit_ends_with_its_agent():
             ended.set()
 
         threading.Thread(target=wait, daemon=True).start()
-        assert ended.wait(20), reply
+        assert ended.wait(PATIENCE_SECONDS), reply
         agent.close()
 
 

@@ -9,11 +9,12 @@ import subprocess
 import sys
 
 import pytest
+from helpers.support import PATIENCE_SECONDS
 
 BEGINNING = """
 import faulthandler, signal, threading
 from framegauge.cli.interrupts import interruptible
-faulthandler.dump_traceback_later(45, exit=True)
+faulthandler.dump_traceback_later(250, exit=True)
 def soon(seconds): signal.setitimer(signal.ITIMER_REAL, seconds)
 """
 LOGINS = """
@@ -87,5 +88,5 @@ print(interrupted)
 )
 def test_whoever_waits_may_be_interrupted_at_any_moment(program: str, times: int) -> None:
     command = [sys.executable, "-c", BEGINNING + program]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
     assert done.stdout.split() == [str(times)], done.stderr[-4000:]

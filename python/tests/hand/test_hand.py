@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from helpers.kept import MINE, Kept, ended, state
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.cli import main as cli, rack as cli_rack
 from framegauge.errors import AgentLost, InputError
@@ -285,7 +286,7 @@ def test_what_takes_long_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch)
         told.set()
 
     with hand._telling(say, "building the rack"):
-        assert told.wait(10)
+        assert told.wait(PATIENCE_SECONDS)
     assert said[0] == "building the rack: 0 s so far"
 
 
@@ -390,7 +391,7 @@ def test_a_watch_that_loses_its_rack_says_so(live: Kept, capsys: pytest.CaptureF
     live.agent.kill()
     with pytest.raises(AgentLost, match=r"rack\.ports: the rack's keeper closed the connection"):
         list(looks)
-    live.keeper.wait(10)
+    live.keeper.wait(PATIENCE_SECONDS)
 
 
 def test_setting_says_what_was_changed_and_when(

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from helpers.kept import AGENT, Kept, ended, state
+from helpers.support import PATIENCE_SECONDS
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from framegauge.rack import keeper, state as kept
@@ -312,7 +313,7 @@ def test_a_keeper_removes_its_socket_without_a_state_too_and_no_other(path: Path
     path.unlink()
     with kept.listen(path):  # another rack was built, because this one's state had gone
         it.keeper.send_signal(signal.SIGTERM)
-        assert it.keeper.wait(10) == 0
+        assert it.keeper.wait(PATIENCE_SECONDS) == 0
         place = Path(keeper.socket_path(str(path)))
         assert place.exists()
         place.unlink()

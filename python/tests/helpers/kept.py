@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from helpers.support import is_alive
+from helpers.support import PATIENCE_SECONDS, is_alive
 
 from framegauge.rack import keeper, state as kept
 from framegauge.rack.state import Process
@@ -107,9 +107,9 @@ class Kept:
 
     def ends(self) -> None:
         """Both, and nothing of them stays, the socket neither."""
-        assert self.keeper.wait(10) == 0
+        assert self.keeper.wait(PATIENCE_SECONDS) == 0
         self.agent.kill()
-        self.agent.wait(10)
+        self.agent.wait(PATIENCE_SECONDS)
         assert self.agent.stdout is not None
         self.agent.stdout.close()
         self.ours.close()

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from helpers.support import PATIENCE_SECONDS
+
 SSHD = "/usr/sbin/sshd"
 CONFIG = """\
 Port 22
@@ -227,7 +229,7 @@ def little(folder: Path) -> Path:
 def _end(process: subprocess.Popen[bytes], namespace: str) -> None:
     """The server and what it left: a session whose network is cut never hears of its end."""
     process.terminate()
-    process.wait(10)
+    process.wait(PATIENCE_SECONDS)
     for pid in _processes(namespace):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

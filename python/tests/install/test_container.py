@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from helpers.installed import STUDY, problems
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 TEXT = (ROOT / "packaging/Containerfile").read_text()
 # As engines do with --pid host: /proc/sys, cgroup2 and /sys read-only, and few devices.
@@ -69,7 +69,7 @@ def test_what_the_entrypoint_makes_writable_is_required(environment: dict[str, s
     apart = ["unshare", "--mount", "--net", "--uts", "--ipc", "--cgroup"]
     found = subprocess.run(
         [*apart, "sh", "-c", BOX, "box", capabilities, "framegauge", "requirements"],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert found.returncode == 1, found
     for name in ("cgroups", "sysctls"):
@@ -84,6 +84,6 @@ def test_verbs_that_build_no_rack_say_nothing_of_one(environment: dict[str, str]
     words = [str(ROOT / "packaging/entrypoint"), "wire", "--mtu", "9000"]
     found = subprocess.run(
         [*apart, "sh", "-c", BOX, "box", "-all", *words],
-        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+        env=environment, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS,
     )  # fmt: skip
     assert (found.returncode, found.stderr) == (0, ""), found

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.errors import ProgramFailure, StudyError
 from framegauge.experiment.planning import missing_programs, stated_conditions, workload_of
@@ -162,7 +163,7 @@ def test_a_cluster_is_stopped_whole_and_nothing_else(tmp_path: Path) -> None:
     with started(f"{tmp_path}/a") as mine, started(f"{tmp_path}/b") as others:
         for task, is_stopped in ((cluster.stop(), True), (cluster.resume(), False), (cluster.stop(), True)):
             words = [substitute(word, {"run": f"{tmp_path}/a"}) for word in task.argv]
-            subprocess.run(words, check=True, timeout=60)
+            subprocess.run(words, check=True, timeout=PATIENCE_SECONDS)
             assert (stopped(mine), stopped(others)) == ([is_stopped] * 2, [False] * 2)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.support import ROOT
+from helpers.support import PATIENCE_SECONDS, ROOT
 
 from framegauge.experiment.planning import conditions_of, workload_of
 from framegauge.files.placeholders import substitute
@@ -34,7 +34,9 @@ def fio(command: Command, folder: Path, *more: str, **values: str) -> subprocess
     twice fio takes the last."""
     (task,) = command.clients
     argv = [substitute(word, {**command.values, **values}) for word in task.argv]
-    return subprocess.run([*argv, *more], cwd=folder, capture_output=True, text=True, timeout=30, check=False)
+    return subprocess.run(
+        [*argv, *more], cwd=folder, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False
+    )
 
 
 def state(file: Path) -> tuple[str, int, int]:

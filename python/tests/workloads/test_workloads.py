@@ -6,7 +6,7 @@ import threading
 
 import pyarrow as pa
 import pytest
-from helpers.support import STUDY
+from helpers.support import PATIENCE_SECONDS, STUDY
 from hypothesis import given, strategies as st
 
 from framegauge.cli import commands
@@ -103,7 +103,7 @@ class Waiting:
         self.cancelled.set()
 
     def result(self, timeout_seconds=None):
-        assert self.cancelled.wait(10)
+        assert self.cancelled.wait(PATIENCE_SECONDS)
         raise AgentError(-32005, "cancelled", {})
 
 
@@ -112,7 +112,7 @@ def test_when_one_host_fails_the_others_are_cancelled_and_put_in_order():
     ready = threading.Barrier(3)
 
     def task(host):
-        ready.wait(10)
+        ready.wait(PATIENCE_SECONDS)
         try:
             host.agent.request("rr.run")
         finally:
@@ -129,7 +129,7 @@ def test_results_come_in_the_order_of_the_tasks():
     done = threading.Event()
 
     def late(_host):
-        assert done.wait(10)
+        assert done.wait(PATIENCE_SECONDS)
         return "late"
 
     def early(_host):

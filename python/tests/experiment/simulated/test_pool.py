@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.simulator import Progress, Simulated
 from framegauge.errors import AgentFailure
@@ -114,7 +115,7 @@ def test_nothing_depends_on_what_ends_first(tmp_path: Path) -> None:
     def reversed_order(scenario: Mapping[str, Any], progress: Progress) -> Simulated:
         begun.append(1)
         if len(begun) == 1:
-            assert first.wait(60)  # the first ends after the second
+            assert first.wait(PATIENCE_SECONDS)  # the first ends after the second
         else:
             first.set()
         return invented(scenario, progress)
@@ -132,7 +133,7 @@ def test_what_has_finished_is_kept_and_the_rest_filled_in_later(tmp_path: Path) 
 
     def stuck(scenario: Mapping[str, Any], progress: Progress) -> Simulated:
         if next(is_first, False):
-            assert stopped.wait(60)
+            assert stopped.wait(PATIENCE_SECONDS)
             raise AgentFailure("stopped")
         others.release()
         return invented(scenario, progress)
@@ -174,7 +175,7 @@ def test_it_is_not_told_before(tmp_path: Path) -> None:
     is_told = threading.Event()
 
     def waits(scenario: Mapping[str, Any], progress: Progress) -> Simulated:
-        assert is_told.wait(60)
+        assert is_told.wait(PATIENCE_SECONDS)
         return invented(scenario, progress)
 
     def told(event: Event) -> None:
