@@ -115,6 +115,7 @@ def rewritten(folder, change, write=chained):
             lambda begun: begun["hosts"]["a"].update(hold="1500"),
             '1: hosts.a.hold: found "1500", expected a valid integer',
         ),
+        (lambda begun: begun.update(origin={"a": {"mtu:e": "1500 10.0.0.0/8=0"}}), "1: origin.a: found {"),
         (lambda begun: begun.update(kind="\x1b[2J"), "1: kind: found"),
     ],
 )

@@ -5,7 +5,7 @@ import itertools
 import pytest
 from hypothesis import given, strategies as st
 
-from framegauge.errors import InputError
+from framegauge.errors import BadAnswer, InputError
 from framegauge.rollout import transition
 from framegauge.rollout.model import Asked
 from framegauge.rollout.routes import FREE, Held, Route, Value, largest, parse, value
@@ -29,6 +29,18 @@ def link(mtu, *, interface="eth1", below=False, pins=(), family6=True):
 
 def asked(target, scope="all", old=None, names="ab"):
     return Asked(tuple((name,) for name in names), dict.fromkeys(names, "eth1"), target, old, scope)
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"mtu:e": "1500", "routes4:e": "0"}, "found no routes6:e, expected the settings of e"),
+        ({"mtu:e": "1500 10.0.0.0/8=0", "routes4:e": "0", "routes6:e": "0"}, "expected a number of bytes"),
+    ],
+)
+def test_settings_that_cannot_be_are_an_error_of_their_host(settings, why):
+    with pytest.raises(BadAnswer, match=why):
+        transition.links_of("e", {"e": {"settings": settings, "routes": []}})
 
 
 def test_a_raise_holds_routes_then_raises_then_releases():

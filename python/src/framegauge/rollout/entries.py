@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, IPvAnyAddress, StringConstraints, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, IPvAnyAddress, StringConstraints, ValidationError
 
 from framegauge.printable import one_line
 
@@ -20,7 +20,16 @@ __all__ = ["complaint"]
 Setting = Annotated[str, StringConstraints(pattern=r"^(?:mtu|routes4|routes6):[^\s/:]{1,15}$")]
 _ROUTE = r"[0-9a-fA-F:.]{2,45}/[0-9]{1,3}(@[0-9]{1,10})?(#[0-9]{1,10})?"
 Value = Annotated[str, StringConstraints(pattern=rf"^[0-9]{{1,10}}!?( {_ROUTE}=[0-9]{{1,10}}!?)*$")]
-Settings = dict[Setting, Value]
+
+
+def _with_numbers(settings: dict[str, str]) -> dict[str, str]:
+    for name, value in settings.items():
+        if name.startswith("mtu:") and not value.isdecimal():
+            raise ValueError(f"{name} of a number of bytes")
+    return settings
+
+
+Settings = Annotated[dict[Setting, Value], AfterValidator(_with_numbers)]
 MTU = Annotated[int, Field(strict=True, ge=0, le=1 << 32)]
 Words = list[str]
 _STRICT = ConfigDict(strict=True)

@@ -85,13 +85,17 @@ def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
     """Undoes all of that, whatever else is in the files by now; a line for each that could not be undone. Hosts that
     cannot be reached are left for another time, which goes on from there."""
     listed = kept(hosts.past.entries)
-    known = surveyed(hosts) if listed else {}
+    untold: dict[str, str] = {}
+    known = surveyed(hosts, untold) if listed else {}
     found: list[str] = []
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
         for entry in listed:
             host, path = entry["host"], entry["path"]
             if host in hosts.missing:
                 found.append(f"{host}: cannot be reached, so {path} still keeps it: take it back once it can be")
+                continue
+            if host in untold:
+                found.append(f"{host}: {path} still keeps it: {untold[host]}")
                 continue
             if host not in known:
                 found.append(f"{host}: found in the journal and not in the file, expected the same hosts")

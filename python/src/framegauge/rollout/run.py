@@ -15,7 +15,7 @@ from framegauge.agents.ssh import Remote
 from framegauge.check.addresses import candidates
 from framegauge.check.judgement import planner
 from framegauge.check.plan import Member, ask_all, read_facts
-from framegauge.errors import AgentFailure, InputError
+from framegauge.errors import AgentFailure, BadAnswer, InputError
 from framegauge.files.machines import Machine
 from framegauge.rollout import preflight, transition
 from framegauge.rollout.engine import Engine, Outcome, Pause, Released, Settings
@@ -132,7 +132,11 @@ def _links(
         interface = asked.interfaces[name]
         there = [each["name"] for each in known["interfaces"]]
         if interface not in there:
-            raise InputError(f"{name}: found no interface {interface}, expected one of {', '.join(there) or 'none'}")
+            why = f"found no interface {interface}, expected one of {', '.join(there) or 'none'}"
+            if not origin:
+                raise InputError(f"{name}: {why}")
+            errors[name] = why  # the others go back all the same
+            continue
         below = transition.beneath(interface, known, asked.target_mtu, ports.get(name, {}))
         if name in origin:
             changed = [each.removeprefix("mtu:") for each in origin[name] if each.startswith("mtu:")]
@@ -144,9 +148,14 @@ def _links(
         found = ask_all(meant, "host.routes", lambda each, at=place: {"interface": wanted[each.name][at]}, errors, 30.0)  # type: ignore[misc]
         for name, answer in found.items():
             answers[name][wanted[name][place]] = answer
-    return {
-        name: transition.links_of(asked.interfaces[name], each) for name, each in answers.items() if name not in errors
-    }
+    made = {}
+    for name, each in answers.items():
+        try:
+            if name not in errors:
+                made[name] = transition.links_of(asked.interfaces[name], each)
+        except BadAnswer as error:
+            errors[name] = str(error)
+    return made
 
 
 def _ports(
@@ -191,13 +200,15 @@ def plan(hosts: Opened) -> Json:
     }  # fmt: skip
 
 
-def surveyed(hosts: Opened) -> Mapping[str, Json]:
-    """What a preflight reads of the hosts, by name; AgentFailure if one does not tell."""
+def surveyed(hosts: Opened, untold: dict[str, str] | None = None) -> Mapping[str, Json]:
+    """What a preflight reads of the hosts, by name. Those that do not tell are in `untold`, with the reason; without
+    it, AgentFailure."""
     errors: dict[str, str] = {}
-    found = survey.read([member.host for member in hosts.members], errors, hosts.facts)
-    if errors:
+    known = survey.read([member.host for member in hosts.members], errors, hosts.facts)
+    if untold is None and errors:
         raise AgentFailure("\n".join(errors.values()))
-    return found
+    (untold if untold is not None else {}).update(errors)
+    return known
 
 
 def described(hosts: Opened) -> Json:

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from framegauge.errors import InputError
+from framegauge.errors import BadAnswer, InputError
 from framegauge.rollout.model import Asked, Json, Step
 from framegauge.rollout.routes import FREE, Held, Route, Value, of_answer, parse, typed as typed_routes, value
 
@@ -71,7 +71,13 @@ def links_of(interface: str, answers: Mapping[str, Json]) -> tuple[Link, ...]:
     """The interfaces in answers of `host.routes`, those that carry others first."""
     found = []
     for name, answer in answers.items():
-        mtu = int(answer["settings"][f"mtu:{name}"])
+        for setting in (f"mtu:{name}", f"routes4:{name}", f"routes6:{name}"):
+            if setting not in answer["settings"]:
+                raise BadAnswer(f"host.routes: found no {setting}, expected the settings of {name}")
+        said = answer["settings"][f"mtu:{name}"]
+        if not said.isdecimal():
+            raise BadAnswer(f"host.routes: mtu:{name}: found {said[:60]!r}, expected a number of bytes")
+        mtu = int(said)
         found.append(Link(name, mtu, tuple(of_answer(answer["routes"])), answer["settings"], below=name != interface))
     return tuple(sorted(found, key=lambda link: not link.below))
 

@@ -18,6 +18,7 @@ from framegauge.errors import AgentFailure, InputError
 from framegauge.rollout import standing, transition
 from framegauge.rollout.engine import Outcome
 from framegauge.rollout.journal import Journal, folder_of
+from framegauge.rollout.model import Json
 from framegauge.rollout.run import Opened, described, engine, lines_of, surveyed
 from framegauge.rollout.transition import Link
 from framegauge.workloads.programs import Running, running
@@ -71,7 +72,9 @@ def undo(hosts: Opened, folder: Path | None, say: Say, without: Collection[str] 
                 journal.begin("undo", described(hosts), {}, {})
                 journal.write("undone")
         return None
-    left = {name: hosts.missing[name] for name in origin if name in hosts.missing}
+    untold: dict[str, str] = {}
+    known = surveyed(hosts, untold)
+    left = {name: why for name, why in {**hosts.missing, **untold}.items() if name in origin}
     here = [[name for name in wave if name in origin and name not in left] for wave in hosts.asked.waves]
     if len(hosts.members) < 2 or not any(here):
         why = [*lines_of(left), *(f"{name}: to be run there: {each}" for name in left for each in by_hand(hosts, name))]
@@ -80,7 +83,7 @@ def undo(hosts: Opened, folder: Path | None, say: Say, without: Collection[str] 
                              "packets between them are the proof"])
         )  # fmt: skip
     links = {name: _going_back(hosts, name, say) for wave in here for name in wave}
-    _demand_room(hosts, {name: origin[name] for name in links})
+    _demand_room(hosts, known, {name: origin[name] for name in links})
     changes = transition.back_to([wave for wave in here if wave], hosts.asked.interfaces, origin, links)
     heard = {name: how for name in left if (how := _heard(hosts, name, say)) is not None}
     done = "undone_in_part" if left else "undone"
@@ -99,9 +102,9 @@ def _going_back(hosts: Opened, name: str, say: Say) -> list[Link]:
     return [link for link in hosts.links[name] if link.interface not in needed]
 
 
-def _demand_room(hosts: Opened, origin: Mapping[str, Mapping[str, str]]) -> None:
+def _demand_room(hosts: Opened, known: Mapping[str, Json], origin: Mapping[str, Mapping[str, str]]) -> None:
     """InputError if something stands on an interface of these hosts that would not fit any more."""
-    if against := standing.refused(surveyed(hosts), hosts.asked, origin):
+    if against := standing.refused(known, hosts.asked, origin):
         raise InputError("\n".join(map(str, against)))
 
 
