@@ -15,8 +15,8 @@ pub(crate) struct Hole {
     pub(crate) since: i64,
     /// The packet that passed.
     pub(crate) number: u64,
-    /// Its timestamp and identification, which tell the order in which the sender sent.
-    timestamp: Option<u32>,
+    /// Its timestamps and identification, which tell the order in which the sender sent.
+    timestamps: Option<(u32, u32)>,
     identification: Option<u16>,
 }
 
@@ -35,7 +35,7 @@ impl Holes {
             end,
             since: now,
             number: by.number,
-            timestamp: by.timestamps.map(|(value, _)| value),
+            timestamps: by.timestamps,
             identification: by.identification,
         });
     }
@@ -80,14 +80,15 @@ impl Holes {
 
 impl Hole {
     /// Whether a segment that fills it was sent before that which had passed it: then the network reordered them, and
-    /// nothing was lost. Timestamps tell (RFC 7323), or IPv4's identification where it counts up; else the time does:
+    /// nothing was lost. Timestamps tell (RFC 7323), also those that they echo, of which a sender has the newest in what it
+    /// sends next; or IPv4's identification where it counts up; else the time does:
     /// a repair takes at least half an RTT, unless the sender knew of losses before (`is_calm`: it did not). `clock`: that of
     /// the sender, which has taken the segment.
     pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64, is_calm: bool, clock: &Lag) -> bool {
-        let (own, later) = (by.timestamps.map(|(value, _)| value), self.timestamp);
-        if let (Some(own), Some(later)) = (own, later)
+        if let (Some(own), Some(later)) = (by.timestamps, self.timestamps)
             && own != later
         {
+            let (own, later) = if own.0 == later.0 { (own.1, later.1) } else { (own.0, later.0) };
             return (own.wrapping_sub(later) as i32) < 0;
         }
         if let (Some(own), Some(later)) = (by.identification, self.identification)
@@ -97,8 +98,9 @@ impl Hole {
             return (own.wrapping_sub(later) as i16) < 0;
         }
         // They left within a tick of the sender's clock, whenever they came here.
-        let left_within = if own.is_some() { clock.tick().min(now - self.since) } else { now - self.since };
-        (own.is_some() && clock.is_older()) || (is_calm && left_within < rtt / 2)
+        let has_clock = by.timestamps.is_some();
+        let left_within = if has_clock { clock.tick().min(now - self.since) } else { now - self.since };
+        (has_clock && clock.is_older()) || (is_calm && left_within < rtt / 2)
     }
 }
 
@@ -108,7 +110,7 @@ mod tests {
 
     fn holes(ranges: &[(u64, u64)]) -> Holes {
         let hole =
-            |&(begin, end)| Hole { begin, end, since: 0, number: 1, timestamp: None, identification: None };
+            |&(begin, end)| Hole { begin, end, since: 0, number: 1, timestamps: None, identification: None };
         Holes(ranges.iter().map(hole).collect())
     }
 

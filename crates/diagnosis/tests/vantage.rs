@@ -375,3 +375,34 @@ fn a_flight_that_was_lost_before_the_tap_shows_later_if_the_sender_turns_out_to_
     assert_eq!(lost_in_slow_start(true), [Kind::RtoStall]);
     assert!(!lost_in_slow_start(false).contains(&Kind::RtoStall));
 }
+
+/// Two segments that left within a tick of their sender's clock, the later place first. `heard`: by how much what the second
+/// one echoes is newer.
+fn filled_within_a_tick(heard: u32) -> Vec<Kind> {
+    let mut scene = met_at_server(512);
+    bursts(&mut scene, 20, 10);
+    let begin = scene.next[CLIENT];
+    scene.next[CLIENT] = begin.wrapping_add(MSS);
+    let stamp = (scene.now / MS) as u32;
+    for (place, echo) in [(begin.wrapping_add(MSS), 7), (begin, 7 + heard)] {
+        if place == begin {
+            scene.pass(RTT / 5);
+            scene.again(CLIENT, begin, MSS);
+        } else {
+            scene.data(CLIENT, MSS);
+        }
+        let last = scene.segments.last_mut().expect("just sent");
+        last.timestamps = Some((stamp, echo));
+    }
+    scene.ack(SERVER);
+    scene.pass(RTT);
+    bursts(&mut scene, 5, 10);
+    scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+    kinds(&scene.diagnosis())
+}
+
+#[test]
+fn what_echoes_a_newer_timestamp_was_sent_later_and_not_overtaken() {
+    assert_eq!(filled_within_a_tick(0), [Kind::Reordering]);
+    assert_eq!(filled_within_a_tick(1), []);
+}
