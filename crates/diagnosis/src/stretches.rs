@@ -136,6 +136,8 @@ impl Connection {
             true => Kind::NetworkLimited,
             // It waited for others, which are late.
             false if from == held.sender && self.is_answer_late(from, held.begin) => Kind::Unexplained,
+            // It was not delayed, but took an RTT, as that of the rest does.
+            false if !self.half(held.sender).way.is_idle() => Kind::NetworkLimited,
             false => Kind::ApplicationLimited,
         };
         self.note(kind, held.begin, held.end, held.end - held.begin, &[held.data, held.ack, segment.number]);

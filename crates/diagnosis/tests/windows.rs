@@ -189,3 +189,23 @@ fn an_application_that_had_little_left_after_a_loss_is_no_collapse() {
     }
     assert_eq!(kinds(&scene.diagnosis()), [Kind::FastRetransmit]);
 }
+
+/// A file that begins behind the handshake, so that nothing tells the RTT at first. Each flight ends with a small segment, and
+/// two acknowledgements answer it, the second for the rest.
+#[test]
+fn an_answer_after_an_rtt_of_40_ms_is_no_delayed_one_while_more_is_under_way() {
+    let mut scene = wide();
+    for _ in 0..8 {
+        (0..7).for_each(|_| _ = scene.data(CLIENT, MSS));
+        let half = scene.next[CLIENT].wrapping_sub(4 * MSS);
+        scene.data(CLIENT, 300);
+        scene.pass(40 * MS);
+        scene.sack(SERVER, half, &[]);
+        scene.pass(MS / 5);
+        scene.ack(SERVER);
+        scene.pass(AT_ONCE);
+    }
+    scene.segments.drain(..5);
+    let time = &scene.diagnosis().connections[0].time;
+    assert!(time["network_limited"] > 0.3 && time["application_limited"] < 0.001, "{time:?}");
+}
