@@ -1,7 +1,7 @@
 //! A path with two taps whose losses are known: packets are cut and merged on the way, as TSO and GRO do, repeated, and
 //! overtaken, and what is inferred is what was lost.
 
-use framegauge_diagnosis::joined::{Joined, Joiner, Place};
+use framegauge_diagnosis::joined::{Hop, Joined, Joiner, Place};
 use framegauge_packets::capture::{SackBlocks, Segment};
 use framegauge_packets::{SynOptions, TcpFlags};
 use proptest::prelude::*;
@@ -332,4 +332,52 @@ fn a_host_that_holds_its_answers_back_is_told_from_a_slow_network() {
     assert_eq!(wait.answers, 10);
     assert!((wait.waited_seconds - 0.78).abs() < 1e-9 && (wait.held_seconds - 0.7).abs() < 1e-9, "{wait:?}");
     assert_eq!(wait.acknowledgements.count, 10);
+}
+
+/// Flights of four segments, of which those are lost between the taps that `drops` says: by how far each begins beyond what was
+/// acknowledged, and by its place. What is lost is sent again, one after the other. The hop from client to server.
+fn flights(scale: Option<u8>, drops: impl Fn(u32, u32) -> bool) -> Hop {
+    let mut taps = Taps::met();
+    for packet in taps.packets.iter_mut().flatten() {
+        packet.syn = packet.syn.map(|syn| SynOptions { window_scale: scale, ..syn });
+    }
+    let (mut now, mut next, mut place) = (10 * MS, 1000u32, 0);
+    for _ in 0..5 {
+        let mut due = Vec::new();
+        for offset in (0..4).map(|number| number * MSS) {
+            let packet = segment(0, now, next.wrapping_add(offset), 5000, MSS, (now / MS) as u32);
+            place += 1;
+            if drops(offset, place) {
+                taps.packets[0].push(packet);
+                due.push(packet.seq);
+            } else {
+                taps.pass(packet, 0, MS / 10);
+            }
+        }
+        let acknowledge = |taps: &mut Taps, now: &mut i64, place: u32| {
+            *now += MS;
+            taps.pass(segment(1, *now, 5000, place, 0, (*now / MS) as u32), 1, MS / 10);
+        };
+        for first in due {
+            acknowledge(&mut taps, &mut now, first);
+            now += 250 * MS;
+            taps.pass(segment(0, now, first, 5000, MSS, (now / MS) as u32), 0, MS / 10);
+        }
+        next = next.wrapping_add(4 * MSS);
+        acknowledge(&mut taps, &mut now, next);
+        now += 10 * MS;
+    }
+    taps.joined(3 * MS).connections[0].directions[0].hops[0].clone()
+}
+
+#[test]
+fn two_captures_show_whether_all_beyond_a_window_without_its_scale_is_lost() {
+    // The window is written as 500: what does not begin where all was acknowledged lies beyond it.
+    let counts =
+        |hop: Hop| hop.unscaled.map(|of| (of.beyond_segments, of.lost_segments, of.others_lost_segments));
+    assert_eq!(counts(flights(Some(7), |offset, _| offset > 0)), Some((15, 15, 0)));
+    assert_eq!(counts(flights(Some(7), |_, _| false)), Some((15, 0, 0)));
+    assert_eq!(counts(flights(Some(7), |_, place| place == 5 || place == 6)), Some((15, 1, 1)));
+    assert_eq!(counts(flights(None, |offset, _| offset > 0)), None);
+    assert_eq!(counts(flights(Some(0), |offset, _| offset > 0)), None);
 }

@@ -11,7 +11,7 @@ from helpers import pages
 from helpers.captures import ACK, PSH, SYN, Packet, pcap, segment, stalled
 
 from framegauge.cli.main import main
-from framegauge.diagnose import run as diagnosis
+from framegauge.diagnose import joined as joining, run as diagnosis
 
 pytestmark = pytest.mark.agent
 DELAY = 0.002
@@ -167,3 +167,32 @@ def test_the_page_shows_what_the_captures_say_together(stall: tuple[Path, Path],
     alone = tmp_path / "alone.html"
     assert main(["diagnose", str(client), "--html", str(alone)]) == 1
     assert "Between the captures" not in alone.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("unscaled", "said"),
+    [
+        (
+            (9, 9, 0),
+            "That is certain: all 9 segments beyond that window were lost between web and db, and no other was.",
+        ),
+        ((9, 0, 0), "All 9 segments beyond that window came from web to db: they are dropped behind it."),
+        ((9, 9, 2), ""),
+        ((9, 4, 0), ""),
+        ((2, 2, 0), ""),
+        (None, ""),
+    ],
+)
+def test_what_lies_beyond_a_window_without_its_scale_is_dropped_where_both_captures_say(
+    unscaled: tuple[int, int, int] | None, said: str
+) -> None:
+    names = ("beyond_segments", "lost_segments", "others_lost_segments")
+    of = None if unscaled is None else dict(zip(names, unscaled, strict=True))
+    hop = {"between": [1, 2], "lost_packets": 0, "unscaled": of}
+    seen = [{"tap": number, "connection": number} for number in (1, 2)]
+    ways = [{"hops": [each], "wait": None} for each in (hop, {**hop, "unscaled": None})]
+    connection = {"client": CLIENT, "server": SERVER, "seen": seen, "directions": ways}
+    taps = [{"tap": 1, "name": "web"}, {"tap": 2, "name": "db"}]
+    findings = [{"kind": kind, "connection": 1, "text": "What happened."} for kind in ("unscaled_window", "rto_stall")]
+    joining.annotate({"joined": {"taps": taps, "connections": [connection]}, "findings": findings})
+    assert [each["text"] for each in findings] == [f"What happened. {said}".strip(), "What happened."]

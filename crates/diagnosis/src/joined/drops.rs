@@ -10,6 +10,7 @@ use super::groups::Group;
 use super::matching::{Matched, Part, matched};
 use super::record::Record;
 use super::report::{Drop, Hop};
+use super::unscaled;
 use super::{Place, Span, Tap};
 
 /// A packet that a capture's end may have cut off is none that was lost: this long, and as much longer as the delays
@@ -79,12 +80,9 @@ impl Pair<'_> {
             hop.abstained = Some("no packet of this direction is the same at both taps");
             return hop;
         }
-        let mut absent = found.absent.clone();
-        absent.retain(|part| {
-            let judged = self.is_judged(part.0, found);
-            hop.unjudged_packets += u64::from(!judged);
-            judged
-        });
+        let (absent, unjudged): (Vec<Part>, Vec<Part>) =
+            found.absent.iter().partition(|part| self.is_judged(part.0, found));
+        hop.unjudged_packets = unjudged.len() as u64;
         // What a tap behind has was there.
         let candidates = pieces(self.sent, &absent);
         let seen_behind = matched(&candidates, late, |_, _| true);
@@ -96,6 +94,10 @@ impl Pair<'_> {
         let missed_bytes: i64 = missed.iter().map(|(_, begin, end)| end - begin).sum();
         let bytes: i64 = self.received.iter().map(|record| i64::from(record.bytes)).sum();
         let unsure = missed_bytes as f64 > MISSED_SHARE * bytes as f64;
+        let unjudged: Vec<usize> = unjudged.iter().map(|part| part.0).collect();
+        let scale =
+            self.group.traces.iter().any(|(_, trace)| trace.lanes.iter().all(|lane| lane.written.scales()));
+        hop.unscaled = scale.then(|| unscaled::judged(self.sent, &lost, &unjudged));
         for part in lost {
             if unsure && self.sent[part.0].bytes == 0 {
                 hop.unjudged_packets += 1;

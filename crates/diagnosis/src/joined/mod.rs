@@ -24,6 +24,7 @@ mod path;
 mod record;
 mod report;
 mod samples;
+mod unscaled;
 mod waits;
 
 pub use clock::{Clock, Piece, Sighting};
@@ -31,6 +32,7 @@ pub use report::{
     ClockPiece, Delay, DelayPart, Drop, Held, Hop, Joined, JoinedConnection, JoinedDirection, JoinedTap,
     Rise, Seen, TapClock, Wait,
 };
+pub use unscaled::Unscaled;
 
 use clocks::Clocks;
 use framegauge_packets::capture::Segment;

@@ -1,5 +1,6 @@
 //! What is kept of a segment at a tap: 40 bytes, whatever it carried.
 
+use super::unscaled::Written;
 use crate::sequence::Unwrapper;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -29,6 +30,8 @@ pub(super) struct Record {
     pub(super) flags: TcpFlags,
     /// TTL or hop limit.
     pub(super) hops: u8,
+    /// Data that begins beyond the other end's window as it is written, without its scale.
+    pub(super) is_beyond: bool,
 }
 
 impl Record {
@@ -62,6 +65,8 @@ pub(super) struct Lane {
     pub(super) acknowledged: Option<i64>,
     /// The MSS of its SYN.
     pub(super) mss: Option<u16>,
+    /// How far windows reach without their scale.
+    pub(super) written: Written,
 }
 
 impl Lane {
@@ -116,14 +121,17 @@ impl Trace {
             let number = if has(TcpFlags::ACK) { segment.ack.wrapping_sub(1) } else { segment.seq };
             self.first_number.get_or_insert(number);
             self.lanes[lane].mss = segment.syn.and_then(|syn| syn.mss);
+            self.lanes[lane].written.open(segment);
         }
         if has(TcpFlags::ACK) && !has(TcpFlags::RST) {
+            let own = self.lanes[lane].written;
             let other = &mut self.lanes[1 - lane];
             let place = other.places.near(segment.ack);
             if other.records.is_empty() {
                 other.places.reach(place);
             }
             other.acknowledged = other.acknowledged.max(Some(place as i64));
+            other.written.hear(place as i64, segment.window, own);
         }
         let marks = u32::from(has(TcpFlags::SYN)) + u32::from(has(TcpFlags::FIN));
         let bytes = segment.payload_bytes.saturating_add(marks);
@@ -143,6 +151,7 @@ impl Trace {
             identification: segment.identification.unwrap_or(0),
             flags: segment.flags,
             hops: segment.hops,
+            is_beyond: segment.payload_bytes > 0 && lane.written.is_before(begin as i64),
         };
         let is_copy = lane.records.iter().rev().take(2).any(|earlier| record.is_copy_of(earlier));
         if is_copy {

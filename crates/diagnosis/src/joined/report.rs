@@ -1,5 +1,6 @@
 //! What the captures tell together, in the form in which it is told.
 
+use super::unscaled::Unscaled;
 use serde::Serialize;
 use std::net::SocketAddr;
 
@@ -194,6 +195,8 @@ pub struct Hop {
     pub abstained: Option<&'static str>,
     /// How long packets took; `None` if the clocks cannot be aligned.
     pub delay: Option<Delay>,
+    /// Data beyond the window as it is written, where both ends scale theirs.
+    pub unscaled: Option<Unscaled>,
     /// What was lost, in the order of the first tap's capture.
     pub drops: Vec<Drop>,
 }

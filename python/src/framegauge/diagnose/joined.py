@@ -16,12 +16,16 @@ __all__ = ["annotate", "ends", "hops", "join", "labelled", "unique_files", "wait
 # Findings that begin with a loss.
 OF_LOSS = (
     "rto_stall", "tail_loss", "fast_retransmit", "double_loss", "syn_loss", "retransmit_storm", "pmtu_black_hole",
-    "cwnd_collapse",
+    "cwnd_collapse", "unscaled_window",
 )  # fmt: skip
+# Findings of what lies beyond a window without its scale.
+OF_WINDOWS = ("unscaled_window",)
 # Findings that a late answer, or a late acknowledgement, may explain.
 OF_ANSWERS = ("application_limited", "network_limited", "sender_stall", "unexplained")
 OF_ACKNOWLEDGEMENTS = ("nagle_delayed_ack",)
 MOST_PLACES = 3
+# Fewer segments may be lost by chance.
+LEAST_BEYOND = 3
 WORTH_SECONDS = 0.001
 Json = dict[str, Any]
 
@@ -161,6 +165,7 @@ def annotate(document: Json) -> None:
     for connection in joined["connections"]:
         said = {OF_LOSS: _lost(connection, names), OF_ANSWERS: _answers(connection, names)}
         said[OF_ACKNOWLEDGEMENTS] = _acknowledgements(connection, names)
+        said[OF_WINDOWS] = _beyond(connection, names)
         numbers = {seen["connection"] for seen in connection["seen"]}
         for each in itertools.chain.from_iterable(findings.get(number, ()) for number in numbers):
             each["text"] += "".join(f" {text}" for kinds, text in said.items() if text and each["kind"] in kinds)
@@ -179,6 +184,25 @@ def _lost(connection: Json, names: Mapping[int, str]) -> str:
         packets = f"{count} packet{'' if count == 1 else 's'}"
         told.append(f"{packets} between {one} and {other}, from {ends(connection, direction)}")
     return f"Lost in this connection: {'; '.join(told)}." if told else ""
+
+
+def _beyond(connection: Json, names: Mapping[int, str]) -> str:
+    """Where what lies beyond a window without its scale was dropped."""
+    passed = ""
+    for hop in (hop for each in connection["directions"] for hop in each["hops"]):
+        of = hop["unscaled"]
+        if of is None or of["beyond_segments"] < LEAST_BEYOND:
+            continue
+        one, other = (names[tap] for tap in hop["between"])
+        beyond, lost = of["beyond_segments"], of["lost_segments"]
+        if lost == beyond and not of["others_lost_segments"]:
+            return (
+                f"That is certain: all {beyond} segments beyond that window were lost between {one} and {other}, and "
+                "no other was."
+            )
+        if not lost:
+            passed = f"All {beyond} segments beyond that window came from {one} to {other}: they are dropped behind it."
+    return passed
 
 
 def waits(connection: Mapping[str, Any]) -> Iterator[tuple[int, Json]]:
