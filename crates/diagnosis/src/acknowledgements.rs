@@ -71,14 +71,15 @@ impl Connection {
     /// Whether an acknowledgement is of data above a hole, of which the capture's length has cut all but that.
     #[cold]
     fn has_hidden_sack(&self, segment: &Segment, from: Side) -> bool {
-        let may_sack = self.halves.iter().all(|half| half.syn.is_none_or(|syn| syn.sack_permitted));
+        let may_sack =
+            self.halves.iter().all(|half| half.opening.options().is_none_or(|syn| syn.sack_permitted));
         may_sack && !self.multipath && self.half(from).hidden.has_sack(segment)
     }
 
     /// How far a window of this end is scaled, if that is known; in a SYN it never is (RFC 7323 section 2.2).
     #[inline]
     fn window_shift(&self, segment: &Segment, from: Side) -> Option<u8> {
-        if segment.flags.contains(TcpFlags::SYN) { Some(0) } else { self.half(from).window_shift() }
+        if segment.flags.contains(TcpFlags::SYN) { Some(0) } else { self.half(from).opening.window_shift() }
     }
 
     /// An acknowledgement of what the capture has not: it lacks packets, or it has one direction only.

@@ -142,7 +142,7 @@ impl Connection {
 
     /// The options of both SYNs, if the capture has them.
     pub(crate) fn syns(&self) -> Option<[SynOptions; 2]> {
-        Some([self.halves[0].syn?, self.halves[1].syn?])
+        Some([self.halves[0].opening.options()?, self.halves[1].opening.options()?])
     }
 
     /// From its first packet to its last, in nanoseconds; at least 1.
@@ -205,12 +205,13 @@ impl Connection {
             end_seconds: seconds(self.last),
             rtt_seconds: self.path_rtt() as f64 / 1e9,
             rto_seconds: [0, 1].map(|side| self.halves[side].round_trip.timeout() as f64 / 1e9),
-            mss: [0, 1].map(|side| self.halves[side].syn.and_then(|syn| syn.mss)),
-            window_scale: [0, 1].map(|side| self.halves[side].syn.and_then(|syn| syn.window_scale)),
-            sack: both(|half| half.syn.is_some_and(|syn| syn.sack_permitted)),
-            timestamps: both(|half| half.syn.is_some_and(|syn| syn.timestamps)),
+            mss: [0, 1].map(|side| self.halves[side].opening.options().and_then(|syn| syn.mss)),
+            window_scale: [0, 1]
+                .map(|side| self.halves[side].opening.options().and_then(|syn| syn.window_scale)),
+            sack: both(|half| half.opening.options().is_some_and(|syn| syn.sack_permitted)),
+            timestamps: both(|half| half.opening.options().is_some_and(|syn| syn.timestamps)),
             multipath: self.multipath,
-            has_handshake: both(|half| half.syn.is_some()),
+            has_handshake: both(|half| half.opening.options().is_some()),
             bytes: each(|half| half.counts.bytes),
             data_segments: each(|half| half.counts.data_segments),
             resent_segments: each(|half| half.counts.resent_segments),

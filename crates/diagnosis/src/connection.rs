@@ -243,9 +243,8 @@ impl Connection {
         } else if !self.established && segment.flags.contains(TcpFlags::ACK) && from == Side::Client {
             self.established = true;
             self.remember_answer(segment, now);
-            self.ack_answer = self
-                .ack_answer
-                .or((self.half(Side::Server).syns == 1).then(|| now - self.half(Side::Server).sent.at()));
+            self.ack_answer = self.ack_answer.or((self.half(Side::Server).opening.count() == 1)
+                .then(|| now - self.half(Side::Server).sent.at()));
             self.update_rtt();
         }
         self.take_data(segment, from, now, limits);
@@ -268,9 +267,12 @@ impl Connection {
         let half = self.half(Side::Client);
         let place = half.way.near(segment.seq);
         // Its SYN-ACK may have been recorded before it.
-        let is_answered = half.counts.segments == 0 && self.half(Side::Server).syn_acks > 0;
-        let is_own =
-            if half.syns == 0 { is_answered && place + 1 == half.way.una() } else { place == half.syn_place };
+        let is_answered = half.counts.segments == 0 && self.half(Side::Server).opening.answers() > 0;
+        let is_own = if half.opening.count() == 0 {
+            is_answered && place + 1 == half.way.una()
+        } else {
+            place == half.opening.place()
+        };
         !same_client || !is_own
     }
 
@@ -279,18 +281,16 @@ impl Connection {
         let first = now == self.first;
         let other = self.half(from.other()).sent.at();
         let half = self.half_mut(from);
-        half.syns += 1;
-        half.syn_acks += u32::from(segment.flags.contains(TcpFlags::ACK));
-        if half.syns == 1 {
-            // An option that was cut off is not missing: nothing is known then.
-            half.syn = segment.syn.filter(|_| !segment.options_are_cut);
-            half.syn_place = half.way.near(segment.seq);
-            half.way.open(half.syn_place);
+        let place = half.way.near(segment.seq);
+        if half.opening.take(segment, place) {
+            half.way.open(place);
         }
         half.sent.open(now);
-        let syns = self.halves.each_ref().map(|half| half.syn);
-        SIDES.into_iter().for_each(|side| self.half_mut(side).agree(syns[side.other() as usize]));
-        let once = self.halves.iter().all(|half| half.syns == 1);
+        let options = self.halves.each_ref().map(|half| half.opening.options());
+        for side in SIDES {
+            self.half_mut(side).opening.agree(options[side.other() as usize]);
+        }
+        let once = self.halves.iter().all(|half| half.opening.count() == 1);
         if segment.flags.contains(TcpFlags::ACK) && once && !first {
             self.syn_answer = Some(now - other);
             self.update_rtt();
@@ -304,7 +304,7 @@ impl Connection {
         }
         self.closed = true;
         let begin = self.last;
-        if !self.established && from == Side::Server && self.half(Side::Server).syns == 0 {
+        if !self.established && from == Side::Server && self.half(Side::Server).opening.count() == 0 {
             self.refused = true;
             self.note(Kind::ConnectionRefused, begin, now, 0, &[segment.number]);
         } else {

@@ -16,7 +16,7 @@ impl Connection {
         self.watch_checksum(segment, from, now);
         let fin = segment.flags.contains(TcpFlags::FIN);
         let mss = self.mss(from);
-        let knows_mss = self.halves.iter().all(|half| half.syn.is_some());
+        let knows_mss = self.halves.iter().all(|half| half.opening.options().is_some());
         let least_aggregate = if knows_mss { 0 } else { LARGEST_SEGMENT };
         let half = &mut self.halves[from as usize];
         if let Some(is_right) = segment.checksum_is_right {

@@ -149,7 +149,8 @@ impl Connection {
 
     /// Why SYNs with wrong checksums are repeated, as a sentence.
     pub(crate) fn wrong_syns_in_words(&self) -> &'static str {
-        let are_wrong = |side: &Side| self.half(*side).syns > 1 && self.half(*side).checksums.are_all_wrong();
+        let are_wrong =
+            |side: &Side| self.half(*side).opening.count() > 1 && self.half(*side).checksums.are_all_wrong();
         let Some(side) = SIDES.into_iter().find(are_wrong) else { return "" };
         if has_passed_routers(self.hops[side as usize]) {
             return " All of these SYNs have a wrong checksum, and a router had passed them on, so that no NIC was still to fill it in: that is why nobody answers (an offload that does not see into a tunnel: ethtool -K DEVICE tx-checksum-ip-generic off).";

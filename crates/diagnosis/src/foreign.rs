@@ -27,13 +27,21 @@ impl Connection {
         }
         let half = self.half(sender);
         let ack = half.way.near(segment.ack);
-        let shift = self.half(sender.other()).syn.and_then(|syn| syn.window_scale).unwrap_or(MOST_SHIFT);
+        let shift = self
+            .half(sender.other())
+            .opening
+            .options()
+            .and_then(|syn| syn.window_scale)
+            .unwrap_or(MOST_SHIFT);
         let own_edge = ack + (u64::from(segment.window) << shift.min(MOST_SHIFT));
         let edge = match self.farthest_edge(sender) {
             0 => half.way.high() + LARGEST_WINDOW,
             edge => edge.max(half.way.high()).max(own_edge),
         };
-        let first = half.syn.map_or(half.way.una().saturating_sub(LARGEST_WINDOW), |_| half.syn_place + 1);
+        let first = half
+            .opening
+            .options()
+            .map_or(half.way.una().saturating_sub(LARGEST_WINDOW), |_| half.opening.place() + 1);
         // What may have been sent and taken in: behind the SYN, and not beyond the window where that was farthest, or is now.
         let may_be_sent = |begin: u64, end: u64| begin < end && begin >= first && end <= edge;
         let mut possible = SackBlocks::default();

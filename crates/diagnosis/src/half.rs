@@ -5,6 +5,7 @@ use crate::discarded::Discarded;
 use crate::hidden::Hidden;
 use crate::identities::Identities;
 use crate::lag::Lag;
+use crate::opening::Opening;
 use crate::progress::{Progress, Run};
 use crate::repairs::Repairs;
 use crate::resets::Origin;
@@ -14,7 +15,6 @@ use crate::sent::Sent;
 use crate::silences::{Doubtful, Episode, Silence};
 use crate::tracking::Tracking;
 use crate::way::Way;
-use framegauge_packets::SynOptions;
 use framegauge_packets::capture::Segment;
 use std::collections::VecDeque;
 
@@ -26,13 +26,7 @@ const MSS_DEFAULT: u32 = 536;
 pub(crate) struct Half {
     pub(crate) way: Way,
     pub(crate) sent: Sent,
-    /// Its SYN's options, and the place of the SYN.
-    pub(crate) syn: Option<SynOptions>,
-    pub(crate) syn_place: u64,
-    pub(crate) syns: u32,
-    /// SYNs that acknowledge one of the other end.
-    pub(crate) syn_acks: u32,
-    agreed: Agreed,
+    pub(crate) opening: Opening,
     pub(crate) round_trip: RoundTrip,
     /// The least time from the tap to the receiver and back.
     pub(crate) nearest: Option<i64>,
@@ -76,15 +70,6 @@ pub(crate) struct Half {
     pub(crate) discarded: Discarded,
     pub(crate) tracking: Tracking,
     pub(crate) repairs: Repairs,
-}
-
-/// What the SYNs of both ends leave of the options of one of them.
-#[derive(Debug, Clone, Copy, Default)]
-struct Agreed {
-    /// The payload that fits a segment.
-    mss: Option<u32>,
-    /// How far its windows are scaled.
-    shift: Option<u8>,
 }
 
 /// An acknowledgement on its way from the tap to the sender.
@@ -135,27 +120,11 @@ impl Half {
     /// The MSS that counts for this direction: what its own and the other end's SYN leave, or else the largest payload.
     #[inline]
     pub(crate) fn mss(&self) -> u32 {
-        match self.agreed.mss {
+        match self.opening.mss() {
             Some(mss) => mss,
             None if self.sent.largest_bytes() > 0 => self.sent.largest_bytes(),
             None => MSS_DEFAULT,
         }
-    }
-
-    /// How far the windows of this end are scaled; `None`: without both SYNs nobody knows.
-    #[inline]
-    pub(crate) fn window_shift(&self) -> Option<u8> {
-        self.agreed.shift
-    }
-
-    /// A SYN came, of this end or of the other one.
-    pub(crate) fn agree(&mut self, other: Option<SynOptions>) {
-        let (Some(own), Some(their)) = (self.syn, other) else { return };
-        if let (Some(mss), Some(least)) = (own.mss, their.mss) {
-            let options = if own.timestamps && their.timestamps { 12 } else { 0 };
-            self.agreed.mss = Some(u32::from(mss.min(least)).saturating_sub(options).max(1));
-        }
-        self.agreed.shift = Some(own.window_scale.filter(|_| their.window_scale.is_some()).unwrap_or(0));
     }
 
     /// Whether the loss at `una` is revealed, by SACK or duplicate acknowledgements.

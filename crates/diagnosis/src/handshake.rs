@@ -28,9 +28,12 @@ impl Connection {
         let (segment, half) = (gap.segment, self.half(gap.from));
         let is_syn = segment.flags.contains(TcpFlags::SYN);
         // That which answers a SYN of the other end has the number of the own one before it.
-        let is_answer = segment.flags.contains(TcpFlags::ACK) && half.syn_acks == 0;
+        let is_answer = segment.flags.contains(TcpFlags::ACK) && half.opening.answers() == 0;
         // With another number it repeats nothing.
-        let again = is_syn && half.syns > 0 && half.way.near(segment.seq) == half.syn_place && !is_answer;
+        let again = is_syn
+            && half.opening.count() > 0
+            && half.way.near(segment.seq) == half.opening.place()
+            && !is_answer;
         match (again, self.strangers.challenges > 0) {
             (true, true) => Cause::Shown(Kind::ChallengeAck),
             (true, false) => Cause::Shown(Kind::SynLoss),
@@ -41,13 +44,13 @@ impl Connection {
     /// Whether a segment that came while this connection was being opened belongs to no such: nobody takes it in.
     pub(crate) fn is_of_another(&mut self, segment: &Segment, from: Side) -> bool {
         let (client, server) = (self.half(Side::Client), self.half(Side::Server));
-        let is_opening = !self.established && client.syns > 0 && server.syns == 0;
+        let is_opening = !self.established && client.opening.count() > 0 && server.opening.count() == 0;
         if !is_opening || segment.flags.contains(TcpFlags::SYN) {
             return false;
         }
         let answers = segment.flags.contains(TcpFlags::ACK)
-            && client.way.near(segment.ack) > client.syn_place
-            && client.way.near(segment.ack) <= client.way.high().max(client.syn_place + 1);
+            && client.way.near(segment.ack) > client.opening.place()
+            && client.way.near(segment.ack) <= client.way.high().max(client.opening.place() + 1);
         match (from, segment.flags.contains(TcpFlags::RST)) {
             // It ends what the challenge was about.
             (Side::Client, is_reset) => is_reset && self.strangers.challenges > 0,
@@ -72,8 +75,8 @@ impl Connection {
     pub(crate) fn is_unanswered(&self) -> bool {
         !self.established
             && !self.refused
-            && self.half(Side::Client).syns == 1
-            && self.half(Side::Server).syns == 0
+            && self.half(Side::Client).opening.count() == 1
+            && self.half(Side::Server).opening.count() == 0
     }
 
     /// What else is known of SYNs that were repeated, as sentences.

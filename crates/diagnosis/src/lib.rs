@@ -33,6 +33,7 @@ mod kinds;
 mod lag;
 mod marks;
 mod notes;
+mod opening;
 mod outcast;
 mod peers;
 mod picture;

@@ -169,7 +169,7 @@ impl Connection {
 impl Direction {
     /// A place, counted from the SYN.
     fn place(&mut self, half: &Half, place: u64) -> i64 {
-        let start = if half.syns > 0 { half.syn_place } else { half.way.una().min(place) };
+        let start = if half.opening.count() > 0 { half.opening.place() } else { half.way.una().min(place) };
         place.wrapping_sub(*self.base.get_or_insert(start)) as i64
     }
 
@@ -182,7 +182,8 @@ impl Direction {
         let place = half.way.near(segment.seq) + u64::from(syn && segment.payload_bytes > 0);
         let end = place + u64::from(segment.payload_bytes);
         let old = segment.payload_bytes > 0 && end <= before.high;
-        let resent = half.counts.resent_segments > before.resent_segments || (syn && half.syns > 1);
+        let resent =
+            half.counts.resent_segments > before.resent_segments || (syn && half.opening.count() > 1);
         let flags = match (resent, old) {
             (true, _) => RESENT,
             (false, true) if segment.payload_bytes == 1 => PROBE,

@@ -68,7 +68,7 @@ impl Connection {
         if segment.payload_bytes == 0 {
             return;
         }
-        let sack = self.halves.iter().all(|half| half.syn.is_none_or(|syn| syn.sack_permitted));
+        let sack = self.halves.iter().all(|half| half.opening.options().is_none_or(|syn| syn.sack_permitted));
         let rtt = self.path_rtt();
         let half = self.half_mut(from);
         let again = Again {

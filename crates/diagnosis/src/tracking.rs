@@ -119,10 +119,9 @@ impl Tracking {
 impl Connection {
     /// Gives the time of losses beyond a window without scale to what dropped them, if nothing speaks against it.
     pub(crate) fn judge_tracking(&mut self) {
-        let scales = self
-            .halves
-            .iter()
-            .all(|half| half.syn.is_some_and(|syn| syn.window_scale.is_some_and(|shift| shift > 0)));
+        let scales = self.halves.iter().all(|half| {
+            half.opening.options().is_some_and(|syn| syn.window_scale.is_some_and(|shift| shift > 0))
+        });
         let other_is_clean = |side: Side| self.half(side.other()).counts.resent_segments == 0;
         let side =
             SIDES.into_iter().find(|side| self.half(*side).tracking.is_certain() && other_is_clean(*side));

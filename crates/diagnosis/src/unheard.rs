@@ -46,11 +46,11 @@ impl Connection {
         let (client, server) = (self.half(Side::Client), self.half(Side::Server));
         let repeats = from == Side::Server
             && segment.flags.contains(TcpFlags::SYN.with(TcpFlags::ACK))
-            && server.syn_acks > 0
-            && server.way.near(segment.seq) == server.syn_place
+            && server.opening.answers() > 0
+            && server.way.near(segment.seq) == server.opening.place()
             // It has sent nothing but SYN-ACKs, and did not open at the same time.
-            && server.counts.segments == u64::from(server.syns)
-            && client.syn_acks == 0;
+            && server.counts.segments == u64::from(server.opening.count())
+            && client.opening.answers() == 0;
         if !repeats || self.closed || now - at <= self.syn_answer.unwrap_or(FIRST_TIMEOUT) {
             return false;
         }

@@ -97,7 +97,7 @@ impl Connection {
             self.breach(Breach::LargeShift, now, now, &[segment.number]);
         }
         let half = self.half(from);
-        let is_other = half.syns > 0 && half.way.near(segment.seq) != half.syn_place;
+        let is_other = half.opening.count() > 0 && half.way.near(segment.seq) != half.opening.place();
         if is_other && flags.contains(TcpFlags::ACK) && now - half.sent.at() < SAME_START_NANOSECONDS {
             self.breach(Breach::OtherStart, half.sent.at(), now, &[half.sent.number(), segment.number]);
             return false;
@@ -159,7 +159,7 @@ impl Connection {
 
     /// Whether both windows are known: both SYNs were seen, and no other subflow shares them (RFC 8684 section 3.3.1).
     fn has_windows(&self) -> bool {
-        !self.multipath && self.halves.iter().all(|half| half.syn.is_some())
+        !self.multipath && self.halves.iter().all(|half| half.opening.options().is_some())
     }
 
     fn check_window(&mut self, segment: &Segment, from: Side, (begin, end): (u64, u64), now: i64) -> bool {
@@ -260,7 +260,7 @@ impl Connection {
     /// The right edge of a sender's window where it was farthest; 0: none is known.
     pub(crate) fn farthest_edge(&self, sender: Side) -> u64 {
         let half = self.half(sender);
-        let is_known = half.syn.is_some() && half.way.knows_window();
+        let is_known = half.opening.options().is_some() && half.way.knows_window();
         if is_known { self.suspects[sender as usize].farthest.max(half.way.edge()) } else { 0 }
     }
 }

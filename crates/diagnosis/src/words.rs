@@ -58,7 +58,7 @@ impl Told<'_> {
 
     /// The MSS that an end announced: 0 the client, 1 the server.
     pub(crate) fn mss(&self, side: usize) -> String {
-        let mss = self.connection.halves[side].syn.and_then(|syn| syn.mss);
+        let mss = self.connection.halves[side].opening.options().and_then(|syn| syn.mss);
         mss.map_or("none".to_owned(), |mss| mss.to_string())
     }
 
