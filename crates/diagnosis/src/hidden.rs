@@ -15,21 +15,26 @@ use framegauge_packets::capture::Segment;
 /// Kind, length, and one block (RFC 2018 section 3).
 const LEAST_SACK_BYTES: u8 = 10;
 
-/// The shortest options of one end's acknowledgements.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Hidden(Option<u8>);
+/// The shortest options of one end's acknowledgements, in bytes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hidden(u8);
+
+impl Default for Hidden {
+    /// None was seen: any is shorter.
+    fn default() -> Hidden {
+        Hidden(u8::MAX)
+    }
+}
 
 impl Hidden {
     /// Takes an acknowledgement that is no SYN.
     #[inline]
     pub(crate) fn take(&mut self, segment: &Segment) {
-        let own = segment.option_bytes;
-        self.0 = Some(self.0.map_or(own, |least| least.min(own)));
+        self.0 = self.0.min(segment.option_bytes);
     }
 
     /// Whether SACK was cut off an acknowledgement.
     pub(crate) fn has_sack(self, segment: &Segment) -> bool {
-        segment.options_are_cut
-            && self.0.is_some_and(|least| segment.option_bytes >= least + LEAST_SACK_BYTES)
+        segment.options_are_cut && segment.option_bytes >= self.0.saturating_add(LEAST_SACK_BYTES)
     }
 }
