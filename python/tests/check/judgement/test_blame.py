@@ -867,7 +867,19 @@ def test_a_way_around_goes_into_the_table_that_the_source_uses():
 
 def test_both_directions_of_a_port_behind_a_router_are_one_cause():
     lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), ("", "silent")])
-    lab.fault([("b", "a", 4)], hops=[(R2, "silent"), ("", "silent")])
+    # What takes in packets may take in a little more than it sends: room for a VLAN tag.
+    lab.fault([("b", "a", 4)], 1504, hops=[(R2, "silent"), ("", "silent")])
     found = only(lab, "switch_or_nic_too_small")
     assert found["where"] == f"between routers {R1} and {R2} and host b, receiving and sending"
     assert len(found["pairs"]) == 2
+
+
+def test_a_routers_small_end_of_a_hosts_own_link_is_one_cause_and_nobody_reports_what_comes_in():
+    lab = Lab((1, 1)).fault(
+        [("a", "b", 4)], 1500, "too_small", told=[(R1, 1500)], hops=[(R1, "expired"), ("", "silent")]
+    )
+    lab.fault([("b", "a", 4)], 1504, hops=[(R2, "silent"), ("", "silent")])
+    found = only(lab, "router_too_small")
+    assert len(found["pairs"]) == 2
+    assert "the far end of the link does not take such frames in" in found["summary"]
+    assert "anycast" not in found["summary"]

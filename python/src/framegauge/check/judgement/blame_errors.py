@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from framegauge.check.judgement import remedies
-from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Filter, Pair, Told
 from framegauge.check.judgement.findings import Command, Finding, Key
 from framegauge.check.judgement.hops import Node, last_arrival, told_by_trace
@@ -59,7 +59,7 @@ def routers(case: Case) -> None:
         wrong = _wrong(pairs, mtu)
         evidence += [wrong] if wrong else []
         back = _reverse(case, pairs, mtu)
-        unheard = _unheard(back, mtu)
+        unheard = _unheard(case, back, mtu)
         evidence += [unheard] if unheard else []
         owner = case.mesh.owners.get(address)
         too_big = "large packets" if mtu is None else f"packets above {mtu} bytes"
@@ -96,38 +96,52 @@ def _reverse(case: Case, pairs: Sequence[Pair], mtu: int | None) -> list[Pair]:
     found = []
     for pair in pairs:
         back = case.open.get((pair.destination, pair.source, pair.family))
-        if back is None or back.told or back.is_partial or back.path_mtu != mtu or mtu is None or back.is_one_ended:
+        if back is None or back.told or back.is_partial or back.is_one_ended or mtu is None or back.path_mtu is None:
             continue
-        if not case.filters(back) and _crosses(pair, back):
+        if mtu <= back.path_mtu <= mtu + SPARE_BYTES and not case.filters(back) and _crosses(pair, back):
             found.append(back)
     return found
 
 
 def _crosses(pair: Pair, back: Pair) -> bool:
     """Whether what `back` loses may be lost on the link of which a router has told `pair`, from its other end."""
-    refused = [hop.ttl for trace in pair.traces for hop in trace.hops if hop.large == "too_big"]
-    ends = [hop.ttl for trace in (*pair.traces, *back.traces) for hop in trace.hops if hop.small == "delivered"]
-    if not refused or not ends:
-        return False
-    # A packet that a router refuses has a TTL for the next hop: with this one, packets the other way leave that link.
-    link = min(ends) - min(refused) + 1
-    return all(
+    link = _link(pair, back)
+    return link is not None and all(
         (trace.hops[last].ttl if (last := last_arrival(trace)) >= 0 else 0) < link
         and not any(hop.ttl < link and hop.small == "expired" and hop.large == "silent" for hop in trace.hops)
         for trace in back.traces
     )
 
 
-def _unheard(back: Sequence[Pair], mtu: int | None) -> str:
+def _link(pair: Pair, back: Pair) -> int | None:
+    """The TTL with which packets of `back` come out of the link that a router told `pair` of; None if nobody knows.
+
+    A packet that a router refuses had a TTL for the hop behind the link."""
+    refused = [hop.ttl for trace in pair.traces for hop in trace.hops if hop.large == "too_big"]
+    tellers = {told.address for told in pair.told} - {None}
+    refused += [hop.ttl + 1 for trace in pair.traces for hop in trace.hops if hop.address in tellers]
+    ends = [hop.ttl for trace in (*pair.traces, *back.traces) for hop in trace.hops if hop.small == "delivered"]
+    return min(ends) - min(refused) + 1 if refused and ends else None
+
+
+def _unheard(case: Case, back: Sequence[Pair], mtu: int | None) -> str:
     """What it means that the other direction hears nothing; empty if it does, or was not measured."""
     if not back:
         return ""
     senders = remedies.host_names(pair.source for pair in back)
     addresses = remedies.listing(pair.source_address or pair.source for pair in back)
-    return (
+    lost = (
         f"The same link loses what is above {mtu} bytes in the other direction, too ({remedies.pairs_text(back)}), and "
-        f"no ICMP error reaches {senders}: it is filtered, or it goes to another machine that has the address "
-        f"{addresses} (anycast, ECMP or a load balancer, RFC 7690). TCP in that direction stalls."
+        f"no ICMP error reaches {senders}: "
+    )
+    if all(_link(case.mesh.by_key[pair.destination, pair.source, pair.family], pair) == 1 for pair in back):
+        return (
+            f"{lost}the far end of the link does not take such frames in, and nobody is told of that. TCP in that "
+            "direction stalls."
+        )
+    return (
+        f"{lost}it is filtered, or it goes to another machine that has the address {addresses} (anycast, ECMP or a "
+        "load balancer, RFC 7690). TCP in that direction stalls."
     )
 
 

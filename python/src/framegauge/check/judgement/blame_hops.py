@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from framegauge.check.judgement import remedies
-from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Pair
 from framegauge.check.judgement.findings import Command, Finding
 from framegauge.check.judgement.hops import Node, Segment, hidden_text, only_bad
@@ -179,15 +179,31 @@ def ports(case: Case) -> None:
         pairs = [pair for host in sorted(hosts) for pair in edges[host, direction][router] if pair.key in case.open]
         if pairs and len(hosts) > 1:
             _subnet_port(case, router, direction, hosts, pairs)
-    # Both directions of a port that end at the same size are one cause.
-    own: dict[tuple[str, int | None, bool], dict[str, dict[Node, list[Pair]]]] = defaultdict(dict)
+    own: dict[str, list[dict[str, dict[Node, list[Pair]]]]] = defaultdict(list)
     for (host, direction), routers in sorted(edges.items()):
         left = {node: [pair for pair in found if pair.key in case.open] for node, found in routers.items()}
-        pairs = [pair for found in left.values() for pair in found]
-        if pairs:
-            own[host, _limit(pairs), any(pair.is_partial for pair in pairs)][direction] = left
-    for (host, _, _), ways in own.items():
-        _host_port(case, host, ways)
+        if not any(left.values()):
+            continue
+        other = next((ways for ways in own[host] if _is_same_port(ways, left)), None)
+        if other is None:
+            own[host].append({direction: left})
+        else:
+            other[direction] = left
+    for host, ports in own.items():
+        for ways in ports:
+            _host_port(case, host, ways)
+
+
+def _is_same_port(ways: Mapping[str, Mapping[Node, list[Pair]]], left: Mapping[Node, list[Pair]]) -> bool:
+    """Whether what one direction loses has the cause of the other's: the same size, but for what a device takes in
+    beyond its MTU."""
+    one = [pair for routers in ways.values() for found in routers.values() for pair in found]
+    other = [pair for found in left.values() for pair in found]
+    sizes = _limit(one), _limit(other)
+    are_partial = any(pair.is_partial for pair in one), any(pair.is_partial for pair in other)
+    if None in sizes:
+        return sizes[0] == sizes[1] and are_partial[0] == are_partial[1]
+    return abs((sizes[0] or 0) - (sizes[1] or 0)) <= SPARE_BYTES and are_partial[0] == are_partial[1]
 
 
 def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pairs: list[Pair]) -> None:

@@ -8,15 +8,13 @@ from dataclasses import dataclass
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.blame_errors import explains, reports
-from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
 from framegauge.check.judgement.hops import Node
 
 __all__ = ["fragments", "interfaces", "tunnels"]
 
-# A device may take in a little more than its MTU: room for a VLAN tag, or for the whole header and FCS.
-SPARE_BYTES = 22
 MOST_ENDS = 4  # hosts of a tunnel whose commands are spelled out
 
 

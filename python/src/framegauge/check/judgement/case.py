@@ -10,10 +10,12 @@ from framegauge.check.judgement.findings import Finding, Key
 from framegauge.check.judgement.hops import Node, Segment, last_arrival, locate, passages
 from framegauge.check.judgement.links import Links
 
-__all__ = ["Case", "hint_of"]
+__all__ = ["SPARE_BYTES", "Case", "hint_of"]
 
 # So many traces that agree outweigh one that allows their place as well.
 AGREEING = 3
+# A device may take in a little more than its MTU: room for a VLAN tag, or for the whole header and FCS.
+SPARE_BYTES = 22
 FAR_AHEAD = 10  # times as many traces name one link as another, which has its name from silence alone then
 
 
