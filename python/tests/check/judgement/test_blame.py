@@ -883,3 +883,11 @@ def test_a_routers_small_end_of_a_hosts_own_link_is_one_cause_and_nobody_reports
     assert len(found["pairs"]) == 2
     assert "the far end of the link does not take such frames in" in found["summary"]
     assert "anycast" not in found["summary"]
+
+
+def test_what_the_underlay_of_a_tunnel_leaves_is_no_advmss():
+    lab = through_a_tunnel(144)
+    lab.pairs["b", "a", 4]["tcp"] |= {"mss_bytes": 1398, "peer_announced_mss_bytes": 1398}
+    assert kinds(lab) == ["outer_fragmented"]
+    lab.pairs["b", "a", 4]["tcp"] |= {"mss_bytes": 900, "peer_announced_mss_bytes": 900}
+    assert sorted(kinds(lab)) == ["mss_clamped", "outer_fragmented"]

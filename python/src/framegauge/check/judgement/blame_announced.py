@@ -22,7 +22,9 @@ def announced(case: Case) -> None:
     for pair in case.mesh.pairs:
         tcp = pair.tcp or {}
         size, route = tcp.get("peer_announced_mss_bytes"), back.get(pair.key)
-        if tcp.get("connected") and size and route and size + MSS_SLACK < route - MSS_HEADERS[pair.family]:
+        if not tcp.get("connected") or not size or not route or _is_told_by_a_tunnel(case, pair, size):
+            continue
+        if size + MSS_SLACK < route - MSS_HEADERS[pair.family]:
             groups[pair.destination, size, pair.family].append(pair)
     for (host, size, family), pairs in sorted(groups.items()):
         route = max(back[pair.key] or 0 for pair in pairs)
@@ -44,6 +46,16 @@ def announced(case: Case) -> None:
                 facts=(("MSS that the host announces", f"{size} bytes"), ("Its route MTU", f"{route} bytes")),
             )
         )  # fmt: skip
+
+
+def _is_told_by_a_tunnel(case: Case, pair: Pair, size: int) -> bool:
+    """Whether the size is what the underlay of the announcing host's tunnel leaves: the tunnel tells its kernel so, as
+    soon as something larger is sent."""
+    tunnel = case.mesh.receiver(pair)
+    if tunnel is None or tunnel.overhead is None:
+        return False
+    fits = [each.mtu - tunnel.overhead for each in case.mesh.host(pair.destination).below(tunnel)]
+    return any(abs(each - MSS_HEADERS[pair.family] - size) <= MSS_SLACK for each in fits)
 
 
 def _allowed(pair: Pair) -> int | None:
