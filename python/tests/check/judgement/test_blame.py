@@ -651,7 +651,9 @@ def test_what_arrives_when_asked_slowly_is_a_limit_of_the_rate():
     lab = Lab((2,))
     lab.pairs["a", "b", 4]["slowly"] = {"flows": 12, "bytes_per_second": 250_000}
     lab.pairs["b", "a", 4]["slowly"] = {"flows": 0, "bytes_per_second": None}
-    assert kinds(lab) == ["rate_limited"]
+    lab.pairs["a", "b", 4]["controls"] = {"sent": 64, "lost": 20}
+    lab.pairs["b", "a", 4]["controls"] = {"sent": 64, "lost": 20}
+    assert kinds(lab) == ["rate_limited"], "why small packets are lost as well"
     [found] = lab.blame()
     assert found["pairs"] == [["a", "b", 4]]
     assert "12 flows" in found["summary"]
@@ -891,3 +893,25 @@ def test_what_the_underlay_of_a_tunnel_leaves_is_no_advmss():
     assert kinds(lab) == ["outer_fragmented"]
     lab.pairs["b", "a", 4]["tcp"] |= {"mss_bytes": 900, "peer_announced_mss_bytes": 900}
     assert sorted(kinds(lab)) == ["mss_clamped", "outer_fragmented"]
+
+
+def test_who_names_the_target_and_refuses_less_is_wrong_by_the_difference():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], 1400, "too_small", told=[(R1, 9000)])
+    found = only(lab, "router_too_small")
+    assert "drops packets above 1400 bytes" in found["summary"]
+    assert "wrong by 7600" in found["summary"]
+
+
+def test_an_error_without_a_size_lets_the_sender_guess_and_is_no_advmss():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], 1400, "too_small", told=[(R1, None)])
+    lab.pairs["b", "a", 4]["tcp"] |= {"mss_bytes": 500, "peer_announced_mss_bytes": 500}
+    assert kinds(lab) == ["router_too_small"]
+    assert "drops packets above 1400 bytes" in lab.blame()[0]["summary"]
+    assert "names no MTU" in lab.blame()[0]["summary"]
+
+
+def test_behind_a_hop_that_nobody_has_heard_no_port_of_a_host_is_to_blame():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=[(R1, "expired"), (None, "silent"), ("", "silent")])
+    found = only(lab, "router_drops_silently")
+    assert found["hosts"] == []
+    assert not any(each["on"] == "host b" for each in found["commands"])

@@ -62,7 +62,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_cut.cut(case)
     blame_readings.mismatched_tunnels(case)
     blame_readings.discovery(case)
-    blame_readings.losses(case)
+    blame_rates.losses(case)
     blame_rates.limited(case)
     blame_errors.false_reports(case)
     found = [(_joined(parts), parts) for parts in _parts(case)]

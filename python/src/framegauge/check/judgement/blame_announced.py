@@ -29,7 +29,9 @@ def announced(case: Case) -> None:
     for (host, size, family), pairs in sorted(groups.items()):
         route = max(back[pair.key] or 0 for pair in pairs)
         commands = tuple(
-            Command(f"ip route show to match {pair.source_address}", f"host {host}", "look for advmss", family)
+            Command(
+                f"ip route show table all to match {pair.source_address}", f"host {host}", "look for advmss", family
+            )
             for pair in pairs[:MOST_COMMANDS]
             if pair.source_address is not None
         )
@@ -59,7 +61,11 @@ def _is_told_by_a_tunnel(case: Case, pair: Pair, size: int) -> bool:
 
 
 def _allowed(pair: Pair) -> int | None:
-    """The MTU by which the kernel of its source announces an MSS: that of the route, or what the path has told it."""
+    """The MTU by which the kernel of its source announces an MSS: that of the route, or what the path has told it.
+
+    None if nobody knows: the path has told it that packets are too big, and no size, so that it guesses."""
+    if any(told.mtu is None for told in pair.told):
+        return None
     # What TCP itself read of its route comes last: by then a tunnel of the host may have told the kernel of its limit.
     read = pair.route_mtu, pair.path_mtu, (pair.tcp or {}).get("route_mtu_bytes"), *(told.mtu for told in pair.told)
     return min((size for size in read if size is not None), default=None)

@@ -15,6 +15,10 @@ from framegauge.check.judgement.hops import Node, last_arrival, told_by_trace
 __all__ = ["explains", "false_reports", "own_filters", "reports", "routers"]
 
 
+ADAPTS = "TCP adapts to the smaller size. "
+GUESS = "The error names no MTU, as RFC 1191 asks for: the sender has to guess one, which may be far smaller."
+
+
 def reports(pair: Pair, target: int) -> list[Told]:
     """What was said about this pair, during the search or the traces, each once."""
     told = list(pair.told)
@@ -22,7 +26,11 @@ def reports(pair: Pair, target: int) -> list[Told]:
         said = told_by_trace(trace)
         if said is not None and said[0] is not None and all(said[0] != each.address for each in told):
             told.append(Told(said[0], said[1], 1))
-    return [each for each in told if (each.mtu is None or each.mtu < target) and not pair.is_disproved(each)]
+    # Who names the target or more, and refuses less, has refused it all the same.
+    return [
+        each for each in told
+        if (each.mtu is None or each.mtu < target or _excess([pair], each.mtu)) and not pair.is_disproved(each)
+    ]  # fmt: skip
 
 
 def explains(pair: Pair, mtu: int | None) -> bool:
@@ -50,7 +58,7 @@ def routers(case: Case) -> None:
     for (address, mtu), members in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
         pairs = list(members.values())
         flows = [each.flows for pair in pairs for each in pair.told if (each.address, each.mtu) == (address, mtu)]
-        size = "that packets are too big" if mtu is None else f"a link MTU of {mtu} bytes"
+        size = "that packets are too big, and no size," if mtu is None else f"a link MTU of {mtu} bytes"
         heard = f", for {sum(flows)} of {sum(pair.probed for pair in pairs)} flows" if flows else ""
         evidence = [
             f"Router {address} reports {size} in ICMP errors, for {remedies.count_of(len(pairs), 'pair')}{heard}."
@@ -62,14 +70,15 @@ def routers(case: Case) -> None:
         unheard = _unheard(case, back, mtu)
         evidence += [unheard] if unheard else []
         owner = case.mesh.owners.get(address)
-        too_big = "large packets" if mtu is None else f"packets above {mtu} bytes"
+        limit = min((pair.path_mtu for pair in pairs if pair.path_mtu is not None and explains(pair, mtu)), default=mtu)
+        too_big = "large packets" if limit is None else f"packets above {limit if wrong or mtu is None else mtu} bytes"
         case.add(
             Finding.about(
                 "router_too_small", f"router {address}" + ("" if owner is None else f" (host {owner})"),
                 [] if owner is None else [owner], [pair.key for pair in [*pairs, *back]], " ".join(evidence),
-                f"Router {address} drops {too_big} and returns an ICMP error, because its next link is smaller. TCP "
-                "adapts to the smaller size. Applications and tunnels that send large UDP packets with DF set fail."
-                + "".join(f" {text}" for text in (wrong, unheard) if text),
+                f"Router {address} drops {too_big} and returns an ICMP error, because its next link is smaller. "
+                f"{'' if wrong else ADAPTS}Applications and tunnels that send large UDP packets with DF set fail."
+                + "".join(f" {text}" for text in (wrong, unheard, GUESS if mtu is None else "") if text),
                 commands=remedies.raise_router(case.mesh, address, case.mesh.target, pairs[0].destination_address),
                 ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
                 f"{case.mesh.target}?",

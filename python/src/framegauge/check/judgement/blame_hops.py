@@ -259,6 +259,18 @@ def _host_port(case: Case, host: str, ways: Mapping[str, Mapping[Node, list[Pair
         evidence.append(f"On host {host} {remedies.interface_text(interface)}, which contradicts the measurement.")
     evidence += [_share(pairs)] if partial else []
     evidence += case.remarks(pairs, limit)
+    if not partial and any(each.hidden for pair in pairs for each in case.segments[pair.key]):
+        # A hop between the two, which nobody has heard, may as well be the one: no port of the host is to blame.
+        case.add(
+            Finding.about(
+                "router_drops_silently", where, [], [pair.key for pair in pairs], f"{' '.join(evidence)} {TWO_CAUSES}",
+                f"{remedies.sentence(lost)} {place}. {TWO_CAUSES} {remedies.STALLS}",
+                commands=(*remedies.work_around(pairs, limit), *remedies.allow_too_big(pairs[0].family)),
+                ask=remedies.ask_link(place, case.mesh.target), place=place, spot=_spot(case, pairs),
+            ),
+            [pair.key for pair in pairs],
+        )  # fmt: skip
+        return
     peer = pairs[0].source_address if "receiving" in ways else pairs[0].destination_address
     commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, case.mesh.target, peer)
     case.add(

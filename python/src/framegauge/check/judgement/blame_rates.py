@@ -1,8 +1,8 @@
-"""Losses that depend on how fast packets come, as asking more slowly has shown."""
+"""Losses that do not depend on size: of small packets, too, or of what comes fast, as asking more slowly has shown."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
@@ -10,7 +10,7 @@ from framegauge.check.judgement.document import Pair
 from framegauge.check.judgement.findings import Command, Finding
 from framegauge.quantities import print_bits_per_second
 
-__all__ = ["limited"]
+__all__ = ["limited", "losses"]
 
 
 def limited(case: Case) -> None:
@@ -41,3 +41,46 @@ def limited(case: Case) -> None:
                 facts=(("Flows that carry the target only when asked slowly", f"{flows}"),),
             )
         )  # fmt: skip
+
+
+def losses(case: Case) -> None:
+    """`plain_loss`: controls, which no MTU stops, were lost."""
+    found = [
+        pair
+        for pair in case.mesh.pairs
+        if pair.lost
+        and pair.sent
+        and pair.verdict != "unreachable"
+        and not pair.is_one_ended
+        and not _is_limited(case, pair)
+    ]
+    if not found:
+        return
+    lost, sent = sum(pair.lost for pair in found), sum(pair.sent for pair in found)
+    worst = max(found, key=lambda pair: pair.lost / pair.sent)
+    ends = Counter(f"{pair.source}, sending" for pair in found for _ in range(min(pair.lost, 100)))
+    ends.update(f"{pair.destination}, receiving" for pair in found for _ in range(min(pair.lost, 100)))
+    name, most = ends.most_common(1)[0]
+    share = most / sum(min(pair.lost, 100) for pair in found)
+    # One direction of one host holding nearly all of the loss of many pairs is no chance.
+    concentrated = len(found) > 2 and share > 0.8
+    evidence = (
+        f"{lost} of {sent} small packets ({lost / sent:.1%}) were lost over {remedies.count_of(len(found), 'pair')}, "
+        f"most of them from {worst.source} to {worst.destination} ({worst.lost} of {worst.sent}). This is packet "
+        "loss, not an MTU problem; the verdicts account for it."
+    )
+    hosts = [name.rpartition(", ")[0]] if concentrated else []
+    on = remedies.host_names(hosts) if hosts else "the hosts of these pairs"
+    case.add(
+        Finding.about(
+            "plain_loss", f"host {name}" if concentrated else remedies.count_of(len(found), "pair"), hosts,
+            [pair.key for pair in found], evidence, evidence, commands=remedies.show_errors(on),
+            ask="Do errors or drops rise on the ports in between?",
+        )
+    )  # fmt: skip
+
+
+def _is_limited(case: Case, pair: Pair) -> bool:
+    """Whether a limit of the rate on its way, or on that of its answers, is known: then its loss has that reason."""
+    back = case.mesh.by_key.get((pair.destination, pair.source, pair.family))
+    return any(each is not None and each.slowly is not None and each.slowly[0] > 0 for each in (pair, back))

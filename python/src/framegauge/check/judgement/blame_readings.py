@@ -16,7 +16,6 @@ __all__ = [
     "clamped",
     "differing",
     "discovery",
-    "losses",
     "mismatched_tunnels",
     "unavailable",
     "undecided",
@@ -69,7 +68,10 @@ def caches(case: Case) -> None:
         else:
             cause = "The kernel's cache of path MTUs does not have it: a route sets it, or the interface changed since."
             commands = remedies.show_routes(pairs)
-            advice = f"Remove the mtu of that route, or set it to {measured[0]} with `ip {flag}route change`."
+            advice = (
+                f"Remove the mtu of that route, or set it to {measured[0]} with `ip {flag}route change`, in the table "
+                "that the route is in."
+            )
         evidence = (
             f"The kernel of {remedies.host_names(sources)} uses a route MTU of {mtu} bytes for "
             f"{remedies.count_of(len(pairs), 'pair')}; the measured path MTU is {sizes}. {cause}"
@@ -180,7 +182,7 @@ def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, tuple[Comma
         look = (
             "nft list ruleset | grep -i maxseg",
             "iptables -t mangle -S | grep -i TCPMSS",
-            "ip route show | grep advmss",
+            "ip route show table all | grep advmss",
         )
         return (
             f"on the path to {remedies.host_names(receivers)}, or at that end",
@@ -306,39 +308,6 @@ def discovery(case: Case) -> None:
                 commands=(Command("sysctl -w net.ipv4.ip_no_pmtu_disc=0", names),),
             )
         )  # fmt: skip
-
-
-def losses(case: Case) -> None:
-    """`plain_loss`: controls, which no MTU stops, were lost."""
-    found = [
-        pair
-        for pair in case.mesh.pairs
-        if pair.lost and pair.sent and pair.verdict != "unreachable" and not pair.is_one_ended
-    ]
-    if not found:
-        return
-    lost, sent = sum(pair.lost for pair in found), sum(pair.sent for pair in found)
-    worst = max(found, key=lambda pair: pair.lost / pair.sent)
-    ends = Counter(f"{pair.source}, sending" for pair in found for _ in range(min(pair.lost, 100)))
-    ends.update(f"{pair.destination}, receiving" for pair in found for _ in range(min(pair.lost, 100)))
-    name, most = ends.most_common(1)[0]
-    share = most / sum(min(pair.lost, 100) for pair in found)
-    # One direction of one host holding nearly all of the loss of many pairs is no chance.
-    concentrated = len(found) > 2 and share > 0.8
-    evidence = (
-        f"{lost} of {sent} small packets ({lost / sent:.1%}) were lost over {remedies.count_of(len(found), 'pair')}, "
-        f"most of them from {worst.source} to {worst.destination} ({worst.lost} of {worst.sent}). This is packet "
-        "loss, not an MTU problem; the verdicts account for it."
-    )
-    hosts = [name.rpartition(", ")[0]] if concentrated else []
-    on = remedies.host_names(hosts) if hosts else "the hosts of these pairs"
-    case.add(
-        Finding.about(
-            "plain_loss", f"host {name}" if concentrated else remedies.count_of(len(found), "pair"), hosts,
-            [pair.key for pair in found], evidence, evidence, commands=remedies.show_errors(on),
-            ask="Do errors or drops rise on the ports in between?",
-        )
-    )  # fmt: skip
 
 
 def unavailable(case: Case) -> None:
