@@ -2,7 +2,7 @@
 
 use crate::arguments::Role;
 use crate::check::{echo, facts, two_ended};
-use crate::general::{frames_datagram, frames_wire, hello, spool};
+use crate::general::{frames_datagram, frames_rdma, frames_wire, hello, spool};
 use crate::generators::{incast, rr, streams};
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure};
@@ -19,6 +19,7 @@ pub fn dispatch(call: &Call) -> Answer {
         "spool.drop" => spool::forget(call),
         "frames.wire" => frames_wire::run(call),
         "frames.datagram" => frames_datagram::run(call),
+        "frames.rdma" => frames_rdma::run(call),
         _ if call.session.role == Role::Rack => of_rack(method, call),
         _ => of_host(method, call),
     }

@@ -21,6 +21,7 @@ mod draws;
 mod encapsulation;
 mod mtu;
 mod rate;
+mod rdma;
 mod time;
 mod transfer;
 
@@ -29,12 +30,14 @@ pub use ceiling::{Ceiling, ceiling};
 pub use datagram::{Datagram, DatagramError, Medium};
 pub use draws::{SplitMix, below, mixed};
 pub use encapsulation::{
-    Encapsulation, EncapsulationError, Fit, FittedLayer, GreOptions, InnerCeiling, Layer, Part, Stack, WORDS,
+    Encapsulation, EncapsulationError, EspCipher, EspSuite, Fit, FittedLayer, GreOptions, Hmac, InUdp,
+    InnerCeiling, Layer, OpenVpnSuite, Part, Range, Stack, WORDS,
 };
 pub use mtu::{
     ETHERNET_HEADER_BYTES, FRAME_OVERHEAD_BYTES, Family, Mtu, MtuError, TCP_HEADER_BYTES,
     TIMESTAMPS_OPTION_BYTES, WIRE_OVERHEAD_BYTES, frame_bytes, wire_bytes,
 };
 pub use rate::{BitRate, BitRateError};
+pub use rdma::{RDMA_PATH_MTUS, RdmaPath, rdma_headers, rdma_linux_path_mtu, rdma_path_mtu, rdma_paths};
 pub use time::Picoseconds;
 pub use transfer::{slow_start_transfer_time, switched_transfer_time};

@@ -1,7 +1,9 @@
 //! What encapsulations take: published figures, the table of the documentation, and laws that hold for every stack.
 #![allow(clippy::disallowed_methods, reason = "a test reads the documentation")]
 
-use framegauge_frames::{BitRate, Encapsulation, Family, Fit, Mtu, Stack, WORDS};
+use framegauge_frames::{
+    BitRate, Encapsulation, EspCipher, EspSuite, Family, Fit, Hmac, InUdp, Mtu, OpenVpnSuite, Stack, WORDS,
+};
 use proptest::prelude::*;
 
 fn stack(text: &str) -> Stack {
@@ -17,7 +19,7 @@ fn refusal(text: &str) -> String {
 }
 
 /// Encapsulations, MTU, inner MTU; who says so.
-const PUBLISHED: [(&str, u32, u32, &str); 44] = [
+const PUBLISHED: [(&str, u32, u32, &str); 98] = [
     ("vxlan", 1500, 1450, "Linux vxlan_headroom(): 20 + 8 + 8 + 14"),
     ("vxlan,ipv6", 1500, 1430, "Linux vxlan_headroom(): 40 + 8 + 8 + 14"),
     ("vxlan", 9000, 8950, "RFC 7348 section 5"),
@@ -68,6 +70,68 @@ const PUBLISHED: [(&str, u32, u32, &str); 44] = [
     ("macsec:no-sci:in-mtu", 1500, 1476, "IEEE 802.1AE clause 9.3: 8 + 16"),
     ("vxlan,vlan", 1500, 1446, "a tag of the inner frame is inside of the outer packet"),
     ("esp-transport,vxlan", 1500, 1416, "34 of ESP, then 50 of VXLAN"),
+    // Linux xfrm_state_mtu(): ((1500 - 44 - ICV) & ~15) - 2 in tunnel mode.
+    (
+        "esp-tunnel:aes-cbc:sha1",
+        1500,
+        1438,
+        "RFC 3602 section 3, RFC 2404: 1440 of ciphertext, 2 are the trailer",
+    ),
+    ("esp-tunnel:aes-cbc", 1500, 1438, "RFC 4868: 16 of ICV, 1440 of ciphertext"),
+    ("esp-tunnel:aes-cbc:sha512", 1500, 1422, "RFC 4868: 32 of ICV, 1424 of ciphertext"),
+    ("esp-tunnel:aes-cbc:sha384", 1500, 1422, "RFC 4868: 24 of ICV, 1432 are no whole blocks"),
+    ("esp-tunnel:aes-cbc:sha1,ipv6", 1500, 1422, "20 more: 1424 of ciphertext"),
+    ("esp-tunnel:aes-cbc:sha1:nat-t", 1500, 1422, "RFC 3948: 8 more"),
+    ("esp-tunnel:3des-cbc:sha1", 1500, 1446, "RFC 2451: 8 of IV, blocks of 8: 1448 of ciphertext"),
+    ("esp-tunnel:aes-ctr:sha256", 1500, 1446, "RFC 3686: 8 of IV, no blocks"),
+    ("esp-tunnel:null:sha1", 1500, 1458, "RFC 2410: no IV"),
+    ("esp-tunnel:chacha20", 1500, 1446, "RFC 7634 section 2: as AES-GCM-16"),
+    ("esp-tunnel:aes-gcm-8", 1500, 1454, "RFC 4106 section 6: 8 of ICV"),
+    ("esp-tunnel:aes-gcm-12", 1500, 1450, "RFC 4106 section 6: 12 of ICV"),
+    // ((1500 - 24 - 12 - 20) & ~15) + 20 - 2: the IP header is not enciphered.
+    ("esp-transport:aes-cbc:sha1", 1500, 1458, "Linux xfrm_state_mtu() in transport mode"),
+    ("esp-transport:aes-cbc:sha1,ipv6", 1500, 1462, "the same with 40 of IP header: 1424 + 40 - 2"),
+    ("ah-transport:sha1", 1500, 1476, "RFC 4302 section 2, RFC 2404: 12 + 12"),
+    ("ah-transport", 1500, 1472, "RFC 4868: 12 + 16"),
+    ("ah-transport:align8", 1500, 1468, "Linux ah_init_state() without align4: to 8 bytes"),
+    ("ah-transport,ipv6", 1500, 1468, "RFC 4302 section 3.3.3.2.1: to 8 bytes over IPv6"),
+    ("ah-tunnel:sha1", 1500, 1456, "20 + 12 + 12"),
+    ("ah-tunnel:sha512", 1500, 1436, "20 + 12 + 32"),
+    ("ah-tunnel:sha512,ipv6", 1500, 1412, "40 + 12 + 32 + 4 of padding"),
+    ("ah-transport:sha1,esp-transport", 1500, 1442, "AH around ESP: 24 + 34"),
+    ("l2tp", 1500, 1462, "RFC 2661 section 3.1: 20 + 8 + 6, PPP 4; Linux pppol2tp_xmit()"),
+    ("l2tp:length:sequence", 1500, 1456, "RFC 2661 section 3.1: 2 and 4 more"),
+    ("l2tp,ipv6", 1500, 1442, "20 more"),
+    ("l2tpv3:udp", 1500, 1446, "Linux l2tp_eth_adjust_mtu(): 20 + 8 + 4 + 4 + 4 + 14"),
+    ("l2tpv3", 1500, 1458, "RFC 3931 section 4.1.1: 20 + 4 + 4 + 14"),
+    ("l2tpv3:no-sublayer", 1500, 1462, "RFC 3931 section 4.6"),
+    ("l2tpv3:8:udp", 1500, 1438, "RFC 3931 section 4.1: a cookie of 64 bits"),
+    ("l2tpv3,ipv6", 1500, 1438, "20 more"),
+    ("pptp", 1500, 1460, "RFC 2637 section 4.1: 20 + 16, PPP 4"),
+    ("openvpn", 1500, 1448, "OpenVPN crypto.h: 20 + 8 + 4 + 4 + 16"),
+    ("openvpn:tap", 1500, 1434, "14 of Ethernet"),
+    ("openvpn,ipv6", 1500, 1428, "20 more"),
+    // 1500 - 20 - 8 - 4 - 20 - 16 = 1432 for ciphertext: 89 blocks are 1424, of them 4 are the packet ID, 1 padding.
+    ("openvpn:cbc", 1500, 1419, "OpenVPN crypto.h: HMAC-SHA1 of 20 bytes, IV of 16"),
+    ("openvpn:cbc:sha256", 1500, 1403, "HMAC-SHA256 of 32 bytes: 1420 for ciphertext, 1408 in blocks"),
+    ("stt", 1500, 1428, "draft-davie-stt-08 section 3: 20 + 20 + 18 + 14"),
+    ("gtp-u", 1500, 1464, "3GPP TS 29.281 section 5.1: 20 + 8 + 8"),
+    ("gtp-u:sequence", 1500, 1460, "3GPP TS 29.281 section 5.1: 4 more"),
+    ("gtp-u:pdu-session", 1500, 1456, "3GPP TS 38.415: a container of 4 bytes behind the optional fields"),
+    ("gtp-u:pdu-session,ipv6", 1500, 1436, "20 more"),
+    ("srv6:1", 1500, 1436, "RFC 8754 section 2: 40 + 8 + 16; Linux seg6 mode encap"),
+    ("srv6:3", 1500, 1404, "RFC 8754 section 2: 40 + 8 + 3 x 16"),
+    ("srv6:3:reduced", 1500, 1420, "RFC 8986 section 5.2: one segment less"),
+    ("srv6:1:reduced", 1500, 1460, "RFC 8986 section 5.2: no header at all"),
+    ("srv6:2:l2", 1500, 1406, "RFC 8986 section 5.3: 40 + 8 + 32 + 14"),
+    ("fou", 1500, 1472, "Linux fou_encap_hlen(): 20 + 8"),
+    ("gue", 1500, 1468, "Linux gue_encap_hlen(): 20 + 8 + 4"),
+    ("gre:fou", 1500, 1468, "RFC 8086: 20 + 8 + 4"),
+    ("gretap:key:gue,ipv6", 1500, 1426, "40 + 8 + 4 + 8 + 14"),
+    ("464xlat", 1500, 1480, "RFC 7915 section 4.1: the IPv6 header is 20 longer"),
+    ("nat64:fragment", 1500, 1472, "RFC 7915 section 4: a fragment header of 8 bytes besides"),
+    ("pppoe,l2tp,esp-transport", 1500, 1418, "8 + 38: 1454; ((1454 - 32 - 20) & ~3) + 20 - 2"),
+    ("vlan,vxlan,ipv6,esp-tunnel:aes-cbc:sha1", 1500, 1358, "70: 1430; ((1430 - 56) & ~15) - 2 = 1358"),
 ];
 
 #[test]
@@ -151,7 +215,7 @@ fn mistakes_are_named_in_one_line() {
     );
     assert_eq!(
         refusal("gre:kee"),
-        "gre: found \"kee\", expected one of key, checksum, sequence, encap-limit"
+        "gre: found \"kee\", expected one of key, checksum, sequence, encap-limit, fou, gue"
     );
     assert_eq!(refusal("nvgre:key"), "nvgre: found \"key\", expected no option");
     assert_eq!(
@@ -190,6 +254,55 @@ fn mistakes_are_named_in_one_line() {
     assert_eq!(stack("gre,mpls").layers().len(), 2, "RFC 4023: MPLS in GRE");
 }
 
+#[test]
+fn options_that_do_not_go_together_are_named() {
+    assert_eq!(
+        refusal("esp-tunnel:aes-cbc:null"),
+        "esp-tunnel: found aes-cbc and null, expected one of them"
+    );
+    assert_eq!(
+        refusal("esp-transport:chacha20:sha1"),
+        "esp-transport: found sha1 with chacha20, expected aes-cbc or another cipher that does not authenticate by \
+         itself"
+    );
+    assert_eq!(
+        refusal("openvpn:sha1"),
+        "openvpn: found sha1 without cbc, expected cbc with it: GCM authenticates by itself"
+    );
+    assert_eq!(refusal("gre:fou:gue"), "gre: found fou and gue, expected one of them");
+    assert_eq!(refusal("l2tpv3:5"), "l2tpv3: found \"5\", expected bytes of the cookie: 0, 4 or 8");
+    assert_eq!(refusal("srv6:17"), "srv6: found \"17\", expected 1 to 16 segments");
+    assert_eq!(refusal("srv6,ipv4"), "srv6: found ipv4 as its underlay, expected ipv6");
+    assert_eq!(
+        refusal("nat64,4in6"),
+        "4in6: found 464xlat around it, which carries ipv4 only, expected ipv4 as its underlay"
+    );
+}
+
+/// Where the size depends on the packet, both ends are told, and which of them counts.
+#[test]
+fn ranges() {
+    let range = |words| fit(words, 1500).layers[0].range.map(|range| (range.least_bytes, range.most_bytes));
+    assert_eq!(range("esp-tunnel"), Some((54, 57)), "RFC 4303 section 2.4");
+    assert_eq!(range("esp-tunnel:aes-cbc:sha1"), Some((58, 73)), "RFC 3602: blocks of 16");
+    assert_eq!(range("openvpn:cbc"), Some((73, 88)), "RFC 5652: 1 to 16 bytes of padding");
+    assert_eq!(range("wireguard"), Some((60, 75)), "Linux calculate_skb_padding()");
+    assert_eq!(range("pptp"), Some((34, 40)), "RFC 2637: acknowledgements only where they are due");
+    assert_eq!(range("l2tp"), Some((36, 38)), "RFC 1661 section 6.6: address and control may be left out");
+    assert_eq!(range("vxlan"), None);
+    // The whole range is used: the overhead of every packet lies in it, and both ends occur.
+    for words in ["esp-tunnel:aes-cbc", "esp-transport:3des-cbc", "openvpn:cbc:sha256", "wireguard,ipv6"] {
+        let found = fit(words, 1500);
+        let inner = found.inner_mtu.bytes() as usize;
+        let sizes =
+            (1280..=inner).map(|packet| wrap(found.layers[0].layer.encapsulation, packet, inner) - packet);
+        let sizes: Vec<usize> = sizes.collect();
+        let range = found.layers[0].range.unwrap();
+        assert_eq!(*sizes.iter().min().unwrap(), range.least_bytes as usize, "{words}");
+        assert_eq!(*sizes.iter().max().unwrap(), range.most_bytes as usize, "{words}");
+    }
+}
+
 /// The rows of the documentation's table: `| word | … | over IPv4 | over IPv6 | source |`.
 #[test]
 fn the_documentation_says_the_same() {
@@ -217,20 +330,25 @@ fn the_documentation_says_the_same() {
     }
 }
 
+/// The check value of IPsec, in bytes.
+fn truncated(hmac: Hmac) -> usize {
+    match hmac {
+        Hmac::Md5 | Hmac::Sha1 => 12,
+        Hmac::Sha256 => 16,
+        Hmac::Sha384 => 24,
+        Hmac::Sha512 => 32,
+    }
+}
+
 /// What surrounds `packet` bytes, header by header, written down without the crate's tables. A packet may not exceed
 /// `mtu`, the tunnel's own; WireGuard pads up to it.
 fn wrap(encapsulation: Encapsulation, packet: usize, mtu: usize) -> usize {
     let mut bytes = vec![0u8; packet];
     let mut add = |count: usize| bytes.extend(std::iter::repeat_n(0, count));
-    let ip = |family| if family == Family::V4 { 20 } else { 40 };
     let gre = |options: framegauge_frames::GreOptions| {
         let fields = [options.key, options.checksum, options.sequence];
         4 + 4 * fields.iter().filter(|field| **field).count()
             + if options.encapsulation_limit { 8 } else { 0 }
-    };
-    let esp = |packet: usize| {
-        let trailer = (4 - (packet + 2) % 4) % 4 + 2;
-        8 + 8 + trailer + 16
     };
     match encapsulation {
         Encapsulation::Vlan => add(4),
@@ -242,8 +360,10 @@ fn wrap(encapsulation: Encapsulation, packet: usize, mtu: usize) -> usize {
         Encapsulation::Geneve { underlay, options_bytes } => {
             add(ip(underlay) + 30 + usize::from(options_bytes))
         }
-        Encapsulation::Gre { underlay, options } => add(ip(underlay) + gre(options)),
-        Encapsulation::Gretap { underlay, options } => add(ip(underlay) + gre(options) + 14),
+        Encapsulation::Gre { underlay, options } => add(ip(underlay) + in_udp(options.in_udp) + gre(options)),
+        Encapsulation::Gretap { underlay, options } => {
+            add(ip(underlay) + in_udp(options.in_udp) + gre(options) + 14)
+        }
         Encapsulation::Nvgre { underlay } => add(ip(underlay) + 22),
         Encapsulation::Ip { underlay, encapsulation_limit, .. } => {
             add(ip(underlay) + if encapsulation_limit { 8 } else { 0 });
@@ -252,14 +372,95 @@ fn wrap(encapsulation: Encapsulation, packet: usize, mtu: usize) -> usize {
             let padding = packet.next_multiple_of(16).min(mtu.max(packet)) - packet;
             add(ip(underlay) + 8 + 32 + padding);
         }
-        Encapsulation::EspTunnel { underlay, nat_traversal } => {
-            add(ip(underlay) + if nat_traversal { 8 } else { 0 } + esp(packet));
-        }
-        Encapsulation::EspTransport { nat_traversal, .. } => {
-            add(if nat_traversal { 8 } else { 0 } + esp(packet))
-        }
+        _ => add(around(encapsulation, packet)),
     }
     bytes.len()
+}
+
+fn ip(family: Family) -> usize {
+    if family == Family::V4 { 20 } else { 40 }
+}
+
+fn in_udp(kind: Option<InUdp>) -> usize {
+    match kind {
+        None => 0,
+        Some(InUdp::Fou) => 8,
+        Some(InUdp::Gue) => 12,
+    }
+}
+
+/// ESP without its IP header.
+fn esp(suite: EspSuite, enciphered: usize) -> usize {
+    let (iv, block) = match suite.cipher {
+        EspCipher::Null => (0, 4),
+        EspCipher::AesCbc => (16, 16),
+        EspCipher::TripleDes => (8, 8),
+        EspCipher::AesGcm { .. } | EspCipher::ChaCha20 | EspCipher::AesCtr => (8, 4),
+    };
+    let check = match suite.cipher {
+        EspCipher::AesGcm { icv_bytes } => usize::from(icv_bytes),
+        EspCipher::ChaCha20 => 16,
+        _ => truncated(suite.hmac),
+    };
+    let trailer = (block - (enciphered + 2) % block) % block + 2;
+    8 + iv + trailer + check
+}
+
+/// The same for encapsulations with a cipher, those of telephone networks and those in UDP.
+fn around(encapsulation: Encapsulation, packet: usize) -> usize {
+    match encapsulation {
+        Encapsulation::EspTunnel { underlay, nat_traversal, suite } => {
+            ip(underlay) + if nat_traversal { 8 } else { 0 } + esp(suite, packet)
+        }
+        Encapsulation::EspTransport { family, nat_traversal, suite } => {
+            let enciphered = packet - ip(family.unwrap_or(Family::V4));
+            8 * usize::from(nat_traversal) + esp(suite, enciphered)
+        }
+        Encapsulation::Ah { family, tunnel, hmac, align8 } => {
+            let multiple = if align8 || family == Family::V6 { 8 } else { 4 };
+            let header = (12 + truncated(hmac)).next_multiple_of(multiple);
+            header + if tunnel { ip(family) } else { 0 }
+        }
+        Encapsulation::L2tp { underlay, length, sequence } => {
+            ip(underlay) + 8 + 6 + 4 + 2 * usize::from(length) + 4 * usize::from(sequence)
+        }
+        Encapsulation::L2tpV3 { underlay, udp, cookie_bytes, sublayer } => {
+            let outer = if udp { 8 + 4 } else { 0 };
+            ip(underlay) + outer + 4 + usize::from(cookie_bytes) + 4 * usize::from(sublayer) + 14
+        }
+        Encapsulation::Pptp => 40,
+        Encapsulation::OpenVpn { underlay, tap, suite } => {
+            let data = packet + if tap { 14 } else { 0 };
+            let around = match suite {
+                OpenVpnSuite::Aead => 24,
+                OpenVpnSuite::Cbc(hmac) => {
+                    let digest = match hmac {
+                        Hmac::Md5 => 16,
+                        Hmac::Sha1 => 20,
+                        Hmac::Sha256 => 32,
+                        Hmac::Sha384 => 48,
+                        Hmac::Sha512 => 64,
+                    };
+                    let padding = 16 - (4 + data) % 16;
+                    4 + digest + 16 + 4 + padding
+                }
+            };
+            ip(underlay) + 8 + around + data - packet
+        }
+        Encapsulation::Stt { underlay } => ip(underlay) + 20 + 18 + 14,
+        Encapsulation::GtpU { underlay, sequence, pdu_session } => {
+            let optional = if sequence || pdu_session { 4 } else { 0 };
+            ip(underlay) + 8 + 8 + optional + if pdu_session { 4 } else { 0 }
+        }
+        Encapsulation::Srv6 { segments, reduced, l2 } => {
+            let listed = usize::from(segments) - usize::from(reduced);
+            let header = if listed == 0 { 0 } else { 8 + 16 * listed };
+            40 + header + if l2 { 14 } else { 0 }
+        }
+        Encapsulation::Fou { underlay, kind } => ip(underlay) + in_udp(Some(kind)),
+        Encapsulation::Nat64 { fragment_header } => 20 + if fragment_header { 8 } else { 0 },
+        _ => unreachable!("wrap() has the others"),
+    }
 }
 
 /// Whether a packet with everything around it fits the link, and how long its frame is.
@@ -279,19 +480,21 @@ fn forward(found: &Fit, packet: usize) -> (bool, usize) {
 /// Any words in any order; many make no stack.
 fn words() -> impl Strategy<Value = Vec<String>> {
     let numbers = prop_oneof![Just(":4".to_string()), Just(":12".to_string()), Just(String::new())];
-    let one = (0..WORDS.len(), any::<u8>(), 0..3u8, numbers).prop_map(|(place, chosen, underlay, number)| {
-        let (name, options) = WORDS[place];
-        let mut word = name.to_string();
-        for (place, option) in options.iter().enumerate() {
-            if option.chars().all(|letter| letter.is_uppercase() || letter == '_') {
-                word.push_str(&number);
-            } else if chosen & 1 << place != 0 {
-                word.push_str(&format!(":{option}"));
+    let one =
+        (0..WORDS.len(), any::<[u8; 3]>(), 0..3u8, numbers).prop_map(|(place, chosen, underlay, number)| {
+            let (name, options) = WORDS[place];
+            let mut word = name.to_string();
+            for (place, option) in options.iter().enumerate() {
+                let is_chosen = chosen.iter().any(|one| usize::from(*one) % (options.len() + 2) == place);
+                if option.chars().all(|letter| letter.is_uppercase() || letter == '_') {
+                    word.push_str(&number);
+                } else if is_chosen {
+                    word.push_str(&format!(":{option}"));
+                }
             }
-        }
-        let family = ["", "ipv4", "ipv6"][usize::from(underlay)];
-        [word, family.to_string()].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>()
-    });
+            let family = ["", "ipv4", "ipv6"][usize::from(underlay)];
+            [word, family.to_string()].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>()
+        });
     proptest::collection::vec(one, 0..5).prop_map(|layers| layers.concat())
 }
 

@@ -2,7 +2,7 @@
 //! `linux/if_link.h`). Pure: bytes in, an [`Encapsulation`] out, `None` where the attributes do not tell.
 
 use crate::netlink::{address_of, attribute, attribute_u32};
-use framegauge_frames::{Encapsulation, Family, GreOptions};
+use framegauge_frames::{Encapsulation, Family, GreOptions, InUdp};
 use std::net::IpAddr;
 
 pub(crate) const INFO_KIND: u16 = 1;
@@ -68,17 +68,32 @@ pub fn parse(kind: &str, data: &[u8]) -> Option<Tunnel> {
     let underlay = if is_v6 { Family::V6 } else { Family::V4 };
     // A flag where it has no value, a switch where it has one.
     let by_packet = attribute(data, places.collect_metadata).is_some_and(|value| value.first() != Some(&0));
-    let in_udp = places.encapsulation_type.and_then(|kind| attribute(data, kind));
-    let in_udp = in_udp.is_some_and(|value| value.iter().any(|byte| *byte != 0));
-    let told = !by_packet && !in_udp;
+    let in_udp = places.encapsulation_type.map_or(Ok(None), |kind| in_udp(data, kind));
+    let in_udp = in_udp.ok().filter(|_| !by_packet);
     Some(Tunnel {
-        encapsulation: told.then(|| encapsulation(kind, underlay, data)).flatten(),
+        encapsulation: in_udp.and_then(|in_udp| encapsulation(kind, underlay, in_udp, data)),
         remote: remote.filter(|remote| !remote.is_multicast()),
         link: attribute_u32(data, places.link).filter(|link| *link != 0 && places.link != 0),
     })
 }
 
-fn encapsulation(kind: &str, underlay: Family, data: &[u8]) -> Option<Encapsulation> {
+/// What puts it into UDP, if anything does (`TUNNEL_ENCAP_*`); an error where that is not known. Its flags follow its kind.
+fn in_udp(data: &[u8], kind: u16) -> Result<Option<InUdp>, ()> {
+    const FLAG_REMOTE_CHECKSUM: u16 = 4;
+    let number = |kind| match attribute(data, kind) {
+        Some(value) => value.try_into().map(u16::from_ne_bytes).map_err(|_| ()),
+        None => Ok(0),
+    };
+    match (number(kind)?, number(kind + 1)?) {
+        (0, _) => Ok(None),
+        (1, _) => Ok(Some(InUdp::Fou)),
+        // With that flag its header has extension fields.
+        (2, flags) if flags & FLAG_REMOTE_CHECKSUM == 0 => Ok(Some(InUdp::Gue)),
+        _ => Err(()),
+    }
+}
+
+fn encapsulation(kind: &str, underlay: Family, in_udp: Option<InUdp>, data: &[u8]) -> Option<Encapsulation> {
     let limited = |flags: u16| {
         underlay == Family::V6
             && attribute_u32(data, flags).is_some_and(|flags| flags & IGNORE_ENCAPSULATION_LIMIT == 0)
@@ -88,9 +103,14 @@ fn encapsulation(kind: &str, underlay: Family, data: &[u8]) -> Option<Encapsulat
         "geneve" if attribute(data, GENEVE_INNER_PROTO_INHERIT).is_none() => {
             Some(Encapsulation::Geneve { underlay, options_bytes: 0 })
         }
-        "gre" | "ip6gre" => Some(Encapsulation::Gre { underlay, options: gre(data, limited(GRE_FLAGS)) }),
+        "gre" | "ip6gre" => {
+            Some(Encapsulation::Gre { underlay, options: gre(data, limited(GRE_FLAGS), in_udp) })
+        }
         "gretap" | "ip6gretap" => {
-            Some(Encapsulation::Gretap { underlay, options: gre(data, limited(GRE_FLAGS)) })
+            Some(Encapsulation::Gretap { underlay, options: gre(data, limited(GRE_FLAGS), in_udp) })
+        }
+        "ipip" | "sit" | "ip6tnl" if in_udp.is_some() => {
+            in_udp.filter(|_| !limited(IPTUN_FLAGS)).map(|kind| Encapsulation::Fou { underlay, kind })
         }
         "ipip" => Some(ip(underlay, Family::V4, false)),
         "sit" => Some(ip(underlay, Family::V6, false)),
@@ -108,7 +128,7 @@ fn ip(underlay: Family, inner: Family, encapsulation_limit: bool) -> Encapsulati
 }
 
 /// The fields of the header that it sends (RFC 2890, in network byte order).
-fn gre(data: &[u8], encapsulation_limit: bool) -> GreOptions {
+fn gre(data: &[u8], encapsulation_limit: bool, in_udp: Option<InUdp>) -> GreOptions {
     const CHECKSUM: u16 = 0x8000;
     const KEY: u16 = 0x2000;
     const SEQUENCE: u16 = 0x1000;
@@ -119,6 +139,7 @@ fn gre(data: &[u8], encapsulation_limit: bool) -> GreOptions {
         checksum: flags & CHECKSUM != 0,
         sequence: flags & SEQUENCE != 0,
         encapsulation_limit,
+        in_udp,
     }
 }
 
@@ -176,7 +197,16 @@ mod tests {
         assert_eq!(overhead("geneve", &[(2, V4), (14, &[])]), None, "no Ethernet inside, or some");
         assert_eq!(overhead("gre", &[(3, &[0, 0]), (7, V4)]), Some(24));
         assert_eq!(overhead("gre", &[(3, &[0xb0, 0]), (7, V4)]), Some(36), "checksum, key, sequence");
-        assert_eq!(overhead("gre", &[(7, V4), (14, &[1, 0])]), None, "FOU");
+        assert_eq!(overhead("gre", &[(7, V4), (14, &[1, 0])]), Some(32), "FOU: UDP in addition");
+        assert_eq!(overhead("gre", &[(7, V4), (14, &[2, 0]), (15, &[1, 0])]), Some(36), "GUE");
+        assert_eq!(
+            overhead("gre", &[(7, V4), (14, &[2, 0]), (15, &[4, 0])]),
+            None,
+            "GUE with fields of its own"
+        );
+        assert_eq!(overhead("gre", &[(7, V4), (14, &[3, 0])]), None, "nothing known");
+        assert_eq!(overhead("ipip", &[(3, V4), (15, &[1, 0])]), Some(28), "FOU");
+        assert_eq!(overhead("sit", &[(3, V4), (15, &[2, 0])]), Some(32), "GUE");
         assert_eq!(overhead("gretap", &[(3, &[0x20, 0]), (7, V4), (14, &[0, 0])]), Some(42));
         assert_eq!(overhead("ip6gre", &[(7, V6), (13, ZERO)]), Some(52), "with the encapsulation limit");
         assert_eq!(overhead("ip6gre", &[(7, V6), (13, ONE)]), Some(44));

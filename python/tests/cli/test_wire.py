@@ -74,7 +74,7 @@ def test_help_has_examples_and_every_encapsulation_that_the_real_agent_knows(cap
         with pytest.raises(AgentError) as error:
             host.request("frames.wire", {"mtu": 9000, "encapsulations": ["?"], "bits_per_second": None})
         words = re.search(r"expected one of (.*)$", error.value.message)[1].split(", ")
-    assert len(words) == 19
+    assert len(words) == 32
     for word in words:
         assert re.search(rf"(?<![\w-]){word}(?![\w-])", text), word
 
@@ -122,6 +122,73 @@ def test_levels_are_the_closed_formula(monkeypatch, capsys):
 def test_bad_levels_are_one_line_and_exit_2(levels, message, capsys):
     assert cli.main(["wire", "--levels", levels]) == 2
     assert capsys.readouterr().err == f"framegauge: {message}\n"
+
+
+@pytest.mark.agent
+def test_a_stack_has_the_mtu_inside_of_each_layer(monkeypatch, capsys):
+    """PPPoE takes 8; AES-CBC with HMAC-SHA1-96 leaves ((1492 - 44 - 12) & ~15) - 2 (Linux xfrm_state_mtu())."""
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", find_agent())
+    words = ["wire", "--mtu", "1500", "--encap", "pppoe,esp-tunnel:aes-cbc:sha1,vxlan"]
+    assert cli.main(words) == 0
+    out = capsys.readouterr().out
+    assert re.findall(r"^MTU inside of it +(\d+)$", out, re.MULTILINE) == ["1492", "1422"]
+    assert re.search(r"^inner MTU +1372  the largest packet that fits$", out, re.MULTILINE)
+    assert "12  unused: ESP grows by 16 bytes (RFC 4303 section 2.4; Linux esp_output())" in out
+    assert "58 to 73: padding to whole blocks; the inner MTU is the largest packet that fits with its own" in out
+    assert cli.main([*words, "--json"]) == 0
+    layers = json.loads(capsys.readouterr().out)["layers"]
+    assert [layer["inner_mtu"] for layer in layers] == [1492, 1422, 1372]
+    assert [layer["range"] and layer["range"]["most_bytes"] for layer in layers] == [None, 73, None]
+
+
+RDMA = """\
+RoCEv2: the IP MTU that each RDMA path MTU needs, and its payload as a share of the wire (IPv4, full packets)
+path MTU  over IPv4  over IPv6  Linux offers from  payload of the wire
+     256        316        336                352                75.7%
+     512        572        592                608                86.2%
+    1024       1084       1104               1120                92.6%
+    2048       2108       2128               2144                96.2%
+    4096       4156       4176               4192                98.0%
+"""
+
+
+@pytest.mark.parametrize(
+    ("mtu", "last"),
+    [
+        (
+            "1500",
+            "MTU 1500 has room for path MTU 1024; Linux offers it.\n"
+            "Path MTU 4096 needs an MTU of 4156 (4192 on Linux, +5.9% payload): 4200 is enough, and for RDMA 9000 does no "
+            "more.\n",
+        ),
+        (
+            "4160",
+            "MTU 4160 has room for path MTU 4096 over IPv4, 2048 over IPv6; Linux offers 2048.\n"
+            "Path MTU 4096 needs an MTU of 4156 (4192 on Linux, +2.0% payload): 4200 is enough, and for RDMA 9000 does no "
+            "more.\n",
+        ),
+        (
+            "9000",
+            "MTU 9000 has room for path MTU 4096; Linux offers it.\n"
+            "There is no larger one: a larger MTU changes nothing for RDMA.\n",
+        ),
+    ],
+)  # fmt: skip
+def test_rdma(fake, mtu, last, capsys):
+    assert cli.main(["wire", "--mtu", mtu, "--rdma"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(RDMA)
+    assert out.endswith(f"\n\n{last}")
+
+
+def test_rdma_inside_of_an_overlay(fake, capsys):
+    assert cli.main(["wire", "--mtu", "4200", "--encap", "vxlan", "--rdma", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["mtu"], found["families"][0]["path_mtu"]) == (4150, 2048)
+    assert cli.main(["wire", "--mtu", "1500", "--rdma", "--ping"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "framegauge: --rdma: found --levels, --rate or --ping beside it, expected"
+    )
 
 
 @pytest.mark.agent

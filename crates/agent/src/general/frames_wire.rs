@@ -56,6 +56,11 @@ fn layer(fitted: &FittedLayer) -> Value {
         "overhead_bytes": fitted.overhead_bytes,
         "inner_mtu": fitted.inner_mtu.bytes(),
         "parts": parts,
+        "range": fitted.range.map(|range| json!({
+            "least_bytes": range.least_bytes,
+            "most_bytes": range.most_bytes,
+            "why": range.why,
+        })),
     })
 }
 

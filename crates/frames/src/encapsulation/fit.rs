@@ -1,7 +1,8 @@
 //! How large a packet fits into a stack of encapsulations, and what it occupies on the wire.
 
-use super::headers::{ESP_ALIGNMENT_BYTES, Part, WIREGUARD_ALIGNMENT_BYTES};
-use super::{Cargo, Encapsulation, EncapsulationError, Layer, Stack};
+use super::headers::Part;
+use super::padding::Range;
+use super::{Cargo, EncapsulationError, Layer, Stack};
 use crate::{BitRate, ETHERNET_HEADER_BYTES, Family, Mtu, frame_bytes, wire_bytes};
 
 const BITS_PER_BYTE: f64 = 8.0;
@@ -35,6 +36,8 @@ pub struct FittedLayer {
     pub inner_mtu: Mtu,
     /// Its headers, trailers and what padding leaves unused.
     pub parts: Vec<Part>,
+    /// Between which lengths the overhead is, where it depends on the packet.
+    pub range: Option<Range>,
 }
 
 /// What TCP inside of a stack can have at best; see [`crate::ceiling`].
@@ -68,12 +71,13 @@ impl Stack {
                 inner_mtu = inside(layer, outside)?;
                 let unused = outside.bytes() - inner_mtu.bytes() - encapsulation.overhead_bytes();
                 if unused > 0 {
-                    let source = "RFC 4303 section 2.4; Linux esp_output()";
-                    parts.push(Part { name: "unused: ESP grows by 4 bytes", bytes: unused, source });
+                    let (name, source) = encapsulation.unused();
+                    parts.push(Part { name, bytes: unused, source });
                 }
             }
             let overhead_bytes = parts.iter().map(|part| part.bytes).sum();
-            layers.push(FittedLayer { layer: *layer, within_mtu, overhead_bytes, inner_mtu, parts });
+            let range = encapsulation.range();
+            layers.push(FittedLayer { layer: *layer, within_mtu, overhead_bytes, inner_mtu, parts, range });
         }
         let captured = ETHERNET_HEADER_BYTES + occupied_bytes(&layers, inner_mtu.bytes());
         let frame = frame_bytes(captured);
@@ -137,37 +141,17 @@ fn inside(layer: &Layer, outside: Mtu) -> Result<Mtu, EncapsulationError> {
         let found = format!("an MTU of {} bytes around it", outside.bytes());
         return Err(EncapsulationError::new(place, found, format!("at least {least} for {underlay}")));
     }
-    let overhead = encapsulation.overhead_bytes();
-    let room = match encapsulation {
-        Encapsulation::EspTunnel { .. } | Encapsulation::EspTransport { .. } => {
-            let aligned = outside.bytes().saturating_sub(overhead - ESP_TRAILER_BYTES) / ESP_ALIGNMENT_BYTES;
-            (aligned * ESP_ALIGNMENT_BYTES).saturating_sub(ESP_TRAILER_BYTES)
-        }
-        // WireGuard cuts its padding at its own MTU, so that a full packet has none.
-        _ => outside.bytes().saturating_sub(overhead),
-    };
+    let room = encapsulation.padding().largest(outside.bytes(), encapsulation.overhead_bytes());
     Mtu::new(room).map_err(|_| {
         let found = format!("room for packets of {room} bytes inside of it");
         EncapsulationError::new(place, found, format!("at least {} for ipv4", Family::V4.minimum_mtu_bytes()))
     })
 }
 
-/// Pad length and next header, which padding comes before.
-const ESP_TRAILER_BYTES: u32 = 2;
-
 /// What follows the Ethernet header of the link's frame: the packet with every layer around it, padding as it falls.
 fn occupied_bytes(layers: &[FittedLayer], packet: u32) -> u32 {
     layers.iter().rev().fold(packet, |bytes, fitted| {
         let encapsulation = fitted.layer.encapsulation;
-        let padded = match encapsulation {
-            Encapsulation::EspTunnel { .. } | Encapsulation::EspTransport { .. } => {
-                (bytes + ESP_TRAILER_BYTES).next_multiple_of(ESP_ALIGNMENT_BYTES) - ESP_TRAILER_BYTES
-            }
-            Encapsulation::WireGuard { .. } => {
-                bytes.next_multiple_of(WIREGUARD_ALIGNMENT_BYTES).min(fitted.inner_mtu.bytes())
-            }
-            _ => bytes,
-        };
-        padded + encapsulation.overhead_bytes()
+        encapsulation.padding().filled(bytes, fitted.inner_mtu.bytes()) + encapsulation.overhead_bytes()
     })
 }

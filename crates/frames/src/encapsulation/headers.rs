@@ -1,6 +1,6 @@
 //! The headers of every encapsulation, in bytes, each with its source.
 
-use super::{Encapsulation, GreOptions};
+use super::{Encapsulation, GreOptions, InUdp};
 use crate::{ETHERNET_HEADER_BYTES, Family};
 
 /// One header or trailer.
@@ -14,20 +14,22 @@ pub struct Part {
     pub source: &'static str,
 }
 
-const fn part(name: &'static str, bytes: u32, source: &'static str) -> Part {
+pub(super) const fn part(name: &'static str, bytes: u32, source: &'static str) -> Part {
     Part { name, bytes, source }
 }
 
 const UDP: Part = part("UDP header", 8, "RFC 768");
 const INNER_ETHERNET: Part = part("inner Ethernet header", ETHERNET_HEADER_BYTES, "IEEE 802.3 clause 3.2");
+const NAT_T: Part = part("UDP header (NAT-T)", 8, "RFC 3948 section 2.1");
+const PPP: [Part; 2] = [
+    part("PPP address and control", 2, "RFC 1662 section 3.1"),
+    part("PPP protocol", 2, "RFC 1661 section 2"),
+];
 const GRE: Part = part("GRE header", 4, "RFC 2784 section 2.1");
 const GRE_KEY: Part = part("GRE key", 4, "RFC 2890 section 2");
 const ENCAPSULATION_LIMIT: Part =
     part("tunnel encapsulation limit", 8, "RFC 2473 section 4.1.1; Linux ip6_tnl_link_config()");
-/// Ciphertext and its trailer end on this boundary (RFC 4303 section 2.4).
-pub(super) const ESP_ALIGNMENT_BYTES: u32 = 4;
-/// Data is padded to this, but never beyond the tunnel's MTU.
-pub(super) const WIREGUARD_ALIGNMENT_BYTES: u32 = 16;
+const GUE: Part = part("GUE header", 4, "draft-ietf-intarea-gue-09 section 3.1; Linux struct guehdr");
 
 impl Encapsulation {
     /// Its headers and trailers from the outside in, without padding.
@@ -73,9 +75,89 @@ impl Encapsulation {
                 part("WireGuard data header", 16, "WireGuard paper section 5.4.6; Linux struct message_data"),
                 part("Poly1305 tag", 16, "RFC 8439 section 2.8; Linux noise_encrypted_len()"),
             ],
-            Self::EspTunnel { underlay, nat_traversal } => esp(Some(underlay), nat_traversal),
-            Self::EspTransport { nat_traversal, .. } => esp(None, nat_traversal),
+            _ => self.further_parts(),
         }
+    }
+
+    /// Of those with a cipher or a check value, those of telephone networks, and those in or for UDP.
+    fn further_parts(&self) -> Vec<Part> {
+        match *self {
+            Self::EspTunnel { underlay, nat_traversal, suite } => {
+                let mut parts = vec![ip(underlay)];
+                parts.extend(nat_traversal.then_some(NAT_T));
+                parts.extend(suite.parts());
+                parts
+            }
+            Self::EspTransport { nat_traversal, suite, .. } => {
+                let mut parts: Vec<Part> = nat_traversal.then_some(NAT_T).into_iter().collect();
+                parts.extend(suite.parts());
+                parts
+            }
+            Self::Ah { .. } => self.authentication(),
+            Self::L2tp { underlay, length, sequence } => l2tp(underlay, length, sequence),
+            Self::L2tpV3 { .. } => self.l2tp_version_3(),
+            Self::Pptp => pptp(),
+            Self::OpenVpn { underlay, tap, suite } => {
+                let mut parts = vec![ip(underlay), UDP];
+                parts.extend(suite.parts());
+                parts.extend(tap.then_some(INNER_ETHERNET));
+                parts
+            }
+            Self::Stt { underlay } => vec![
+                ip(underlay),
+                part("header like TCP's", 20, "draft-davie-stt-08 section 3"),
+                part("STT frame header", 18, "draft-davie-stt-08 section 3"),
+                INNER_ETHERNET,
+            ],
+            Self::GtpU { underlay, sequence, pdu_session } => gtp_u(underlay, sequence, pdu_session),
+            Self::Srv6 { segments, reduced, l2 } => srv6(segments, reduced, l2),
+            Self::Fou { underlay, kind } => {
+                let mut parts = vec![ip(underlay)];
+                parts.extend(in_udp(kind));
+                parts
+            }
+            Self::Nat64 { fragment_header } => {
+                let longer = Family::V6.header_bytes() - Family::V4.header_bytes();
+                let mut parts = vec![part("IPv6 header for IPv4's", longer, "RFC 7915 section 4.1")];
+                let fragment = part("fragment header", 8, "RFC 7915 section 4; RFC 8200 section 4.5");
+                parts.extend(fragment_header.then_some(fragment));
+                parts
+            }
+            _ => vec![],
+        }
+    }
+
+    fn authentication(&self) -> Vec<Part> {
+        let Self::Ah { family, tunnel, hmac, align8 } = *self else { return vec![] };
+        const HEADER_BYTES: u32 = 12;
+        let mut parts = vec![];
+        parts.extend(tunnel.then(|| ip(family)));
+        let icv = hmac.truncated();
+        let unaligned = HEADER_BYTES + icv.bytes;
+        let multiple = if align8 || family == Family::V6 { 8 } else { 4 };
+        parts.extend([part("AH header", HEADER_BYTES, "RFC 4302 section 2"), icv]);
+        let padding = unaligned.next_multiple_of(multiple) - unaligned;
+        if padding > 0 {
+            parts.push(part("ICV padding", padding, "RFC 4302 section 3.3.3.2.1; Linux ah_init_state()"));
+        }
+        parts
+    }
+
+    fn l2tp_version_3(&self) -> Vec<Part> {
+        let Self::L2tpV3 { underlay, udp, cookie_bytes, sublayer } = *self else { return vec![] };
+        let mut parts = vec![ip(underlay)];
+        if udp {
+            parts.extend([UDP, part("L2TPv3 flags and version", 4, "RFC 3931 section 4.1.2.1")]);
+        }
+        parts.push(part("session ID", 4, "RFC 3931 section 4.1"));
+        if cookie_bytes > 0 {
+            parts.push(part("cookie", u32::from(cookie_bytes), "RFC 3931 section 4.1"));
+        }
+        if sublayer {
+            parts.push(part("layer-2-specific sublayer", 4, "RFC 3931 section 4.6"));
+        }
+        parts.push(INNER_ETHERNET);
+        parts
     }
 }
 
@@ -109,6 +191,7 @@ fn gre(underlay: Family, options: GreOptions) -> Vec<Part> {
     if options.encapsulation_limit {
         parts.push(ENCAPSULATION_LIMIT);
     }
+    parts.extend(options.in_udp.into_iter().flat_map(in_udp));
     parts.push(GRE);
     if options.checksum {
         parts.push(part("GRE checksum", 4, "RFC 2784 section 2.5"));
@@ -138,17 +221,55 @@ fn ip_in_ip(underlay: Family, inner: Family, encapsulation_limit: bool) -> Vec<P
     parts
 }
 
-/// With an IP header of its own in tunnel mode.
-fn esp(tunnel: Option<Family>, nat_traversal: bool) -> Vec<Part> {
-    let mut parts: Vec<Part> = tunnel.map(ip).into_iter().collect();
-    if nat_traversal {
-        parts.push(part("UDP header (NAT-T)", 8, "RFC 3948 section 2.1"));
+fn in_udp(kind: InUdp) -> Vec<Part> {
+    match kind {
+        InUdp::Fou => vec![UDP],
+        InUdp::Gue => vec![UDP, GUE],
     }
-    parts.extend([
-        part("ESP header", 8, "RFC 4303 section 2"),
-        part("initialisation vector", 8, "RFC 4106 section 3.1"),
-        part("ESP trailer", 2, "RFC 4303 section 2"),
-        part("ICV", 16, "RFC 4106 section 6"),
-    ]);
+}
+
+fn l2tp(underlay: Family, length: bool, sequence: bool) -> Vec<Part> {
+    let mut parts = vec![ip(underlay), UDP, part("L2TP header", 6, "RFC 2661 section 3.1")];
+    if length {
+        parts.push(part("L2TP length", 2, "RFC 2661 section 3.1"));
+    }
+    if sequence {
+        parts.push(part("L2TP sequence numbers", 4, "RFC 2661 section 3.1"));
+    }
+    parts.extend(PPP);
+    parts
+}
+
+fn pptp() -> Vec<Part> {
+    let mut parts = vec![
+        ip(Family::V4),
+        part("enhanced GRE header", 8, "RFC 2637 section 4.1"),
+        part("sequence number", 4, "RFC 2637 section 4.1"),
+        part("acknowledgement number", 4, "RFC 2637 section 4.1"),
+    ];
+    parts.extend(PPP);
+    parts
+}
+
+fn gtp_u(underlay: Family, sequence: bool, pdu_session: bool) -> Vec<Part> {
+    let mut parts = vec![ip(underlay), UDP, part("GTP-U header", 8, "3GPP TS 29.281 section 5.1")];
+    if sequence || pdu_session {
+        parts.push(part("sequence, N-PDU, next type", 4, "3GPP TS 29.281 section 5.1"));
+    }
+    if pdu_session {
+        parts.push(part("PDU session container", 4, "3GPP TS 38.415 section 5.5.2; TS 29.281 section 5.2.1"));
+    }
+    parts
+}
+
+fn srv6(segments: u8, reduced: bool, l2: bool) -> Vec<Part> {
+    let mut parts = vec![ip(Family::V6)];
+    // A reduced path of one segment needs no list (RFC 8986 section 5.2).
+    let listed = u32::from(segments) - u32::from(reduced);
+    if listed > 0 {
+        parts.push(part("segment routing header", 8, "RFC 8754 section 2"));
+        parts.push(part("segments, 16 bytes each", 16 * listed, "RFC 8754 section 2"));
+    }
+    parts.extend(l2.then_some(INNER_ETHERNET));
     parts
 }

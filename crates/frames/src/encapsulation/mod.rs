@@ -5,18 +5,22 @@
 
 mod fit;
 mod headers;
+mod padding;
+mod protection;
+mod spelling;
+mod stack;
 mod words;
 
 pub use fit::{Fit, FittedLayer, InnerCeiling};
 pub use headers::Part;
+pub use padding::Range;
+pub use protection::{EspCipher, EspSuite, Hmac, OpenVpnSuite};
+pub use stack::Stack;
 pub use words::WORDS;
 
 use crate::Family;
 use std::fmt;
 use thiserror::Error;
-
-/// The most layers of one stack: more is a mistake.
-const MOST_LAYERS: usize = 16;
 
 /// What a GRE header has beyond its first four bytes, and its IPv6 header before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +33,17 @@ pub struct GreOptions {
     pub sequence: bool,
     /// The tunnel encapsulation limit of RFC 2473, 8 bytes; Linux adds it to GRE over IPv6 by default.
     pub encapsulation_limit: bool,
+    /// UDP between IP and GRE.
+    pub in_udp: Option<InUdp>,
+}
+
+/// How a tunnel is put into UDP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InUdp {
+    /// Foo over UDP: the UDP header alone. GRE in UDP (RFC 8086) has the same size.
+    Fou,
+    /// Generic UDP Encapsulation without extension fields.
+    Gue,
 }
 
 /// One encapsulation. `underlay` is the version of the outer IP header.
@@ -97,19 +112,100 @@ pub enum Encapsulation {
         /// The outer IP version.
         underlay: Family,
     },
-    /// IPsec ESP with AES-GCM-16, tunnel mode.
+    /// IPsec ESP, tunnel mode.
     EspTunnel {
         /// The outer IP version.
         underlay: Family,
         /// In UDP, to pass NAT.
         nat_traversal: bool,
+        /// Its cipher and check value.
+        suite: EspSuite,
     },
-    /// IPsec ESP with AES-GCM-16, transport mode: it has no IP header of its own.
+    /// IPsec ESP, transport mode: it has no IP header of its own.
     EspTransport {
         /// The IP version of the packets that it protects, where that is said.
         family: Option<Family>,
         /// In UDP, to pass NAT.
         nat_traversal: bool,
+        /// Its cipher and check value.
+        suite: EspSuite,
+    },
+    /// IPsec AH: authenticates and hides nothing.
+    Ah {
+        /// The version of the IP header before it.
+        family: Family,
+        /// With an IP header of its own; else the packet that it protects keeps its header before it.
+        tunnel: bool,
+        /// Its check value.
+        hmac: Hmac,
+        /// Filled up to 8 bytes over IPv4 too, as Linux does without the flag `align4`.
+        align8: bool,
+    },
+    /// L2TP version 2: PPP in UDP.
+    L2tp {
+        /// The outer IP version.
+        underlay: Family,
+        /// Its header has the length field.
+        length: bool,
+        /// Its header has sequence numbers.
+        sequence: bool,
+    },
+    /// L2TP version 3 that carries Ethernet.
+    L2tpV3 {
+        /// The outer IP version.
+        underlay: Family,
+        /// In UDP; else directly in IP.
+        udp: bool,
+        /// The cookie: 0, 4 or 8.
+        cookie_bytes: u8,
+        /// The default layer-2-specific sublayer, 4 bytes.
+        sublayer: bool,
+    },
+    /// PPTP: PPP in enhanced GRE.
+    Pptp,
+    /// OpenVPN over UDP.
+    OpenVpn {
+        /// The outer IP version.
+        underlay: Family,
+        /// Carries Ethernet (tap), else IP (tun).
+        tap: bool,
+        /// Its cipher and check value.
+        suite: OpenVpnSuite,
+    },
+    /// STT: Ethernet in segments that look like TCP.
+    Stt {
+        /// The outer IP version.
+        underlay: Family,
+    },
+    /// GTP-U of mobile networks.
+    GtpU {
+        /// The outer IP version.
+        underlay: Family,
+        /// Its header has the optional fields (sequence number).
+        sequence: bool,
+        /// The extension header of a PDU session (5G), in its shortest form.
+        pdu_session: bool,
+    },
+    /// Segment routing over IPv6.
+    Srv6 {
+        /// How many segments the path has.
+        segments: u8,
+        /// The first segment is only in the destination address (H.Encaps.Red).
+        reduced: bool,
+        /// Carries Ethernet (H.Encaps.L2), else IP.
+        l2: bool,
+    },
+    /// IP directly in UDP.
+    Fou {
+        /// The outer IP version.
+        underlay: Family,
+        /// How it is put into UDP.
+        kind: InUdp,
+    },
+    /// IPv4 packets that cross an IPv6 network as IPv6 packets (464XLAT): their header is exchanged for a longer one.
+    Nat64 {
+        /// With a fragment header, which a translator adds to packets that may be fragmented.
+        fragment_header: bool,
     },
 }
 
@@ -138,13 +234,22 @@ impl Encapsulation {
             | Self::Nvgre { underlay }
             | Self::Ip { underlay, .. }
             | Self::WireGuard { underlay }
-            | Self::EspTunnel { underlay, .. } => Some(*underlay),
+            | Self::EspTunnel { underlay, .. }
+            | Self::Ah { family: underlay, .. }
+            | Self::L2tp { underlay, .. }
+            | Self::L2tpV3 { underlay, .. }
+            | Self::OpenVpn { underlay, .. }
+            | Self::Stt { underlay }
+            | Self::GtpU { underlay, .. }
+            | Self::Fou { underlay, .. } => Some(*underlay),
             Self::EspTransport { family, .. } => *family,
+            Self::Pptp => Some(Family::V4),
+            Self::Srv6 { .. } | Self::Nat64 { .. } => Some(Family::V6),
             Self::Vlan | Self::Qinq | Self::Macsec { .. } | Self::Mpls { .. } | Self::Pppoe => None,
         }
     }
 
-    /// What it takes from the MTU at most, in bytes: all its headers, and padding where that depends on the payload.
+    /// What all its headers and trailers take, in bytes, without padding that depends on the payload.
     pub fn overhead_bytes(&self) -> u32 {
         self.parts().iter().map(|part| part.bytes).sum()
     }
@@ -155,7 +260,13 @@ impl Encapsulation {
             Self::Vxlan { gpe: false, .. }
             | Self::Geneve { .. }
             | Self::Gretap { .. }
-            | Self::Nvgre { .. } => Cargo::Ethernet,
+            | Self::Nvgre { .. }
+            | Self::L2tpV3 { .. }
+            | Self::OpenVpn { tap: true, .. }
+            | Self::Stt { .. }
+            | Self::Srv6 { l2: true, .. } => Cargo::Ethernet,
+            Self::Nat64 { .. } => Cargo::Ip(Some(Family::V4)),
+            Self::Ah { family, tunnel: false, .. } => Cargo::Ip(Some(*family)),
             Self::Ip { inner, .. } => Cargo::Ip(Some(*inner)),
             // The packet that it protects keeps its header.
             Self::EspTransport { family, .. } => match around {
@@ -198,58 +309,6 @@ impl EncapsulationError {
     fn new(place: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { place: place.into(), found: found.into(), expected: expected.into() }
     }
-}
-
-/// Encapsulations from outermost to innermost, in an order that can be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Stack {
-    layers: Vec<Layer>,
-    cargo: Cargo,
-}
-
-impl Stack {
-    /// These layers, if each can be inside of the one before it.
-    pub fn new(layers: Vec<Layer>) -> Result<Stack, EncapsulationError> {
-        if layers.len() > MOST_LAYERS {
-            let found = format!("{} layers", layers.len());
-            return Err(EncapsulationError::new("encapsulations", found, format!("at most {MOST_LAYERS}")));
-        }
-        let mut cargo = Cargo::Ethernet;
-        let mut around: Option<&Layer> = None;
-        for layer in &layers {
-            check_order(layer, around, cargo)?;
-            cargo = layer.encapsulation.cargo(cargo);
-            around = Some(layer);
-        }
-        Ok(Stack { layers, cargo })
-    }
-
-    /// The layers, outermost first.
-    pub fn layers(&self) -> &[Layer] {
-        &self.layers
-    }
-}
-
-fn check_order(layer: &Layer, around: Option<&Layer>, cargo: Cargo) -> Result<(), EncapsulationError> {
-    let place = layer.to_string();
-    let outside = around.map_or("the link".to_string(), ToString::to_string);
-    let fail = |found: &str, expected: &str| Err(EncapsulationError::new(place, found, expected));
-    let needs_ethernet = layer.encapsulation.is_frame_only() || layer.encapsulation == Encapsulation::Pppoe;
-    let mpls = matches!(layer.encapsulation, Encapsulation::Mpls { .. });
-    let in_gre = around.is_some_and(|around| matches!(around.encapsulation, Encapsulation::Gre { .. }));
-    if needs_ethernet && cargo != Cargo::Ethernet && !(mpls && in_gre) {
-        let expected = if mpls { "Ethernet or gre around it" } else { "Ethernet around it" };
-        return fail(&format!("{outside} around it, which carries no Ethernet"), expected);
-    }
-    if let (Cargo::Ip(Some(only)), Some(underlay)) = (cargo, layer.encapsulation.underlay())
-        && only != underlay
-    {
-        return fail(
-            &format!("{outside} around it, which carries {only} only"),
-            &format!("{only} as its underlay"),
-        );
-    }
-    Ok(())
 }
 
 impl fmt::Display for Family {

@@ -1,11 +1,13 @@
 //! Encapsulations as people write them: `vxlan,ipv6`, `gre:key`, `mpls:2`.
 
-use super::{Encapsulation, EncapsulationError, GreOptions, Layer, Stack};
+use super::{
+    Encapsulation, EncapsulationError, EspCipher, EspSuite, GreOptions, Hmac, InUdp, Layer, OpenVpnSuite,
+    Stack,
+};
 use crate::Family;
-use std::fmt;
 
 /// Every encapsulation with the options that it takes, as people write them.
-pub const WORDS: [(&str, &[&str]); 17] = [
+pub const WORDS: [(&str, &[&str]); 30] = [
     ("vlan", &["in-mtu"]),
     ("qinq", &["in-mtu"]),
     ("macsec", &["no-sci", "in-mtu"]),
@@ -21,14 +23,58 @@ pub const WORDS: [(&str, &[&str]); 17] = [
     ("4in6", &["encap-limit"]),
     ("ip6ip6", &["encap-limit"]),
     ("wireguard", &[]),
-    ("esp-tunnel", &["nat-t"]),
-    ("esp-transport", &["nat-t"]),
+    ("esp-tunnel", ESP_OPTIONS),
+    ("esp-transport", ESP_OPTIONS),
+    ("ah-tunnel", AH_OPTIONS),
+    ("ah-transport", AH_OPTIONS),
+    ("l2tp", &["length", "sequence"]),
+    ("l2tpv3", &["udp", "COOKIE_BYTES", "no-sublayer"]),
+    ("pptp", &[]),
+    ("openvpn", &["tap", "cbc", "md5", "sha1", "sha256", "sha384", "sha512"]),
+    ("stt", &[]),
+    ("gtp-u", &["sequence", "pdu-session"]),
+    ("srv6", &["SEGMENTS", "reduced", "l2"]),
+    ("fou", &[]),
+    ("gue", &[]),
+    ("464xlat", &["fragment"]),
+    ("nat64", &["fragment"]),
 ];
 
-const GRE_OPTIONS: &[&str] = &["key", "checksum", "sequence", "encap-limit"];
-const MOST_LABELS: u8 = 16;
-const MOST_GENEVE_OPTION_BYTES: u8 = 252;
+const GRE_OPTIONS: &[&str] = &["key", "checksum", "sequence", "encap-limit", "fou", "gue"];
+const AH_OPTIONS: &[&str] = &["md5", "sha1", "sha256", "sha384", "sha512", "align8"];
+const ESP_OPTIONS: &[&str] = &[
+    "nat-t",
+    "aes-gcm",
+    "aes-gcm-12",
+    "aes-gcm-8",
+    "chacha20",
+    "aes-cbc",
+    "3des-cbc",
+    "aes-ctr",
+    "null",
+    "md5",
+    "sha1",
+    "sha256",
+    "sha384",
+    "sha512",
+];
+const IN_UDP: [(&str, InUdp); 2] = [("fou", InUdp::Fou), ("gue", InUdp::Gue)];
 
+/// What a number behind a colon means, where the encapsulation takes one: the rule, and the rule in words.
+fn number_rule(name: &str) -> Option<NumberRule> {
+    match name {
+        "mpls" => Some((|labels| (1..=16).contains(&labels), "1 to 16 labels")),
+        "geneve" => Some((
+            |bytes| bytes <= 252 && bytes.is_multiple_of(4),
+            "bytes of options: a multiple of 4 up to 252",
+        )),
+        "l2tpv3" => Some((|bytes| [0, 4, 8].contains(&bytes), "bytes of the cookie: 0, 4 or 8")),
+        "srv6" => Some((|segments| (1..=16).contains(&segments), "1 to 16 segments")),
+        _ => None,
+    }
+}
+
+type NumberRule = (fn(u8) -> bool, &'static str);
 type Outcome<T> = Result<T, EncapsulationError>;
 
 impl Stack {
@@ -67,24 +113,24 @@ fn layer(word: &str, given: Option<Family>) -> Outcome<Layer> {
     let Some((_, known)) = WORDS.iter().find(|(known, _)| *known == name) else {
         return Err(EncapsulationError::new("encapsulations", format!("{name:?}"), expected_word(name)));
     };
-    let mut options = Options::default();
+    let mut options = Options { name, words: vec![], number: None };
     for option in rest.split(':').filter(|_| word.contains(':')) {
-        options.take(name, known, option)?;
+        options.take(known, option)?;
     }
     let encapsulation = encapsulation(name, &options, given)?;
-    if options.gre.encapsulation_limit && encapsulation.underlay() != Some(Family::V6) {
+    if options.has("encap-limit") && encapsulation.underlay() != Some(Family::V6) {
         return Err(EncapsulationError::new(
             word,
             "encap-limit over ipv4",
             "ipv6 as its underlay: IPv4 has no such option",
         ));
     }
-    Ok(Layer { encapsulation, within_mtu: options.in_mtu })
+    Ok(Layer { encapsulation, within_mtu: options.has("in-mtu") })
 }
 
 fn encapsulation(name: &str, options: &Options, given: Option<Family>) -> Outcome<Encapsulation> {
     let underlay = given.unwrap_or(Family::V4);
-    let encapsulation_limit = options.gre.encapsulation_limit;
+    let encapsulation_limit = options.has("encap-limit");
     let ip = |underlay, inner| Encapsulation::Ip { underlay, inner, encapsulation_limit };
     let fixed = |encapsulation: Encapsulation| match (given, encapsulation.underlay()) {
         (Some(given), own) if own != Some(given) => {
@@ -96,67 +142,149 @@ fn encapsulation(name: &str, options: &Options, given: Option<Family>) -> Outcom
     match name {
         "vlan" => fixed(Encapsulation::Vlan),
         "qinq" => fixed(Encapsulation::Qinq),
-        "macsec" => fixed(Encapsulation::Macsec { sci: !options.no_sci }),
+        "macsec" => fixed(Encapsulation::Macsec { sci: !options.has("no-sci") }),
         "mpls" => fixed(Encapsulation::Mpls { labels: options.number.unwrap_or(1) }),
         "pppoe" => fixed(Encapsulation::Pppoe),
         "6in4" => fixed(ip(Family::V4, Family::V6)),
         "4in6" => fixed(ip(Family::V6, Family::V4)),
         "ip6ip6" => fixed(ip(Family::V6, Family::V6)),
+        "pptp" => fixed(Encapsulation::Pptp),
+        "464xlat" | "nat64" => fixed(Encapsulation::Nat64 { fragment_header: options.has("fragment") }),
+        "srv6" => fixed(Encapsulation::Srv6 {
+            segments: options.number.unwrap_or(1),
+            reduced: options.has("reduced"),
+            l2: options.has("l2"),
+        }),
         "ipip" => Ok(ip(underlay, Family::V4)),
-        "vxlan" => Ok(Encapsulation::Vxlan { underlay, gpe: options.gpe }),
+        "vxlan" => Ok(Encapsulation::Vxlan { underlay, gpe: options.has("gpe") }),
         "geneve" => Ok(Encapsulation::Geneve { underlay, options_bytes: options.number.unwrap_or(0) }),
-        "gre" => Ok(Encapsulation::Gre { underlay, options: options.gre }),
-        "gretap" => Ok(Encapsulation::Gretap { underlay, options: options.gre }),
+        "gre" => Ok(Encapsulation::Gre { underlay, options: options.gre()? }),
+        "gretap" => Ok(Encapsulation::Gretap { underlay, options: options.gre()? }),
         "nvgre" => Ok(Encapsulation::Nvgre { underlay }),
         "wireguard" => Ok(Encapsulation::WireGuard { underlay }),
-        "esp-tunnel" => Ok(Encapsulation::EspTunnel { underlay, nat_traversal: options.nat_t }),
-        _ => Ok(Encapsulation::EspTransport { family: given, nat_traversal: options.nat_t }),
+        "fou" => Ok(Encapsulation::Fou { underlay, kind: InUdp::Fou }),
+        "gue" => Ok(Encapsulation::Fou { underlay, kind: InUdp::Gue }),
+        "stt" => Ok(Encapsulation::Stt { underlay }),
+        _ => protected(name, options, given),
     }
 }
 
-/// Every option of every encapsulation; each takes its own.
-#[derive(Default)]
-struct Options {
-    gre: GreOptions,
-    number: Option<u8>,
-    gpe: bool,
-    nat_t: bool,
-    no_sci: bool,
-    in_mtu: bool,
+/// Those with a cipher or a check value, and those of telephone networks.
+fn protected(name: &str, options: &Options, given: Option<Family>) -> Outcome<Encapsulation> {
+    let underlay = given.unwrap_or(Family::V4);
+    let nat_traversal = options.has("nat-t");
+    let hmac = options.one_of(&Hmac::WORDS)?.unwrap_or(Hmac::Sha256);
+    match name {
+        "l2tp" => {
+            let (length, sequence) = (options.has("length"), options.has("sequence"));
+            Ok(Encapsulation::L2tp { underlay, length, sequence })
+        }
+        "l2tpv3" => Ok(Encapsulation::L2tpV3 {
+            underlay,
+            udp: options.has("udp"),
+            cookie_bytes: options.number.unwrap_or(0),
+            sublayer: !options.has("no-sublayer"),
+        }),
+        "gtp-u" => Ok(Encapsulation::GtpU {
+            underlay,
+            sequence: options.has("sequence"),
+            pdu_session: options.has("pdu-session"),
+        }),
+        "openvpn" => {
+            Ok(Encapsulation::OpenVpn { underlay, tap: options.has("tap"), suite: options.openvpn()? })
+        }
+        "ah-tunnel" | "ah-transport" => Ok(Encapsulation::Ah {
+            family: underlay,
+            tunnel: name == "ah-tunnel",
+            hmac,
+            align8: options.has("align8") && underlay == Family::V4,
+        }),
+        "esp-tunnel" => Ok(Encapsulation::EspTunnel { underlay, nat_traversal, suite: options.esp()? }),
+        _ => {
+            let suite = options.esp()?;
+            // How such a cipher pads depends on the length of the IP header before it.
+            let family = if suite.cipher.alignment_bytes() > 4 { Some(underlay) } else { given };
+            Ok(Encapsulation::EspTransport { family, nat_traversal, suite })
+        }
+    }
 }
 
-impl Options {
-    fn take(&mut self, name: &str, known: &[&str], option: &str) -> Outcome<()> {
-        let wrong = |expected: &str| Err(EncapsulationError::new(name, format!("{option:?}"), expected));
-        if option.starts_with(|first: char| first.is_ascii_digit()) {
-            let fits = |number: &u8| match name {
-                "mpls" => (1..=MOST_LABELS).contains(number),
-                "geneve" => *number <= MOST_GENEVE_OPTION_BYTES && number.is_multiple_of(4),
-                _ => false,
-            };
-            self.number = option.parse().ok().filter(fits);
-            return match (self.number, name) {
+/// The options that were chosen, and the number where there is one.
+struct Options<'a> {
+    name: &'a str,
+    words: Vec<&'a str>,
+    number: Option<u8>,
+}
+
+impl<'a> Options<'a> {
+    fn has(&self, word: &str) -> bool {
+        self.words.contains(&word)
+    }
+
+    fn wrong<T>(&self, found: impl Into<String>, expected: impl Into<String>) -> Outcome<T> {
+        Err(EncapsulationError::new(self.name, found, expected))
+    }
+
+    fn take(&mut self, known: &[&str], option: &'a str) -> Outcome<()> {
+        let rule = number_rule(self.name);
+        if option.starts_with(|first: char| first.is_ascii_digit()) && !known.contains(&option) {
+            self.number = option.parse().ok().filter(|number| rule.is_some_and(|(fits, _)| fits(*number)));
+            return match (self.number, rule) {
                 (Some(_), _) => Ok(()),
-                (None, "mpls") => wrong("1 to 16 labels"),
-                (None, "geneve") => wrong("bytes of options: a multiple of 4 up to 252"),
-                (None, _) => wrong(&expected_options(known)),
+                (None, Some((_, expected))) => self.wrong(format!("{option:?}"), expected),
+                (None, None) => self.wrong(format!("{option:?}"), expected_options(known)),
             };
         }
         if !known.contains(&option) {
-            return wrong(&expected_options(known));
+            return self.wrong(format!("{option:?}"), expected_options(known));
         }
-        match option {
-            "key" => self.gre.key = true,
-            "checksum" => self.gre.checksum = true,
-            "sequence" => self.gre.sequence = true,
-            "encap-limit" => self.gre.encapsulation_limit = true,
-            "gpe" => self.gpe = true,
-            "nat-t" => self.nat_t = true,
-            "no-sci" => self.no_sci = true,
-            "in-mtu" => self.in_mtu = true,
-            _ => return wrong(&format!("a number in the place of {option}")),
+        if option.contains(|letter: char| letter.is_ascii_uppercase()) {
+            return self.wrong(format!("{option:?}"), format!("a number in the place of {option}"));
         }
+        self.words.push(option);
         Ok(())
+    }
+
+    /// Which of these was chosen; an error if several were.
+    fn one_of<T: Copy + PartialEq>(&self, table: &[(&str, T)]) -> Outcome<Option<T>> {
+        let mut chosen = table.iter().filter(|(word, _)| self.has(word));
+        let first = chosen.next();
+        if let (Some((one, _)), Some((other, _))) = (first, chosen.next()) {
+            return self.wrong(format!("{one} and {other}"), "one of them");
+        }
+        Ok(first.map(|(_, value)| *value))
+    }
+
+    fn gre(&self) -> Outcome<GreOptions> {
+        Ok(GreOptions {
+            key: self.has("key"),
+            checksum: self.has("checksum"),
+            sequence: self.has("sequence"),
+            encapsulation_limit: self.has("encap-limit"),
+            in_udp: self.one_of(&IN_UDP)?,
+        })
+    }
+
+    fn esp(&self) -> Outcome<EspSuite> {
+        let usual = EspSuite::default();
+        let cipher = self.one_of(&EspCipher::WORDS)?.unwrap_or(usual.cipher);
+        match self.one_of(&Hmac::WORDS)? {
+            Some(hmac) if cipher.authenticates() => {
+                let found = format!("{} with {}", hmac.word(), cipher.word());
+                self.wrong(found, "aes-cbc or another cipher that does not authenticate by itself")
+            }
+            hmac => Ok(EspSuite { cipher, hmac: hmac.unwrap_or(usual.hmac) }),
+        }
+    }
+
+    fn openvpn(&self) -> Outcome<OpenVpnSuite> {
+        match self.one_of(&Hmac::WORDS)? {
+            Some(hmac) if !self.has("cbc") => {
+                self.wrong(format!("{} without cbc", hmac.word()), "cbc with it: GCM authenticates by itself")
+            }
+            hmac if self.has("cbc") => Ok(OpenVpnSuite::Cbc(hmac.unwrap_or(Hmac::Sha1))),
+            _ => Ok(OpenVpnSuite::Aead),
+        }
     }
 }
 
@@ -190,55 +318,4 @@ fn distance(one: &str, other: &str) -> usize {
         }
     }
     row[other.len()]
-}
-
-impl fmt::Display for Layer {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}", self.encapsulation)?;
-        if self.within_mtu { out.write_str(":in-mtu") } else { Ok(()) }
-    }
-}
-
-/// The word without its underlay, options included, as [`Stack::parse`] reads it.
-impl fmt::Display for Encapsulation {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (name, options): (&str, Vec<(&str, bool)>) = match self {
-            Self::Vlan => ("vlan", vec![]),
-            Self::Qinq => ("qinq", vec![]),
-            Self::Macsec { sci } => ("macsec", vec![("no-sci", !sci)]),
-            Self::Mpls { labels } => return write!(out, "mpls:{labels}"),
-            Self::Pppoe => ("pppoe", vec![]),
-            Self::Vxlan { gpe, .. } => ("vxlan", vec![("gpe", *gpe)]),
-            Self::Geneve { options_bytes: 0, .. } => ("geneve", vec![]),
-            Self::Geneve { options_bytes, .. } => return write!(out, "geneve:{options_bytes}"),
-            Self::Gre { options, .. } => ("gre", options.words()),
-            Self::Gretap { options, .. } => ("gretap", options.words()),
-            Self::Nvgre { .. } => ("nvgre", vec![]),
-            Self::Ip { underlay, inner, encapsulation_limit } => {
-                let name = match (underlay, inner) {
-                    (Family::V4, Family::V4) => "ipip",
-                    (Family::V4, Family::V6) => "6in4",
-                    (Family::V6, Family::V4) => "4in6",
-                    (Family::V6, Family::V6) => "ip6ip6",
-                };
-                (name, vec![("encap-limit", *encapsulation_limit)])
-            }
-            Self::WireGuard { .. } => ("wireguard", vec![]),
-            Self::EspTunnel { nat_traversal, .. } => ("esp-tunnel", vec![("nat-t", *nat_traversal)]),
-            Self::EspTransport { nat_traversal, .. } => ("esp-transport", vec![("nat-t", *nat_traversal)]),
-        };
-        out.write_str(name)?;
-        options.iter().filter(|(_, on)| *on).try_for_each(|(word, _)| write!(out, ":{word}"))
-    }
-}
-
-impl GreOptions {
-    fn words(&self) -> Vec<(&'static str, bool)> {
-        vec![
-            ("key", self.key),
-            ("checksum", self.checksum),
-            ("sequence", self.sequence),
-            ("encap-limit", self.encapsulation_limit),
-        ]
-    }
 }

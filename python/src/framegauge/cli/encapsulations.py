@@ -117,6 +117,8 @@ def table(found: dict[str, Any]) -> list[str]:
     rows: list[Row] = [("link MTU", found["mtu"], "")]
     for layer in within:
         rows += _layer(layer, "-")
+        if layer is not within[-1]:
+            rows.append(("MTU inside of it", layer["inner_mtu"], ""))
     rows += [("inner MTU", found["inner_mtu"], "the largest packet that fits"), ("", "", "")]
     untagged = found["frame_bytes"] - found["frame_overhead_bytes"]
     rows.append(("its frame", untagged, "with header and FCS"))
@@ -133,7 +135,10 @@ def table(found: dict[str, Any]) -> list[str]:
 def _layer(layer: dict[str, Any], sign: str) -> list[Row]:
     over = f" over IPv{layer['underlay']}" if layer["underlay"] is not None else ""
     rows: list[Row] = [(f"{layer['name']}{over}", f"{sign}{layer['overhead_bytes']}", "")]
-    return rows + [("", "", f"{part['bytes']:>3}  {part['name']} ({part['source']})") for part in layer["parts"]]
+    rows += [("", "", f"{part['bytes']:>3}  {part['name']} ({part['source']})") for part in layer["parts"]]
+    if (span := layer["range"]) is not None:
+        rows.append(("", "", f"     {span['least_bytes']} to {span['most_bytes']}: {span['why']}"))
+    return rows
 
 
 def _ceilings(found: dict[str, Any]) -> list[str]:

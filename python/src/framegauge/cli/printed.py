@@ -45,14 +45,15 @@ def plan() -> Schema:
 
 
 def wire() -> Schema:
-    """Of `framegauge wire`: of one MTU, of several (--levels), or of a datagram."""
+    """Of `framegauge wire`: of one MTU, of several (--levels), of a datagram, or of RDMA."""
     level = _object({
         "mtu": COUNT, "payload_share": NUMBER, "gain": NUMBER, "gain_of_largest": _maybe(NUMBER),
         "packets_per_gigabyte": NUMBER, "packets_saved_of_largest": _maybe(NUMBER),
         "goodput_bits_per_second": _maybe(NUMBER), "wire": _ref("frames.wire.result"),
     })  # fmt: skip
     levels = _object({"family": {"enum": [4, 6]}, "encapsulations": _list(TEXT), "levels": _list(level)})
-    whole = {"anyOf": [_ref("frames.wire.result"), levels, _ref("frames.datagram.result")]}
+    rdma = _object({"mtu": COUNT, "enough_mtu": COUNT, "families": _list(_ref("frames.rdma.result"))})
+    whole = {"anyOf": [_ref("frames.wire.result"), levels, _ref("frames.datagram.result"), rdma]}
     return _document("What framegauge wire prints", whole)
 
 

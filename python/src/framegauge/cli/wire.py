@@ -21,7 +21,13 @@ Layers are named from the outermost to the innermost. ipv4 or ipv6 after a layer
     vxlan[:gpe]  geneve[:OPTION_BYTES]  nvgre
     gre, gretap  [:key][:checksum][:sequence][:encap-limit]
     ipip  6in4  4in6  ip6ip6  [:encap-limit] where the outer header is IPv6
-    wireguard  esp-tunnel[:nat-t]  esp-transport[:nat-t]  (AES-GCM-16)  pppoe
+    wireguard  openvpn[:tap][:cbc[:HMAC]]  pppoe  l2tp[:length][:sequence]  pptp
+    l2tpv3[:udp][:COOKIE_BYTES][:no-sublayer]  stt  gtp-u[:sequence][:pdu-session]
+    esp-tunnel, esp-transport  [:nat-t][:CIPHER][:HMAC], with aes-gcm (if none is named), aes-gcm-12, aes-gcm-8,
+      chacha20, aes-cbc, 3des-cbc, aes-ctr or null, and for the last four sha256 (if none is named), md5, sha1, sha384
+      or sha512
+    ah-tunnel, ah-transport  [:HMAC][:align8]
+    srv6[:SEGMENTS][:reduced][:l2]  fou  gue  (also gre:fou, gretap:gue)  464xlat, nat64  [:fragment]
   frame only, which leave the link's MTU as it is unless :in-mtu says that the link counts them:
     vlan  qinq  mpls[:LABELS]  macsec[:no-sci]
 
@@ -40,6 +46,8 @@ examples:
   framegauge wire --levels 1500,4200,9000 --encap vxlan
   framegauge wire --mtu 9000 --ping 192.0.2.7                  the ping of each system that fills it
   framegauge wire --mtu 1500 --encap wireguard --ping 10.0.0.2 inside of a tunnel
+  framegauge wire --mtu 1500 --encap pppoe,esp-tunnel:aes-cbc:sha1  a stack, with the MTU inside of each layer
+  framegauge wire --mtu 1500 --rdma                            which path MTU of RDMA it carries, and what 4096 needs
   framegauge wire --nfs-read 8192                              the datagram that answers a READ of 8 KiB
   framegauge wire --datagram 8320 --mtu 4200 --json            a datagram with so much payload
 """
@@ -67,9 +75,13 @@ def parser() -> Verb:
         "--ping", nargs="?", const="HOST", metavar="HOST",
         help="print the ping that fills the MTU (inside of --encap), as each system counts it; nothing is sent",
     )  # fmt: skip
+    whole.add_argument(
+        "--rdma", action="store_true",
+        help="which path MTU of RDMA (RoCEv2) the MTU carries, inside of --encap, and what each needs",
+    )  # fmt: skip
     whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
     whole.add_argument(
-        "--json", action="store_true", help="print JSON (frames.wire or frames.datagram in pipe/README.md)"
+        "--json", action="store_true", help="print JSON (frames.wire, frames.datagram or frames.rdma in pipe/README.md)"
     )
     return whole
 
@@ -95,8 +107,8 @@ def run(words: Sequence[str]) -> None:
             raise InputError(f'--levels: found "{options.levels}", expected at least two MTUs such as 1500,9000')
     rate = None if options.rate is None else values.rate("--rate", options.rate)
     layers = options.encap.lower().split(",") if options.encap.strip() else []
-    if options.ping is not None:
-        found, lines = _pings(options, layers)
+    if options.ping is not None or options.rdma:
+        found, lines = _inside(options, layers)
     elif options.mtu is not None:
         found = wire.ask(mtus[0], layers, rate)
         lines = wire.table(found)
@@ -109,15 +121,20 @@ def run(words: Sequence[str]) -> None:
         output.show(*lines)
 
 
-def _pings(options: argparse.Namespace, layers: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
-    """The commands for an MTU, or for what a stack of encapsulations leaves of it."""
-    from framegauge.cli import encapsulations as wire, pings
+def _inside(options: argparse.Namespace, layers: Sequence[str]) -> tuple[dict[str, Any], Sequence[str]]:
+    """The commands, or the path MTUs of RDMA, for an MTU or for what a stack of encapsulations leaves of it."""
+    from framegauge.cli import encapsulations as wire, pings, rdma
 
-    if options.mtu is None or options.rate is not None:
-        raise InputError("--ping: found --levels or --rate beside it, expected --mtu, --encap and --json alone")
+    option = "--rdma" if options.rdma else "--ping"
+    if options.mtu is None or options.rate is not None or (options.rdma and options.ping is not None):
+        others = "--levels, --rate or --ping" if options.rdma else "--levels or --rate"
+        raise InputError(f"{option}: found {others} beside it, expected --mtu, --encap and --json alone")
     mtu = values.mtu("--mtu", options.mtu, *BYTES)
     if layers:
         mtu = wire.ask(mtu, layers, None)["inner_mtu"]
+    if options.rdma:
+        document = rdma.ask(mtu)
+        return document, rdma.table(document)
     document = pings.document(mtu, options.ping)
     return document, pings.table(document)
 
@@ -132,6 +149,7 @@ def _datagram(options: argparse.Namespace) -> None:
         "--encap": options.encap or None,
         "--rate": options.rate,
         "--ping": options.ping,
+        "--rdma": options.rdma or None,
     }
     further += [(name, value) for name, value in others.items() if value is not None]
     if further:

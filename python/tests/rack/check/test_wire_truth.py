@@ -1,4 +1,4 @@
-"""What `framegauge wire` says of VXLAN, against the packets that the kernel's own VXLAN sends."""
+"""What `framegauge wire` says of VXLAN and SRv6, against the packets that the kernel's own send."""
 
 from __future__ import annotations
 
@@ -69,3 +69,19 @@ def test_a_packet_of_the_inner_mtu_fills_the_underlay(names: list[str], family: 
     run("ip", "-n", left, "neigh", "add", "10.99.0.2", "lladdr", "02:00:00:00:00:02", "dev", "over")
     found = run("ip", "netns", "exec", left, sys.executable, "-c", MEASURE, str(inner), str(family))
     assert json.loads(found) == {"outer": mtu, "refused": True}
+
+
+@pytest.mark.parametrize("segments", [1, 2, 3])
+def test_a_packet_behind_segment_routing_fills_the_link(names: list[str], segments: int) -> None:
+    left, right = names
+    run("ip", "-n", left, "link", "add", "net0", "type", "veth", "peer", "name", "net0", "netns", right)
+    for last, name in enumerate(names, 1):
+        run("ip", "-n", name, "addr", "add", f"fd98::{last}/64", "dev", "net0", "nodad")
+        run("ip", "-n", name, "link", "set", "net0", "up")
+    run("ip", "-n", left, "addr", "add", "10.99.0.1/24", "dev", "net0")
+    inner = wire.ask(1500, [f"srv6:{segments}"], None)["inner_mtu"]
+    # The first segment is the neighbour; nothing has to read the others.
+    path = ",".join(["fd98::2", *(f"fd97::{each}" for each in range(2, segments + 1))])
+    run("ip", "-n", left, "route", "add", "10.99.0.2/32", "encap", "seg6", "mode", "encap", "segs", path, "dev", "net0")
+    found = run("ip", "netns", "exec", left, sys.executable, "-c", MEASURE, str(inner), "6")
+    assert json.loads(found) == {"outer": 1500, "refused": True}

@@ -35,6 +35,7 @@ _EVERY = {
     "spool.drop": "spool",
     "frames.wire": "mtu encapsulations bits_per_second",
     "frames.datagram": "bytes nfs_read family links",
+    "frames.rdma": "mtu family",
 }
 _RACK = {
     "requirements": "testbed bits_per_second gso_bytes? gro_bytes?",
@@ -147,6 +148,7 @@ class FakeAgent:
             "shutdown": self._shutdown,
             "frames.wire": fake_frames.wire,
             "frames.datagram": fake_frames.datagram,
+            "frames.rdma": fake_frames.rdma,
             "check.facts": fake_facts.facts,
             "check.routes": fake_facts.routes,
             "check.serve": self._check.serve,

@@ -1,11 +1,11 @@
-"""The answers of a fake agent to `frames.wire` (only VXLAN) and `frames.datagram` (only Ethernet)."""
+"""The answers of a fake agent to `frames.wire` (only VXLAN), `frames.datagram` (only Ethernet) and `frames.rdma`."""
 
 from __future__ import annotations
 
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake.testbed import FakeError
 
-__all__ = ["datagram", "wire"]
+__all__ = ["datagram", "rdma", "wire"]
 
 _IP = {
     4: {"name": "IPv4 header", "bytes": 20, "source": "RFC 791 section 3.1"},
@@ -27,6 +27,11 @@ _ETHERNET = [
     {"name": "FCS", "bytes": 4, "source": "IEEE 802.3 clause 3.2.9"},
     {"name": "preamble, SFD and gap", "bytes": 20, "source": "IEEE 802.3"},
 ]
+_RDMA = [
+    {"name": "base transport header", "bytes": 12, "source": "IBTA specification volume 1 chapter 9"},
+    {"name": "RDMA header of the first packet", "bytes": 16, "source": "IBTA specification volume 1 chapter 9"},
+    {"name": "invariant CRC", "bytes": 4, "source": "IBTA annex A17"},
+]
 _KNOWN = {(): None, ("vxlan",): 4, ("vxlan", "ipv4"): 4, ("vxlan", "ipv6"): 6}
 
 
@@ -42,7 +47,7 @@ def wire(params: Json) -> Json:
     inner = mtu - taken
     layer = {
         "name": "vxlan", "underlay": underlay, "within_mtu": True, "overhead_bytes": taken, "inner_mtu": inner,
-        "parts": parts,
+        "parts": parts, "range": None,
     }  # fmt: skip
     families = [
         {
@@ -82,4 +87,28 @@ def datagram(params: Json) -> Json:
     return {
         "bytes": params["bytes"], "nfs_read": params["nfs_read"], "family": 4, "payload_bytes": payload,
         "packet_bytes": payload + 28, "headers": [*before, _VXLAN[0], _IP[4]], "links": links,
+    }  # fmt: skip
+
+
+def rdma(params: Json) -> Json:
+    """Which path MTUs of RDMA an interface carries; FakeError for an MTU that IPv4 does not have."""
+    mtu, family = params["mtu"], params["family"]
+    if not 68 <= mtu <= 65_535:
+        text = f"frames.rdma: mtu: found {mtu}, expected 68 to 65535 bytes"
+        raise FakeError(-32602, text, {"method": "frames.rdma"})
+    udp = {"name": "UDP header", "bytes": 8, "source": "IBTA annex A17"}
+    parts = [_IP[family], udp, *_RDMA]
+    headers = sum(int(str(part["bytes"])) for part in parts)
+    levels = [
+        {
+            "path_mtu": size, "packet_bytes": size + headers, "linux_mtu": size + 96, "wire_bytes": size + headers + 22,
+            "payload_share": size / (size + headers + 22),
+        }
+        for size in (256, 512, 1024, 2048, 4096)
+    ]  # fmt: skip
+    fitting = [level["path_mtu"] for level in levels if level["packet_bytes"] <= mtu]
+    offered = [level["path_mtu"] for level in levels if level["linux_mtu"] <= mtu]
+    return {
+        "mtu": mtu, "family": family, "path_mtu": fitting[-1] if fitting else None,
+        "linux_path_mtu": offered[-1] if offered else None, "parts": parts, "levels": levels,
     }  # fmt: skip
