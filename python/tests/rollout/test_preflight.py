@@ -396,3 +396,26 @@ def test_interfaces_of_any_kind_are_read_or_left_out(text: str) -> None:
         assert name in links.stack(name)
         assert all(each.name != "" for each in links.below(name))
         preflight.findings({"a": {**facts([]), "links": listed}}, asked(name))
+
+
+def with_rdma(interface: str, active: int | None, mtu: int) -> Json:
+    """A port of RDMA on an interface, as an agent reads it from a sysfs that was made up."""
+    levels = [{"path_mtu": size, "mtu": size + 96} for size in (1024, 2048, 4096)]
+    port = {
+        "device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "state": "4: ACTIVE", "interface": interface, "mtu": mtu,
+        "active_mtu": active, "error": None if active else "ibv_devinfo is not installed", "levels": levels,
+    }  # fmt: skip
+    return facts([{"ifname": interface, "ifindex": 2, "mtu": mtu, "flags": ["UP"]}], check={"rdma": [port]})
+
+
+def test_what_becomes_of_rdma_is_told() -> None:
+    [raised] = [each for each in found("eth2", with_rdma("eth2", 1024, 1500)) if each.what == "rdma"]
+    assert (raised.severity, raised.expected) == ("note", "4192 or more for 4096")
+    assert "4096 fits from 4192 on" in raised.found
+    [lowered] = [each for each in found("eth2", with_rdma("eth2", 4096, 9000), 1500) if each.what == "rdma"]
+    assert (lowered.severity, lowered.remedy) == (
+        "warning",
+        "stop what uses RDMA there first: its packets will be giants",
+    )
+    assert not [each for each in found("eth2", with_rdma("eth3", 1024, 1500)) if each.what == "rdma"]
+    assert not [each for each in found("eth2", with_rdma("eth2", 4096, 4200)) if each.what == "rdma"]

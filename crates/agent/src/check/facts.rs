@@ -3,7 +3,8 @@
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
 use framegauge_drivers::check::facts::{self, InterfaceFacts, RouteFacts};
-use framegauge_frames::Family;
+use framegauge_drivers::check::rdma::RdmaPort;
+use framegauge_frames::{Family, rdma_paths};
 use framegauge_pathmtu::{ClampedTo, ErrorFilter, MssClamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -39,7 +40,26 @@ pub fn run(call: &Call) -> Answer {
             "error": rules.err(),
         },
         "fragments_created": {"ipv4": ipv4, "ipv6": ipv6},
+        "rdma": found.rdma.iter().map(|port| rdma(port, &found.interfaces)).collect::<Vec<Value>>(),
     }))
+}
+
+/// A port of RDMA, and from which MTU of its interface on Linux offers each path MTU.
+fn rdma(port: &RdmaPort, interfaces: &[InterfaceFacts]) -> Value {
+    let own = interfaces.iter().find(|each| Some(&each.interface.name) == port.interface.as_ref());
+    let levels = rdma_paths(Family::V4)
+        .map(|path| json!({"path_mtu": path.path_mtu_bytes, "mtu": path.linux_mtu_bytes}));
+    json!({
+        "device": port.device,
+        "port": port.port,
+        "link_layer": port.link_layer,
+        "state": port.state,
+        "interface": port.interface,
+        "mtu": own.map(|own| own.interface.mtu),
+        "active_mtu": port.active_mtu.as_ref().ok(),
+        "error": port.active_mtu.as_ref().err(),
+        "levels": levels,
+    })
 }
 
 fn clamp(rule: &MssClamp) -> Value {

@@ -1,6 +1,7 @@
 //! What a host says of itself that bears on its MTUs: interfaces, tunnels, settings, remembered path MTUs, rules of its
 //! firewall, routes. All of it are readings; nothing is sent, and only what is said of rules needs privilege.
 
+use crate::check::rdma::RdmaPort;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::links::{self, Interface, InterfaceAddress};
 use framegauge_linux::routes::{self, PathMtuException};
@@ -58,6 +59,8 @@ pub struct Facts {
     pub rules: std::result::Result<Rules, String>,
     /// Fragments that it has made of packets since it was started, of IPv4 and of IPv6; none where nobody counts them.
     pub fragments_created: [Option<u64>; 2],
+    /// Its ports of RDMA.
+    pub rdma: Vec<RdmaPort>,
 }
 
 /// One interface.
@@ -106,6 +109,7 @@ pub fn gather() -> Result<Facts> {
         path_mtu_cache: routes::path_mtu_exceptions()?,
         rules: super::ruleset::read(),
         fragments_created: fragments_created(),
+        rdma: super::rdma::ports(),
         interfaces,
     })
 }

@@ -2,4 +2,6 @@
 
 pub mod facts;
 pub mod path;
+mod programs;
+pub mod rdma;
 mod ruleset;

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from framegauge.check.judgement.rdma import ports_of
 from framegauge.decide import judge
 from framegauge.decide.folder import SCHEMA, STEPS
 from framegauge.decide.judge import Conclusion, State
@@ -122,7 +123,15 @@ def _risks(asked: Situation, found: Found) -> Part:
             lines += [f"{said.headline}, the hosts {how}", *said.found, *said.limits]
     lines += [*_stands(found.preflight), *_exposed(found.estimate, asked.target_mtu)]
     lines += judge.limits(found.facts, asked.target_mtu)
+    lines += _rdma(found.present, asked.target_mtu)
     return Part("risks", content.RISKS, list(dict.fromkeys(lines)) or ["No path was checked"])
+
+
+def _rdma(document: Json | None, target_mtu: int) -> Iterator[str]:
+    """What becomes of the path MTU of RDMA ports."""
+    for host in (document or {"hosts": []})["hosts"]:
+        said = [port.wrong(target_mtu) for port in ports_of(host["facts"])]
+        yield from (f"{host['name']}: {text}" for text in said if text is not None)
 
 
 def _stands(preflight: Json | None) -> Iterator[str]:

@@ -470,6 +470,41 @@ def test_a_tunnel_that_was_fitted_to_the_wrong_device():
     assert "It fits eth9 (1500)" in lab.blame()[0]["evidence"]
 
 
+LEVELS = [{"path_mtu": size, "mtu": size + 96} for size in (256, 512, 1024, 2048, 4096)]
+
+
+def rdma(lab: Lab, active: int | None, mtu: int, name: str = "a") -> None:
+    """A port of RDMA, as an agent reads it from a sysfs that was made up."""
+    lab.device(name)["mtu"] = mtu
+    lab.hosts[name]["facts"]["rdma"] = [
+        {"device": "mlx5_0", "port": 1, "link_layer": "Ethernet", "state": "4: ACTIVE", "interface": "eth0", "mtu": mtu,
+         "active_mtu": active, "error": None if active else "ibv_devinfo is not installed", "levels": LEVELS}
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("active", "mtu", "words"),
+    [
+        (1024, 9000, "uses a path MTU of 1024, although 4096 fits"),
+        (4096, 1500, "for which Linux asks an MTU of 4192: its packets may be dropped as giants"),
+        (1024, 1500, "4096 fits from 4192 on, and there is no larger one: 9000 does no more for RDMA"),
+        (None, 1500, "not known (ibv_devinfo is not installed); an MTU of 1500 leaves 1024, 9000 4096"),
+    ],
+)
+def test_the_path_mtu_of_rdma_beside_that_of_the_interface(active, mtu, words):
+    lab = Lab((2,))
+    rdma(lab, active, mtu)
+    [noted] = [each for each in lab.blame() if each["kind"] == "rdma_path_mtu"]
+    assert words in noted["evidence"]
+    assert noted["hosts"] == ["a"]
+
+
+def test_rdma_that_has_the_largest_path_mtu_is_no_finding():
+    lab = Lab((2,))
+    rdma(lab, 4096, 9000)
+    assert kinds(lab) == []
+
+
 def test_sysctls_that_matter():
     lab = Lab((4,))
     lab.hosts["a"]["facts"]["sysctls"]["net.ipv4.ip_no_pmtu_disc"] = "1"

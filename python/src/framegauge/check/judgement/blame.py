@@ -21,6 +21,7 @@ from framegauge.check.judgement import (
     blame_hops,
     blame_hosts,
     blame_rates,
+    blame_rdma,
     blame_readings,
     blame_told,
     paths,
@@ -61,6 +62,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_readings.differing(case)
     blame_cut.cut(case)
     blame_readings.mismatched_tunnels(case)
+    blame_rdma.path_mtus(case)
     blame_readings.discovery(case)
     blame_rates.losses(case)
     blame_rates.limited(case)

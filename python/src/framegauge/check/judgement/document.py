@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from framegauge.check.judgement.groups import subnet
+from framegauge.check.judgement.rdma import Port, ports_of
 
 __all__ = ["Clamp", "Filter", "Hop", "Host", "Interface", "Mesh", "Pair", "Told", "Trace"]
 
@@ -68,6 +69,7 @@ class Host:
     clamps: tuple[Clamp, ...] = ()
     filters: tuple[Filter, ...] = ()
     fragments: int | None = None  # that it made while the check ran; None: not read
+    rdma: tuple[Port, ...] = ()
 
     def interface(self, name: str | None) -> Interface | None:
         """By its name."""
@@ -251,7 +253,7 @@ def _host(host: Mapping[str, Any]) -> Host:
     made = host.get("fragments_created")
     return Host(
         host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters,
-        None if made is None else made["ipv4"] + made["ipv6"],
+        None if made is None else made["ipv4"] + made["ipv6"], tuple(ports_of(facts)),
     )  # fmt: skip
 
 

@@ -45,6 +45,7 @@ CATALOGUE = {
     "mtu_differs": Kind("Hosts in one subnet have different MTUs", False),
     "tunnel_mtu_mismatch": Kind("A tunnel's MTU does not fit the interface below it", False),
     "outer_fragmented": Kind("A host cuts the outer packets of its tunnel", False),
+    "rdma_path_mtu": Kind("RDMA has a path MTU of its own", False),
     "tcp_probing_off": Kind("TCP cannot recover from the black hole: MTU probing is off", False),
     "path_mtu_discovery_off": Kind("A host does not use path MTU discovery", False),
     "plain_loss": Kind("Small packets are lost, too", False),

@@ -17,9 +17,9 @@ __all__ = ["edits", "findings", "owners"]
 
 SEVERITIES = ("refused", "warning", "note")
 RULES = (
-    devices.limits, devices.xdp, devices.stack, devices.ports, devices.tunnels, devices.open_vswitch, paths.management,
-    paths.tcp, paths.remembered, paths.routes, paths.far_end, paths.clamps, paths.router, paths.heartbeats,
-    ownership.below,
+    devices.limits, devices.xdp, devices.stack, devices.ports, devices.tunnels, devices.rdma, devices.open_vswitch,
+    paths.management, paths.tcp, paths.remembered, paths.routes, paths.far_end, paths.clamps, paths.router,
+    paths.heartbeats, ownership.below,
 )  # fmt: skip
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from framegauge.check.judgement.rdma import ports_of
 from framegauge.rollout.model import Finding
 from framegauge.rollout.preflight.case import Case
 from framegauge.rollout.preflight.links import Link
 
-__all__ = ["carriers", "limits", "open_vswitch", "overhead", "ports", "stack", "tunnels", "xdp"]
+__all__ = ["carriers", "limits", "open_vswitch", "overhead", "ports", "rdma", "stack", "tunnels", "xdp"]
 
 IPV6_LEAST = 1280  # RFC 8200, section 5
 # The largest MTU with an XDP program that does not take frames in fragments, by driver: what is left of a page.
@@ -142,6 +143,21 @@ def tunnels(case: Case) -> Iterator[Finding]:
                 found = f"the {above.kind} {above.name}, which keeps {above.mtu}"
                 remedy = f"raise it when all its ends are raised: ip link set dev {above.name} mtu {target - taken}"
                 yield case.finding("overlay", "note", found, f"up to {target - taken}", remedy)
+
+
+def rdma(case: Case) -> Iterator[Finding]:
+    """Ports of RDMA on it, or on what stands on it or below: each has a path MTU that depends on the interface's."""
+    names = {case.link.name, *case.links.stack(case.link.name), *(each.name for each in carriers(case, case.link))}
+    for port in ports_of(case.facts["check"]):
+        said = port.wrong(case.target) if port.interface in names else None
+        if said is None:
+            continue
+        path, least = port.largest
+        lowered = case.target < case.before and (port.offered(case.target) or 0) < (port.active or 0)
+        remedy = f"nothing has to be done: from {least} on RDMA uses {path}, but for programs with one of their own"
+        if lowered:
+            remedy = "stop what uses RDMA there first: its packets will be giants"
+        yield case.finding("rdma", "warning" if lowered else "note", said, f"{least} or more for {path}", remedy)
 
 
 def open_vswitch(case: Case) -> Iterator[Finding]:

@@ -26,7 +26,7 @@ def facts(_: Json) -> Json:
         "hostname": "fake", "kernel": platform.release(), "clock_source": "tsc", "interfaces": [nic],
         "sysctls": {"net.ipv4.tcp_mtu_probing": "0"}, "path_mtu_cache": [],
         "mss_clamps": {"rules": [], "error": None}, "error_filters": {"rules": [], "error": None},
-        "fragments_created": {"ipv4": 0, "ipv6": 0},
+        "fragments_created": {"ipv4": 0, "ipv6": 0}, "rdma": [],
     }  # fmt: skip
 
 
