@@ -60,6 +60,29 @@ pub fn interfaces(names: &[String]) -> Result<Vec<About>> {
     Ok(all.into_iter().filter(|each| !names.is_empty() || !stands_on_another(each)).collect())
 }
 
+/// A tunnel that ends here, whose packets a link beneath it sees enciphered.
+#[derive(Debug, Clone)]
+pub struct TunnelHere {
+    /// Its name.
+    pub interface: String,
+    /// What it is, as `ip -d link` names it.
+    pub kind: String,
+    /// Its MTU: the inner one.
+    pub mtu: u32,
+}
+
+/// Kinds of interfaces behind which packets are enciphered, or handed to a program that may do so.
+const SEALING: [&str; 7] = ["wireguard", "tun", "xfrm", "vti", "vti6", "ovpn", "ppp"];
+
+/// The tunnels that end here and may encipher, of all interfaces.
+pub fn tunnels_here() -> Result<Vec<TunnelHere>> {
+    let named = |link: links::Interface| {
+        let kind = link.kind.filter(|kind| SEALING.contains(&kind.as_str()))?;
+        Some(TunnelHere { interface: link.name, kind, mtu: link.mtu })
+    };
+    Ok(links::interfaces()?.into_iter().filter_map(named).collect())
+}
+
 /// What an interface counted in an interval.
 #[derive(Debug, Clone)]
 pub struct Counted {

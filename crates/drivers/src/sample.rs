@@ -5,13 +5,15 @@
 //! the ring is read, and the next window waits until the thread's own time on a CPU is a small share of all time.
 
 use crate::tap::Interface;
+use framegauge_frames::Family;
 use framegauge_linux::error::Context;
 use framegauge_linux::packet_ring::{PacketRing, RingPacket, RingSize};
 use framegauge_linux::poll::{PollSet, Waker};
 use framegauge_linux::{OsError, Result, clock};
+pub use framegauge_metering::foreign::{Class, Foreign, Lengths};
 pub use framegauge_metering::sizes::{Carried, Connection, Kind, Packet, Sizes, Total, Way};
 use framegauge_packets::TcpFlags;
-use framegauge_packets::capture::{Checksums, Decoded, LinkType, Record, Segment, decode};
+use framegauge_packets::capture::{Checksums, Decoded, LinkType, Outside, Record, Segment, decode, outside};
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -34,8 +36,8 @@ const LAST_NANOSECONDS: u64 = 2 * WAIT_MILLISECONDS as u64 * 1_000_000;
 const LARGEST_SHARE: f64 = 0.01;
 /// In a sample; no more windows are opened then.
 const MOST_PACKETS: u64 = 5_000_000;
-/// Headers of datagrams, by which their aggregates are cut: IPv4 and UDP.
-const IP_AND_UDP_BYTES: u32 = 28;
+/// The header of datagrams, by which their aggregates are cut, behind that of IP.
+const UDP_BYTES: u32 = 8;
 /// BPF: return so many bytes of a packet.
 const RETURN: u16 = 0x06;
 
@@ -228,17 +230,18 @@ fn read_packet(
     let (outgoing, segment_bytes) = (packet.outgoing, packet.segment_bytes);
     let nanoseconds = packet.time_nanoseconds;
     let Decoded::Tcp(segment) = decode(&record, Checksums::Ignore) else {
-        let (ends, kind, payload_bytes) = (None, Kind::Other, bytes.saturating_sub(IP_AND_UDP_BYTES));
-        let numbers = (0, 0);
+        let foreign = foreign(&record);
+        let family = if foreign.is_v6 { Family::V6 } else { Family::V4 };
         return Some(Packet {
             outgoing,
-            ends,
-            kind,
+            ends: None,
+            kind: Kind::Other,
             bytes,
-            payload_bytes,
+            payload_bytes: bytes.saturating_sub(family.header_bytes() + UDP_BYTES),
             segment_bytes,
-            numbers,
+            numbers: (0, 0),
             nanoseconds,
+            foreign: Some(foreign),
         });
     };
     if left_out.is_some_and(|pair| is_between(&segment, pair)) {
@@ -250,7 +253,17 @@ fn read_packet(
     let bytes = if segment.payload_bytes == 0 { segment.ip_bytes } else { bytes };
     let payload_bytes = segment.payload_bytes;
     let (ends, kind, numbers) = (Some(ends), kind(&segment), (segment.seq, segment.ack));
-    Some(Packet { outgoing, ends, kind, bytes, payload_bytes, segment_bytes, numbers, nanoseconds })
+    let foreign = None;
+    Some(Packet { outgoing, ends, kind, bytes, payload_bytes, segment_bytes, numbers, nanoseconds, foreign })
+}
+
+/// What a packet is in which no TCP can be read.
+fn foreign(record: &Record<'_>) -> Foreign {
+    match outside(record) {
+        Some(Outside::Packet { is_v6, protocol, datagram }) => Foreign::of(is_v6, protocol, datagram),
+        Some(Outside::Fragment) => Foreign::FRAGMENT,
+        None => Foreign::NO_IP,
+    }
 }
 
 fn is_between(segment: &Segment, (one, other): (SocketAddr, SocketAddr)) -> bool {

@@ -10,6 +10,7 @@ mod counters;
 mod cpu;
 mod delays;
 mod error;
+pub mod foreign;
 mod mounts;
 mod pressure;
 mod process_stat;

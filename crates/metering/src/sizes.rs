@@ -12,6 +12,7 @@
 //! aggregates are made. Connections are grouped by it, since acknowledgements belong to the data of the other direction.
 
 use crate::answers::{Answer, Data, Left, Window};
+use crate::foreign::{Foreign, Strangers};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -53,6 +54,8 @@ pub struct Packet {
     pub numbers: (u32, u32),
     /// When it passed, by any clock.
     pub nanoseconds: u64,
+    /// What it is where it is not TCP.
+    pub foreign: Option<Foreign>,
 }
 
 impl Packet {
@@ -178,6 +181,7 @@ pub struct Sizes {
     sizes: BTreeSet<u32>,
     full: BTreeMap<(SocketAddr, SocketAddr), u32>,
     connections: BTreeMap<(SocketAddr, SocketAddr), Connection>,
+    strangers: Strangers,
 }
 
 impl Sizes {
@@ -191,6 +195,7 @@ impl Sizes {
             sizes: BTreeSet::new(),
             full: BTreeMap::new(),
             connections: BTreeMap::new(),
+            strangers: Strangers::default(),
         }
     }
 
@@ -238,6 +243,16 @@ impl Sizes {
             total.tcp_header_bytes += header_bytes * packets;
         }
         total.others += if packet.kind == Kind::Other { packets } else { 0 };
+        if let Some(foreign) = packet.foreign {
+            let (full, size, end) = packet.cut();
+            let header_bytes = packet.header_bytes();
+            for (count, payload) in [(full, size), (packets - full, end)] {
+                if count > 0 {
+                    let length = payload + header_bytes;
+                    self.strangers.add(foreign, packet.outgoing, count, length, self.mtu);
+                }
+            }
+        }
     }
 
     fn take(&mut self, packet: &Packet, ends: (SocketAddr, SocketAddr), open: &mut Open) {
@@ -338,6 +353,11 @@ impl Sizes {
         self.totals
     }
 
+    /// What is not TCP that can be read.
+    pub fn strangers(&self) -> &Strangers {
+        &self.strangers
+    }
+
     /// The directions received and sent, by the payload of full segments; 0: connections that had none.
     pub fn ways(&self) -> &BTreeMap<u32, [Way; 2]> {
         &self.ways
@@ -389,6 +409,7 @@ mod tests {
             segment_bytes,
             numbers: (0, 0),
             nanoseconds: 0,
+            foreign: None,
         }
     }
 
@@ -512,6 +533,7 @@ mod tests {
             segment_bytes: Some(1000),
             numbers: (0, 0),
             nanoseconds: 0,
+            foreign: None,
         };
         let sizes = sampled(&[datagram]);
         let total = sizes.totals()[0];

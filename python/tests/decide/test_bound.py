@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from decide.test_steps import Decision, Hosts
-from estimate.test_document import host, way
+from estimate.test_document import WIREGUARD, host, stranger, way, with_strangers
 from helpers.schemas import conforms
 from summary.test_sentence import BETTER, UNDECIDED, one, summary
 
@@ -155,3 +155,18 @@ def test_hosts_that_refuse_to_be_read_are_no_end(tmp_path: Path) -> None:
     left_out = {each["name"]: each["left_out"] for each in document["steps"]}
     assert left_out["estimate"].startswith("beta: it is not allowed")
     assert not asked.folder.has("estimate")
+
+
+def test_opaque_traffic_is_named_and_no_reason_against_a_change() -> None:
+    """A tunnel that encrypts: nothing bounds what it gains, and the page says what it is."""
+    tunnel = stranger("wireguard", 51_820, (30_000, 1500), (5000, 96), **WIREGUARD)
+    document = estimate({"alpha": with_strangers(tunnel)}, [4200, 9000])
+    bound = judge.bound_of(document, 9000)
+    assert bound is not None
+    assert not bound.is_little
+    assert "an unknown share of goodput" in bound.text
+    lines = list(judge.load_lines(document))
+    assert lines[-1] == (
+        "alpha, eth0: unknown what they bring to 100% WireGuard on UDP port 51820, which fits wireguard over IPv4: outer "
+        "1500 = inner 1440 + 60"
+    )

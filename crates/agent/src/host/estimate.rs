@@ -1,6 +1,7 @@
 //! `estimate.begin` and `estimate.end`: what bears on the gain of a larger MTU, from readings and a sample of headers.
 //! Nothing is changed on the host.
 
+use crate::host::foreign;
 use crate::pipe::call::Call;
 use crate::pipe::fields::within;
 use crate::pipe::lock::lock;
@@ -8,7 +9,7 @@ use crate::pipe::message::{Answer, Failure, Nothing, params};
 use crate::tools::sockets;
 use framegauge_drivers::meters::CpuInterval;
 use framegauge_drivers::meters::sockets::Held;
-use framegauge_drivers::readings::{self, About, Counted, NicCounters, Readings, SizeRange};
+use framegauge_drivers::readings::{self, About, Counted, NicCounters, Readings, SizeRange, TunnelHere};
 use framegauge_drivers::sample::{self, Asked, Carried, Sampled, Sampling, Sizes, Total, Way};
 use framegauge_drivers::tap::MOST_INTERFACES;
 use framegauge_drivers::tap::interfaces::own_connection;
@@ -115,7 +116,12 @@ pub fn end(call: &Call) -> Answer {
         "sample": sample,
         "sample_error": why,
         "unread": unread,
+        "tunnels": readings::tunnels_here()?.iter().map(tunnel).collect::<Vec<Value>>(),
     }))
+}
+
+fn tunnel(tunnel: &TunnelHere) -> Value {
+    json!({"interface": tunnel.interface, "kind": tunnel.kind, "mtu": tunnel.mtu})
 }
 
 fn interface(counted: &Counted) -> Value {
@@ -221,7 +227,9 @@ fn sampled_interface(
         .take(most)
         .map(|each| sampled_connection(each, known.get(&(each.local, each.remote)).copied()))
         .collect();
-    json!({"interface": name, "received": total(&received), "sent": total(&sent), "ways": ways,
+    let strangers: Vec<Value> =
+        sizes.strangers().kinds().map(|(kind, lengths)| foreign::shown(kind, lengths)).collect();
+    json!({"interface": name, "received": total(&received), "sent": total(&sent), "ways": ways, "foreign": strangers,
            "connections": connections, "more_connections": all.len().saturating_sub(most)})
 }
 

@@ -7,6 +7,7 @@ pub mod counters;
 pub mod cpu;
 pub mod estimate;
 pub mod folder;
+pub mod foreign;
 pub mod frames;
 pub mod handshakes;
 pub mod held;

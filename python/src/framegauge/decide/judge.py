@@ -25,6 +25,7 @@ from typing import Any
 
 from framegauge.check.judgement.findings import title
 from framegauge.check.judgement.groups import subnet
+from framegauge.estimate import opaque
 from framegauge.estimate.document import MAYBE, NO, UNKNOWN
 from framegauge.report.check import findings, matrix
 from framegauge.report.decision.model import Choice
@@ -229,6 +230,9 @@ def load_lines(estimate: Json | None) -> Iterator[str]:
             yield f"MTU {each['mtu']} brings the load as it is {_at_most(each)} (a bound)"
         else:
             yield f"MTU {each['mtu']}, the load as it is: {each['answer']}"
+    for host in (estimate or {"hosts": []})["hosts"]:
+        for kind in host["opaque"]:
+            yield f"{host['host']}, {kind['interface']}: unknown what they bring to {opaque.text(kind)}"
 
 
 def _is_load(total: Json) -> bool:

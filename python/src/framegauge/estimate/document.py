@@ -16,6 +16,7 @@ from framegauge.estimate import fitting, gains
 from framegauge.estimate.gains import Gain
 from framegauge.estimate.host import BOUND, MEASUREMENT, READING, Ends, Host, cpu
 from framegauge.estimate.load import SAMPLE, Load, after, loads
+from framegauge.estimate.opaque import shown, text
 
 __all__ = ["LITTLE", "SCHEMA", "UNKNOWN", "estimate"]
 
@@ -76,6 +77,7 @@ def _document(host: Host, targets: Sequence[int], ends: Ends) -> Json:
         "limits": _limits(readings),
         "targets": [_target(host, target, place, ends) for place, target in enumerate(targets)],
         "nagle": [_nagle(host, target, place) for place, target in enumerate(targets)],
+        "opaque": list(_opaque(host)),
         "notes": list(_notes(host, ends)),
     }
 
@@ -314,6 +316,24 @@ def _nagle(host: Host, target: int, place: int) -> Json:
     }
 
 
+def _opaque(host: Host) -> Iterator[Json]:
+    for load in host.loads:
+        yield from shown(load.interface, load.opaque, sum(load.bytes), host.readings["tunnels"])
+
+
+def _of_opaque(load: Load, kinds: Sequence[Json]) -> str:
+    """That nothing is known of a part of the load, what it probably is, and where to look."""
+    ends = [name for kind in kinds for name in kind["tunnel_interfaces"]]
+    where = " and ".join(ends) or "the tunnel's own interface"
+    if any(kind["layer"] for kind in kinds):
+        where += ", whose MTU has to be raised as well"
+    return (
+        f"{load.interface}: {load.opaque_share:.0%} of the bytes are in packets that fill the MTU and have no TCP that "
+        f"can be read ({'; '.join(map(text, kinds)) or 'a tunnel that encrypts, QUIC, pieces of datagrams'}): what a "
+        f"larger MTU brings to them is not known; estimate at {where}, or measure it by a study"
+    )
+
+
 def _notes(host: Host, ends: Ends) -> Iterator[str]:
     """What limits these figures, one line each."""
     readings = host.readings
@@ -326,11 +346,7 @@ def _notes(host: Host, ends: Ends) -> Iterator[str]:
             yield f"{each['interface']}: the MTU changed from {each['mtu']} to {each['mtu_after']} meanwhile"
     for load in host.loads:
         if load.opaque_share >= LITTLE:
-            yield (
-                f"{load.interface}: {load.opaque_share:.0%} of the bytes are in packets that fill the MTU and have no "
-                "TCP that can be read (a tunnel that encrypts, QUIC, pieces of datagrams): what a larger MTU brings to "
-                "them is not known; estimate at the tunnel's own interface, or measure it by a study"
-            )
+            yield _of_opaque(load, [each for each in _opaque(host) if each["interface"] == load.interface])
         if not host.speeds.get(load.interface):
             yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--rate)"
         elif _says_too_little(host, load):

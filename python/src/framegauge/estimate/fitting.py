@@ -39,6 +39,8 @@ def _of_sample(sample: Json, mtu: int, targets: int) -> Iterator[str]:
             yield f"{name}: found {total['packets']} packets of {total['aggregates']} aggregates"
         if not total["tcp_packets"] <= total["packets"]:
             yield f"{name}: found more packets of TCP than packets"
+        if sum(kind[name]["packets"] for kind in sample["foreign"]) > total["others"]:
+            yield f"{name}: found more packets by kind than the {total['others']} without TCP"
     for way in sample["ways"]:
         size = way["full_bytes"]
         if size and not 2 <= size <= min(mtu, MOST_BYTES):

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from framegauge.estimate.opaque import Opaque, of_sample
 from framegauge.estimate.packets import Way, predict
 
-__all__ = ["HEADERS", "Group", "Left", "Load", "Opaque", "after", "counted_bounds", "loads"]
+__all__ = ["HEADERS", "Group", "Left", "Load", "after", "counted_bounds", "loads"]
 
 Json = Mapping[str, Any]
 SAMPLE, NIC, CONNECTIONS = "sample", "nic", "connections"
@@ -61,19 +62,6 @@ class Group:
         least, most = min(each.least for each in bounds), max(each.most for each in bounds)
         likely = predict(*self.likely, *sizes)
         return Left(likely.before, min(max(likely.after, least), most), least, most)
-
-
-@dataclass(frozen=True)
-class Opaque:
-    """Sampled packets of a direction without TCP that can be read, on a link where such packets fill the MTU: of a
-    tunnel that encrypts (WireGuard, ESP in UDP), of QUIC, pieces of datagrams. A larger MTU may make them fewer."""
-
-    packets: int
-    bytes: int
-
-    def least(self, target: int) -> float:
-        """The fewest packets that they may become."""
-        return min(float(self.packets), self.bytes / target)
 
 
 @dataclass(frozen=True)
@@ -137,7 +125,7 @@ def after(load: Load, target: int) -> Left:
 
 
 def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
-    opaque = _opaque(sample, interface["mtu"])
+    opaque = of_sample(sample)
     groups = []
     unchanged = sum(sample[name]["others"] for name in WAYS) - sum(each.packets for each in opaque)
     for way in sample["ways"]:
@@ -159,16 +147,6 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
         (totals[0]["packets"], totals[1]["packets"]),
         (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets, opaque,
     )  # fmt: skip
-
-
-def _opaque(sample: Json, mtu: int) -> list[Opaque]:
-    """The packets without TCP of both directions, where those of one are half as large as the MTU or more, in the mean:
-    what fills packets one way is answered the other way, and how many answers are left nobody knows either."""
-    ways = []
-    for name in WAYS:
-        octets = sample[name]["bytes"] - sample[name]["tcp_header_bytes"] - _payload(sample, name)
-        ways.append(Opaque(sample[name]["others"], max(0, octets)))
-    return ways if any(way.packets and way.bytes >= way.packets * mtu / 2 for way in ways) else []
 
 
 def _payload(sample: Json, name: str) -> int:

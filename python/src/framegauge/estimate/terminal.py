@@ -124,6 +124,14 @@ def _target(found: Json, source: str | None = None) -> Iterator[str]:
     saved = print_bytes(found["header_bytes_saved_per_second"]["estimate"])
     most = "without a bound" if goodput["at_most"] is None else f"at most +{_percent(goodput['at_most'])}"
     before = packets["before_per_second"]
+    if found["answer"] == UNKNOWN:
+        yield from _wrapped(
+            f"MTU {found['mtu']}: {ratio['least']:.1f} to {ratio['most']:.1f} times fewer packets (bound{of}): "
+            f"{before:,.0f} become {then['least']:,.0f} to {then['most']:,.0f} per second"
+        )
+        yield from _wrapped(f"  goodput without a bound, CPU time at most -{_percent(found['cpu']['at_most'])} (bound)")
+        yield from _wrapped(f"  {answer}")
+        return
     yield from _wrapped(
         f"MTU {found['mtu']}: {ratio['estimate']:.1f} times fewer packets ({ratio['least']:.1f} to "
         f"{ratio['most']:.1f}; bound{of}): {before:,.0f} become {then['estimate']:,.0f} per second, with "

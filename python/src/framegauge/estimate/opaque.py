@@ -1,0 +1,82 @@
+"""What a load has without TCP that can be read, and fills packets: what it is by all signs, and what is inside. Pure.
+
+The agent tells packets by protocol, port and first bytes, and of tunnels what fits inside of the longest ones
+(`estimate.end`, pipe/README.md). Nobody outside of a tunnel knows what a larger MTU brings to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["LITTLE", "Opaque", "of_sample", "shown", "text"]
+
+Json = Mapping[str, Any]
+LITTLE = 0.01  # of the bytes: less is left out
+LARGE_SHARE = 0.1  # of a kind's bytes in packets longer than half of the MTU, from which on it fills packets
+WAYS = ("sent", "received")
+TAILSCALE = 41_641
+NAMES = {
+    "wireguard": "WireGuard", "esp": "ESP (IPsec)", "esp in udp": "ESP in UDP (IPsec)", "openvpn": "OpenVPN",
+    "quic": "QUIC", "datagram": "UDP", "fragment": "fragments of datagrams", "other": "other protocols",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """Sampled packets of one direction of a kind whose packets fill the MTU: of a tunnel that encrypts (WireGuard, ESP
+    in UDP), of QUIC, pieces of datagrams. A larger MTU may make them fewer."""
+
+    kind: Json
+    packets: int
+    bytes: int
+
+    def least(self, target: int) -> float:
+        """The fewest packets that they may become."""
+        return min(float(self.packets), self.bytes / target)
+
+
+def of_sample(sample: Json) -> list[Opaque]:
+    """The opaque packets of an interface, by direction: what fills packets one way is answered the other way, and how
+    many answers are left nobody knows either."""
+    return [
+        Opaque(kind, kind[way]["packets"], kind[way]["bytes"])
+        for kind in sample["foreign"]
+        if any(kind[way]["large_bytes"] >= LARGE_SHARE * kind[way]["bytes"] > 0 for way in WAYS)
+        for way in WAYS
+    ]
+
+
+def shown(interface: str, opaque: Sequence[Opaque], of_bytes: int, tunnels: Sequence[Json]) -> Iterator[dict[str, Any]]:
+    """Each kind of an interface that is not too little, the largest first. `tunnels`: those that end on the host."""
+    kinds = {id(each.kind): each.kind for each in opaque}.values()
+    sizes = [(sum(kind[way]["bytes"] for way in WAYS) / max(1, of_bytes), kind) for kind in kinds]
+    for share, kind in sorted(sizes, key=lambda each: -each[0]):
+        if share < LITTLE:
+            continue
+        inner = kind["inner_mtu"]
+        ends = [each["interface"] for each in tunnels if inner is not None and each["mtu"] == inner]
+        yield {
+            "kind": "measurement", "interface": interface, "share": share, "tunnel_interfaces": ends,
+            **{key: kind[key] for key in ("class", "family", "port", "longest_bytes", "layer", "inner_mtu")},
+        }  # fmt: skip
+
+
+def text(kind: Json) -> str:
+    """What it is, in a clause."""
+    name = f"Tailscale ({NAMES['wireguard']})" if _is_tailscale(kind) else NAMES[kind["class"]]
+    port = "" if kind["port"] is None else f" on UDP port {kind['port']}"
+    said = f"{kind['share']:.0%} {name}{port.replace(' UDP', '') if kind['class'] == 'datagram' else port}"
+    if kind["inner_mtu"] is None:
+        return said
+    outer, inner = kind["longest_bytes"], kind["inner_mtu"]
+    over = f" over IPv{kind['family']}" if kind["family"] else ""
+    said += f", which fits {kind['layer']}{over}: outer {outer} = inner {inner} + {outer - inner}"
+    if kind["tunnel_interfaces"]:
+        said += f", the MTU of {' and '.join(kind['tunnel_interfaces'])}, which ends here"
+    return said
+
+
+def _is_tailscale(kind: Json) -> bool:
+    return bool(kind["class"] == "wireguard" and kind["port"] == TAILSCALE)
