@@ -36,6 +36,16 @@ class Route:
     connected: bool
     held: Held
 
+    @property
+    def network(self) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+        """Where it leads."""
+        return ipaddress.ip_network(self.name.partition("#")[0].partition("@")[0], strict=False)
+
+    @property
+    def is_to_one_host(self) -> bool:
+        """Whether it leads to a single address."""
+        return self.network.num_addresses == 1
+
 
 @dataclass(frozen=True)
 class Value:
@@ -86,7 +96,7 @@ def largest(routes: Iterable[Route], value: Value, mtu: int, address: str) -> in
     place = ipaddress.ip_address(address.partition("%")[0])
     best, held = -1, value.others
     for route in routes:
-        network = ipaddress.ip_network(route.name.partition("#")[0].partition("@")[0], strict=False)
+        network = route.network
         if network.version == place.version and place in network and network.prefixlen > best:
             best, held = network.prefixlen, value.of(route.name)
     return min(held.mtu or mtu, mtu)

@@ -18,6 +18,7 @@ from framegauge.check.plan import Member, ask_all, read_facts
 from framegauge.errors import AgentFailure, BadAnswer, InputError
 from framegauge.files.machines import Machine
 from framegauge.rollout import preflight, transition
+from framegauge.rollout.answers import probed
 from framegauge.rollout.engine import Engine, Outcome, Pause, Released, Settings
 from framegauge.rollout.file import Rollout
 from framegauge.rollout.fleet import Fleet
@@ -177,7 +178,7 @@ def _ports(
 def plan(hosts: Opened) -> Json:
     """What would be done, with every step and its undo, and what stands against it. Nothing is changed."""
     changes = transition.changes(hosts.asked, hosts.links)
-    known = surveyed(hosts)
+    known = probed(hosts.members, surveyed(hosts), hosts.asked)
     return {
         "schema": 1,
         "question": hosts.rollout.file.question,

@@ -197,7 +197,8 @@ def _released(asked: Asked, link: Link, family: int, hold: int) -> Value:
 
         def raised(route: Route) -> Held:
             mtu = route.held.mtu
-            if mtu not in (0, hold):
+            # A roll-out locks no route of IPv4, and none to a single host: an administrator keeps packets to it small.
+            if mtu not in (0, hold) or (route.held.locked and route.is_to_one_host):
                 return route.held
             return inside if route.connected else outside
 

@@ -211,8 +211,9 @@ def test_a_path_mtu_that_the_kernel_has_learned(lab: Lab) -> None:
     assert "mtu 1500" in run("ip", "-n", lab.a, "route", "get", "198.51.100.9")
     assert lab.found(9000, scope="all") == []  # not a raise
     lab.ip("link", "set", "eth0", "mtu", "8000")
-    assert lab.found(9000, scope="all") == [("warning", "path_mtu_cache")]
-    assert lab.found(9000) == []  # not in the subnets of the data
+    # The router takes 9000, which nobody has asked it.
+    assert lab.found(9000, scope="all") == [("warning", "path_mtu_cache"), ("refused", "neighbour")]
+    assert lab.found(9000) == [("warning", "neighbour")]  # not in the subnets of the data
 
 
 @pytest.fixture
@@ -279,10 +280,13 @@ def test_the_interface_of_the_ssh_session_is_refused_unless_forced(there: Site, 
     assert [(each["where"], each["what"]) for each in document["findings"] if each["severity"] == "refused"] == [
         ("alpha/eth0", "management"),
         ("beta/eth0", "management"),
+        ("alpha/eth0", "neighbour"),  # the machine that asks
     ]
     address = there.hosts["alpha"].address
     assert document["findings"][0]["found"] == f"the interface of this ssh session ({address})"
-    done = subprocess.run([*command, "--force", "management"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [*command, "--force", "management", "--force", "neighbour"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0
     assert done.stdout.splitlines()[0] == (
         "MTU 4200 on alpha/eth0 (now 1500), beta/eth0 (now 1500): possible, with warnings"

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from framegauge.rollout.model import Asked, Finding, Json
 from framegauge.rollout.owners import Edit, Ownership
-from framegauge.rollout.preflight import devices, ownership, paths
+from framegauge.rollout.preflight import devices, neighbours, ownership, paths
 from framegauge.rollout.preflight.case import Case
 
 __all__ = ["edits", "findings", "owners"]
@@ -41,6 +41,7 @@ def findings(facts: Mapping[str, Json], asked: Asked) -> list[Finding]:
             found.append(case.finding("interface", "refused", "no such interface", f"one of {names}", remedy))
             continue
         found += sorted(_of(case), key=lambda each: SEVERITIES.index(each.severity))
+    found += neighbours.findings(facts, asked)
     return [
         replace(each, severity="warning") if each.severity == "refused" and each.what in asked.forced else each
         for each in found

@@ -12,6 +12,7 @@ from typing import Any
 from framegauge.rollout.model import Finding
 from framegauge.rollout.preflight import devices
 from framegauge.rollout.preflight.case import Case
+from framegauge.rollout.preflight.neighbours import keeps_small
 
 __all__ = ["clamps", "far_end", "heartbeats", "management", "remembered", "router", "routes", "tcp"]
 
@@ -88,6 +89,8 @@ def routes(case: Case) -> Iterator[Finding]:
         destination = str(route.get("dst", "?"))
         if case.interface not in _devices(route) or not (case.asked.scope == "all" or case.is_near(destination)):
             continue
+        if _is_address(destination) and keeps_small(case, destination):
+            continue  # on purpose, for a neighbour that takes no more
         metrics = _metrics(route)
         for key, limit in (("mtu", case.target), ("advmss", case.target - HEADERS)):
             value = metrics.get(key)
@@ -99,6 +102,14 @@ def routes(case: Case) -> Iterator[Finding]:
                 remedy = "its DHCP client sets it by option 26, and does so again"
             found = f"the route {destination} (proto {by}) with {key} {value}"
             yield case.finding("route", "warning", found, f"{limit} or none", remedy)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def far_end(case: Case) -> Iterator[Finding]:

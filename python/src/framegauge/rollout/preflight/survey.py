@@ -64,6 +64,12 @@ part session "$SSH_CONNECTION"
 part 'json links' "$(ip -d -j link show 2>/dev/null)"
 part 'json routes' "$(ip -j -4 route show table main 2>/dev/null | head -c 4000000)"
 part 'json routes6' "$(ip -j -6 route show table main 2>/dev/null | head -c 4000000)"
+part locked "$(for v in 4 6; do ip -$v route show table main; done 2>/dev/null | grep 'mtu lock' | head -c 1000000)"
+part 'json neighbours' "$(ip -j neigh show 2>/dev/null | head -c 4000000)"
+part 'json fdb' "$(bridge -j fdb show 2>/dev/null | head -c 4000000)"
+if command -v lldpcli >/dev/null 2>&1; then
+  part 'json lldp' "$(timeout 5 lldpcli -f json0 show neighbors details 2>/dev/null | head -c 1000000)"
+fi
 part programs "$(for d in /proc/[0-9]*; do
   read -r name <"$d/comm" || continue
   case $name in {"|".join(PROGRAMS)}) ;; *) continue ;; esac
@@ -108,8 +114,10 @@ def read(hosts: Sequence[Host], errors: dict[str, str], checked: Mapping[str, Js
     `check.facts`, where they have been read.
 
     `check`: the answer of `check.facts`; `links`, `routes`, `routes6`: what `ip -d -j link` and `ip -j route` print, or
-    null; `session`: both ends of the ssh session, or empty; `programs`; `udhcpc`: the commands of those that run;
-    `ovs`: a list by interface, or null; `files`: texts by path; `unreadable`: paths that this user may not read.
+    null; `locked`: destination and interface of routes with a locked MTU, which JSON does not show; `neighbours`,
+    `fdb`, `lldp`: the tables of ARP and ND, those of bridges, and what switches tell, or null; `session`: both ends of the ssh
+    session, or empty; `programs`; `udhcpc`: the commands of those that run; `ovs`: a list by interface, or null;
+    `files`: texts by path; `unreadable`: paths that this user may not read.
     """
     members = [Member(host) for host in hosts]
     checked = check_plan.read_facts(members, errors) if checked is None else checked
@@ -141,8 +149,8 @@ def _files(host: Host) -> Json | str:
 def parsed(data: bytes, name: str) -> Json:
     """What the script has printed; BadAnswer for anything else."""
     found: Json = {
-        "links": None, "routes": None, "routes6": None, "ovs": None, "session": "", "programs": [], "udhcpc": [],
-        "files": {}, "unreadable": [],
+        "links": None, "routes": None, "routes6": None, "neighbours": None, "fdb": None, "lldp": None, "ovs": None,
+        "locked": [], "session": "", "programs": [], "udhcpc": [], "files": {}, "unreadable": [],
     }  # fmt: skip
     at = 0
     while True:
@@ -172,6 +180,9 @@ def _add(found: Json, kind: str, what: str, octets: bytes) -> None:
         found["session"] = text
     elif kind == "udhcpc":
         found["udhcpc"] = [line for line in text.splitlines() if re.search(r"\budhcpc ", line)]
+    elif kind == "locked":
+        found["locked"] = re.findall(r"^(\S+) (?:.* )?dev (\S+) .*\bmtu lock \d+", text, re.MULTILINE)
+        found["locked"] = [list(each) for each in found["locked"]]
     elif kind == "programs":
         found["programs"] = sorted({line for line in text.splitlines() if line in PROGRAMS})
 
