@@ -7,7 +7,7 @@ import time
 import pytest
 
 from framegauge.rollout.engine import Released
-from framegauge.rollout.run import gate
+from framegauge.rollout.gate import gate
 
 WAVE = Released(("alpha", "beta"), 1795780800.25, ("gamma",))
 

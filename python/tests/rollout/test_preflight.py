@@ -279,7 +279,7 @@ def test_open_vswitch_sets_the_mtu_back_unless_it_is_asked() -> None:
 def test_a_driver_s_program_and_limit() -> None:
     program = {"mode": 1, "prog": {"id": 7, "name": "filter"}}
     given = [{**each, "xdp": program} if each["ifname"] == "eth0" else each for each in LINKS]
-    for driver, severity in (("virtio_net", "refused"), ("ice", "warning")):
+    for driver, severity in (("virtio_net", "refused"), ("mlx5_core", "warning")):
         [finding] = found("eth0", facts(given, {"eth0": {"driver": driver}}))
         assert (finding.severity, finding.what) == (severity, "xdp")
         forced = found("eth0", facts(given, {"eth0": {"driver": driver}}), forced=frozenset({"xdp"}))

@@ -28,6 +28,7 @@ RENEWALS = 5  # within the time of a lease
 LATEST = 0.5  # the share of a lease without a proof after which everything is put back
 PROGRESS_SECONDS = 2.0
 TRIES = 3  # of a proof that could not tell
+LINK_UP_SECONDS = 1.0  # for a link that is up again to carry what was held back
 SETTLE_SECONDS = 2.0  # for what connections have under way when their MSS falls
 
 
@@ -47,7 +48,8 @@ Pause = Callable[[], None]
 @dataclass(frozen=True)
 class Settings:
     """How a change is carried out. `needed`: with how many others full-size packets must pass. `gate`: asked before
-    each wave but the first, while leases are kept; a line that says why not, or None."""
+    each wave but the first, while leases are kept; a line that says why not, or None. `link_loss_seconds`: how long a
+    link may be down when its MTU changes; interfaces then change wave by wave, so that the others go on."""
 
     lease_seconds: float
     needed: int
@@ -55,6 +57,7 @@ class Settings:
     families: tuple[int, ...] = (4, 6)
     reopen: bool = False
     gate: Callable[[Pause, Released], str | None] | None = None
+    link_loss_seconds: float = 0.0
 
 
 @dataclass
@@ -151,7 +154,15 @@ class Engine:
         self._say(f"changing every interface to {self._mtu} bytes, while routes are held")
         names = [change.host for change in self._changes]
         self._journal.write("stage", stage="link", hosts=names)
-        self._fleet.go("link", names)
+        away = self._settings.link_loss_seconds
+        if not away:
+            self._fleet.go("link", names)
+        for number in self._waves if away else ():
+            wave = [change.host for change in self._changes if change.wave == number]
+            self._say(f"wave {number + 1} of {len(self._waves)}: {', '.join(wave)}: links may be down for {away:g} s")
+            self._fleet.go("link", wave)
+            self._sleep(away + LINK_UP_SECONDS)
+            self._prove(self._hold, f"link {number + 1}")
         self._proved = self._mtu
         self._prove(self._mtu, "link")
 

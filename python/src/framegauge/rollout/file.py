@@ -33,9 +33,11 @@ class File(Model):
     the MTU that the interfaces have, if it matters. With `scope: subnets` only the subnets of the interface get the new
     MTU; with `all` every route through it. Changes last for `lease` unless they are kept, and are kept only while
     full-size packets pass both ways to `probes` other hosts, or to all if there are fewer. `wait`: how long each wave
-    is watched before the next. `force`: kinds of findings that are not to stop it. `reopen` ends connections between
-    the hosts that keep an old MSS, so that programs open new ones. `switches` is a command that changes the switches
-    when MTUs grow: it is run with the word prepare before the hosts, and then with confirm or undo.
+    is watched before the next. `link_loss`: how long the links of these hosts are down when their MTU changes, where
+    that is known better than by their drivers; interfaces then change wave by wave, so far apart. `force`: kinds of
+    findings that are not to stop it. `reopen` ends connections between the hosts that keep an old MSS, so that programs
+    open new ones. `switches` is a command that changes the switches when MTUs grow: it is run with the word prepare
+    before the hosts, and then with confirm or undo.
     """
 
     question: StrictStr = "Raise the MTU of these hosts?"
@@ -51,6 +53,7 @@ class File(Model):
     lease: Seconds = 60.0
     probes: Annotated[StrictInt, Field(ge=1, le=16)] = 3
     wait: Seconds = 10.0
+    link_loss: Seconds | None = None
     force: list[StrictStr] = Field(default_factory=list)
     reopen: StrictBool = False
     switches: StrictStr | None = None
@@ -107,6 +110,7 @@ def load(path: str | Path, running: Callable[[str], None] | None = None) -> Roll
         families=tuple(sorted(set(file.families))),
         lease_seconds=file.lease,
         forced=frozenset(file.force),
+        link_loss_seconds=file.link_loss,
     )
     return Rollout(Path(path), file, tuple(machines[name] for name in names), asked)
 

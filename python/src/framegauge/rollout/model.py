@@ -21,6 +21,7 @@ class Asked:
     bytes, if the user says which; otherwise what each host has. `scope`: `subnets` if only the connected subnets of the
     interface get the new MTU and routes through a gateway keep the smaller one, `all` if every route gets it.
     `families`: IP versions that are proved. `forced`: kinds of findings that are not to refuse the change.
+    `link_loss_seconds`: how long links are down when their MTU changes, if the user says so.
     """
 
     waves: tuple[tuple[str, ...], ...]
@@ -31,6 +32,7 @@ class Asked:
     families: tuple[int, ...] = (4, 6)
     lease_seconds: float = 60.0
     forced: frozenset[str] = frozenset()
+    link_loss_seconds: float | None = None
 
     @property
     def hosts(self) -> tuple[str, ...]:

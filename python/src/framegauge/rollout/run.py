@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -19,12 +16,13 @@ from framegauge.errors import AgentFailure, BadAnswer, InputError
 from framegauge.files.machines import Machine
 from framegauge.rollout import preflight, transition
 from framegauge.rollout.answers import probed
-from framegauge.rollout.engine import Engine, Outcome, Pause, Released, Settings
+from framegauge.rollout.engine import Engine, Outcome, Settings
 from framegauge.rollout.file import Rollout
 from framegauge.rollout.fleet import Fleet
+from framegauge.rollout.gate import gate
 from framegauge.rollout.journal import Journal, Past, folder_of, read
 from framegauge.rollout.model import Asked, Finding, Json
-from framegauge.rollout.preflight import survey
+from framegauge.rollout.preflight import containers, link_loss, survey
 from framegauge.rollout.preflight.links import Links
 from framegauge.rollout.proof import HEADERS, TIMESTAMPS_BYTES, Prover, new_connections
 from framegauge.rollout.routes import largest, parse
@@ -33,15 +31,19 @@ from framegauge.rollout.transition import HostChange, Link
 from framegauge.testbeds.listed import NETNS, ListedHosts, of_machine, remote
 
 __all__ = [
-    "Opened", "apply", "described", "engine", "gate", "lines_of", "opened", "plan", "refused", "states", "surveyed",
+    "Opened", "apply", "described", "engine", "lines_of", "opened", "plan", "refused", "states", "surveyed",
 ]  # fmt: skip
 
 SHORTEST_PATIENCE_SECONDS, PATIENCE_SHARE = 2.0, 0.25
 MOST_LISTED = 20  # connections per host
-STANDARD_ERROR = 2
-QUICK_SECONDS = 1.0  # of a gate that need not be waited for
-PLANNED = ("question", "findings", "steps", "changes", "addresses")  # of a plan, what its journal keeps beside
-GATE_WORDS = {1: "stop", 2: "cannot say"}
+PLANNED = (
+    "question",
+    "findings",
+    "steps",
+    "changes",
+    "addresses",
+    "afterwards",
+)  # of a plan, what its journal keeps beside
 
 Say = Callable[[str], None]
 
@@ -198,6 +200,8 @@ def plan(hosts: Opened) -> Json:
             for edit in edits
         ],
         "addresses": {name: list(found) for name, found in hosts.addresses.items()},
+        "afterwards": containers.afterwards(known, hosts.asked),
+        "link_loss_seconds": link_loss.predicted(known, hosts.asked),
     }  # fmt: skip
 
 
@@ -241,7 +245,8 @@ def apply(hosts: Opened, folder: Path | None, say: Say, gate_command: str | None
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
         before = {change.host: dict(change.before) for change in changes}
         origin = before | dict(hosts.past.origin) if hosts.past.hold is not None else before
-        work = engine("apply", hosts, changes, journal, origin, say, gate_command)
+        away = max(document["link_loss_seconds"].values(), default=0.0)
+        work = engine("apply", hosts, changes, journal, origin, say, gate_command, link_loss_seconds=away)
         journal.write("plan", plan={key: document[key] for key in PLANNED})
         switches = hosts.rollout.file.switches
         if switches is not None and any(each.mtu > each.hold for each in changes):
@@ -258,6 +263,7 @@ def engine(
     say: Say,
     gate_command: str | None = None,
     done: str = "finished",
+    link_loss_seconds: float = 0.0,
 ) -> Engine:
     """What carries out these changes; the journal says that it has begun. `done`: its last word there."""
     file = hosts.rollout.file
@@ -267,6 +273,7 @@ def engine(
         Settings(
             hosts.asked.lease_seconds, hosts.needed, file.wait, hosts.asked.families, file.reopen,
             gate=None if gate_command is None else lambda pause, released: gate(gate_command, pause, released),
+            link_loss_seconds=link_loss_seconds,
         ),
         hosts.addresses, say, done=done,
     )  # fmt: skip
@@ -295,33 +302,6 @@ def _with_switches(
     finally:
         ask("confirm" if done else "undo")
     return outcome
-
-
-def gate(command: str, pause: Pause, released: Released) -> str | None:
-    """Runs a user's command, and `pause` again and again meanwhile; None if its exit code is 0, else a line.
-
-    It is told of the wave that it judges in its environment, and prints to the user's terminal (standard error).
-    """
-    told = {
-        "FRAMEGAUGE_SWITCHED": ",".join(released.hosts),
-        "FRAMEGAUGE_SWITCHED_AT": datetime.fromtimestamp(released.at, UTC).isoformat(timespec="milliseconds"),
-        "FRAMEGAUGE_HELD": ",".join(released.held),
-    }
-    with subprocess.Popen(
-        ["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=STANDARD_ERROR, env=os.environ | told
-    ) as process:
-        try:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(QUICK_SECONDS)
-            while process.poll() is None:
-                pause()
-        except BaseException:
-            process.terminate()
-            raise
-        code = process.returncode
-    if code == 0:
-        return None
-    return f"the gate ended with exit code {code} ({GATE_WORDS.get(code, 'no answer')}), expected 0: go on"
 
 
 def states(hosts: Opened, prove: bool, say: Say) -> Json:

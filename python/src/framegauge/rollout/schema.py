@@ -35,6 +35,9 @@ def _document(title: str, properties: Schema) -> Schema:
     return head | _object({"schema": {"const": 1}, **properties})
 
 
+AFTERWARDS = _object({"host": TEXT, "what": TEXT, "now": _or_null(BYTES), "mtu": BYTES, "how": TEXT})
+
+
 def plan_schema() -> Schema:
     """Of what would be done."""
     group = {"type": "array", "items": SETTINGS}
@@ -69,6 +72,8 @@ def plan_schema() -> Schema:
         {
             "question": TEXT, "asked": asked, "hosts": _by_host(host), "findings": {"type": "array", "items": finding},
             "steps": {"type": "array", "items": step}, "changes": changes_schema(), "addresses": _by_host(TEXTS),
+            "afterwards": {"type": "array", "items": AFTERWARDS},
+            "link_loss_seconds": _by_host({"type": "number", "exclusiveMinimum": 0}),
         },
     )  # fmt: skip
 

@@ -40,6 +40,10 @@ def plan_lines(document: Json) -> Iterator[str]:
     scope = "the subnets of the interface only" if asked["scope"] == "subnets" else "every route through it"
     yield f"scope: {scope}; every change is a lease of {asked['lease_seconds']:g} s, kept only while full-size packets"
     yield f"pass both ways to {asked['probes']} other hosts, or to all if there are fewer"
+    if document["link_loss_seconds"]:
+        hosts, longest = document["link_loss_seconds"], max(document["link_loss_seconds"].values())
+        yield f"links may be down for up to {longest:g} s when their MTU changes, on {', '.join(hosts)}:"
+        yield f"interfaces change wave by wave, {longest:g} s apart or more"
     for each in document["findings"]:
         yield f"{each['severity']}: {each['where']}: {each['what']}: found {each['found']}, expected {each['expected']}"
         yield f"  {each['remedy']}"
@@ -52,6 +56,11 @@ def plan_lines(document: Json) -> Iterator[str]:
             yield f"{STAGE_WORDS[kind]}:"
         yield f"  {number}. {step['host']}: {shlex.join(step['command'])}"
         yield f"     undo: {shlex.join(step['undo'])}"
+    if document["afterwards"]:
+        yield "afterwards, containers, which keep what they have until they are made anew:"
+    for each in document["afterwards"]:
+        yield f"  {each['host']}: {each['what']}: {each['now'] or 'not told'} → {each['mtu']}"
+        yield f"     {each['how']}"
 
 
 def _mtus(host: Json) -> str:

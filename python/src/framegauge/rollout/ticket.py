@@ -79,6 +79,7 @@ def _run(entries: Sequence[Json]) -> Json:
         ],
         "changes": plan.get("changes", []),
         "addresses": plan.get("addresses", {}),
+        "afterwards": plan.get("afterwards", []),
         "proofs": [_proof(entry) for entry in entries if entry["event"] == "proof"],
         "course": [{"at": entry["at"], "what": _told(entry)} for entry in entries],
     }

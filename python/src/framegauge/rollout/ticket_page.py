@@ -86,6 +86,7 @@ def _run(number: int, run: Json, runs: int) -> str:
         "".join(_proofs(run["proofs"])),
         _steps(run),
         "".join(_changes(run["changes"])),
+        _afterwards(run["afterwards"]),
         _table("Course", ("when", "what"), [(each["at"], each["what"]) for each in run["course"]]),
         "</section>\n",
     ])  # fmt: skip
@@ -160,6 +161,14 @@ def _changes(found: Sequence[Json]) -> Iterator[str]:
         yield _block(each["diff"] + then)
         back = "".join(f"# then: {shlex.join(command)}\n" for command in each["undo"]["reload"])
         yield f"<details><summary>Its undo</summary>\n{_block(each['undo']['diff'] + back)}</details>\n"
+
+
+def _afterwards(found: Sequence[Json]) -> str:
+    """What containers are to have; nothing where there are none."""
+    rows = [
+        [each["host"], each["what"], str(each["now"] or "not told"), str(each["mtu"]), each["how"]] for each in found
+    ]
+    return _table("Containers, afterwards", ("host", "what", "now", "then", "how"), rows) if rows else ""
 
 
 def _block(value: Any) -> str:

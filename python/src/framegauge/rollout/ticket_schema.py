@@ -60,6 +60,7 @@ def json_schema() -> dict[str, Any]:
         ),
         changes=_list(_ANY),
         addresses={"type": "object", "additionalProperties": _TEXTS},
+        afterwards={**_list(_ANY), "description": "What containers are to have once their hosts are raised."},
         proofs=_list(proof),
         course=_list(_object(at=_TEXT, what=_TEXT)),
     )

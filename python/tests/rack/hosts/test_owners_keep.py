@@ -82,7 +82,7 @@ def test_what_owners_did_they_do_no_more(tmp_path: Path) -> None:
         assert found.mtu("a") == 1500
         bound_anew(server, log, found.address("a"))
 
-        path = file_of(found, tmp_path, hosts=names, options=site.options, more="families: 4")
+        path = file_of(found, tmp_path, hosts=names, options=site.options, more="families: 4\nforce: [neighbour]")
         code, said = done("apply", path)
         assert code == 0, said
         code, said = done("persist", path)

@@ -195,8 +195,8 @@ def test_whatever_breaks_while_a_wave_is_watched_everything_is_back(there: Lab, 
 
 @pytest.mark.needs("dnsmasq", "busybox")
 def test_a_renewal_of_dhcp_in_the_middle_puts_everything_back(there: Lab, tmp_path: Path) -> None:
-    """A real one: the server says 1500, and the client sets it."""
-    path = file_of(there, tmp_path, lease=LEASE, wait=60)
+    """A real one: the server says 1500, and the client sets it. It is no host of the roll-out, and takes all frames."""
+    path = file_of(there, tmp_path, lease=LEASE, wait=60, more="force: [neighbour]")
     with dhcp.server(there, tmp_path / "dhcp") as server, dhcp.udhcpc(server, "b") as client:
         process = rollout("apply", path)
         try:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from framegauge.rollout.model import Asked, Finding, Json
 from framegauge.rollout.owners import Edit, Ownership
-from framegauge.rollout.preflight import devices, neighbours, ownership, paths
+from framegauge.rollout.preflight import devices, link_loss, neighbours, ownership, paths
 from framegauge.rollout.preflight.case import Case
 
 __all__ = ["edits", "findings", "owners"]
@@ -18,8 +18,8 @@ __all__ = ["edits", "findings", "owners"]
 SEVERITIES = ("refused", "warning", "note")
 RULES = (
     devices.limits, devices.xdp, devices.stack, devices.ports, devices.tunnels, devices.rdma, devices.open_vswitch,
-    paths.management, paths.tcp, paths.remembered, paths.routes, paths.far_end, paths.clamps, paths.router,
-    paths.heartbeats, ownership.below,
+    link_loss.found, paths.management, paths.tcp, paths.remembered, paths.routes, paths.far_end, paths.clamps,
+    paths.router, paths.heartbeats, ownership.below,
 )  # fmt: skip
 
 

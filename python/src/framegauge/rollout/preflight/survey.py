@@ -15,6 +15,7 @@ from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
 from framegauge.rollout.owners import elsewhere
+from framegauge.rollout.preflight import containers
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -93,7 +94,7 @@ for f in {" ".join(FILES)}; do
   esac
 done
 # Of programs only the lines that speak of an MTU, each at its place.
-for f in {" ".join(PROGRAM_FILES)}; do
+for f in {" ".join(PROGRAM_FILES)} {containers.DAEMON}; do
   [ -f "$f" ] || continue
   if [ ! -r "$f" ]; then part "unreadable $f" ''; continue; fi
   grep -qi mtu "$f" 2>/dev/null || continue
@@ -115,9 +116,9 @@ def read(hosts: Sequence[Host], errors: dict[str, str], checked: Mapping[str, Js
 
     `check`: the answer of `check.facts`; `links`, `routes`, `routes6`: what `ip -d -j link` and `ip -j route` print, or
     null; `locked`: destination and interface of routes with a locked MTU, which JSON does not show; `neighbours`,
-    `fdb`, `lldp`: the tables of ARP and ND, those of bridges, and what switches tell, or null; `session`: both ends of the ssh
-    session, or empty; `programs`; `udhcpc`: the commands of those that run; `ovs`: a list by interface, or null;
-    `files`: texts by path; `unreadable`: paths that this user may not read.
+    `fdb`, `lldp`: the tables of ARP and ND, those of bridges, and what switches tell, or null; `session`: both ends of
+    the ssh session, or empty; `programs`; `udhcpc`: the commands of those that run; `ovs`: a list by interface, or
+    null; `files`: texts by path; `unreadable`: paths that this user may not read.
     """
     members = [Member(host) for host in hosts]
     checked = check_plan.read_facts(members, errors) if checked is None else checked
