@@ -32,6 +32,7 @@ SPREAD = 0.01  # of one run's log value, where a formula gives the noise
 RUN_LENGTH = 4  # blocks in a row that are resampled together
 EDGE = 1.5  # the margin, in spreads of the log ratio of two runs
 WAITS, RANK = 1000, 990  # p99: the nearest rank, as workloads.rr has it
+PERIODS = (0.55, 0.67, 0.75, 1.33, 1.5, 1.75, 2, 2.5, 3, 5)  # blocks
 FLOWS, UNEVEN = 4, 0.2  # of fairness: the flows of a run, and the spread of the logarithms of their shares
 STUDY = """
 testbed: {kind: fake}
@@ -85,7 +86,7 @@ Values = Callable[[np.random.Generator, Order, np.ndarray], np.ndarray]  # with 
 class Noise:
     """A kind of noise. `what` describes it for the page. `one_sided`: the treated arm's noise has another shape than
     that of the other arms, so that no guarantee is possible from few blocks. `dependent`: runs resemble the ones
-    before, which the intervals assume they do not. `edge`: the margin as a log ratio.
+    before, or some of them, which the intervals assume they do not. `edge`: the margin as a log ratio.
     """
 
     name: str
@@ -217,6 +218,12 @@ def arstep(random: np.random.Generator, order: Order) -> np.ndarray:
     return (_autoregression(random, runs, 0.8, SPREAD) + step)[order.place]
 
 
+def periodic(random: np.random.Generator, order: Order, blocks: float) -> np.ndarray:
+    """A wave of so many blocks, five spreads high, at any time of its period."""
+    place = order.place / (blocks * order.place[0].size) + random.uniform()
+    return normal(random, order) + 5 * SPREAD * np.sin(2 * math.pi * place)
+
+
 def first_slower(random: np.random.Generator, order: Order, slower: float, spread: float) -> np.ndarray:
     return random.normal(0, spread, order.place.shape) + math.log1p(-slower) * (order.position == 0)
 
@@ -289,6 +296,8 @@ def noises() -> dict[str, Noise]:
                partial(first_slower, slower=0.01, spread=0.004), math.log(1.01)),
         _noise("poslow", "the first run is 3 % slower; runs repeat to 0.1 %",
                partial(first_slower, slower=0.03, spread=0.001), math.log(1.02)),
+        *(replace(_noise(f"period {blocks}", f"a wave of {blocks} blocks, five spreads high",
+                         partial(periodic, blocks=blocks)), dependent=True) for blocks in PERIODS),
         *one_sided,
     ]  # fmt: skip
     return {each.name: each for each in found}

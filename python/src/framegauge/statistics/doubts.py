@@ -11,12 +11,15 @@ from scipy import special
 from framegauge.metrics import Metric
 from framegauge.statistics import robust
 from framegauge.statistics.assurance import ASSURANCE, more_blocks
+from framegauge.statistics.cycles import Cycle
 from framegauge.statistics.ratio import Ratio, blocks_to_use, estimate, is_usable, log_ratios
 from framegauge.statistics.shapes import ALIKE, Shape
 from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
 from framegauge.statistics.worst_case import Bound
 
-__all__ = ["FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "unusable", "warnings", "worst_case"]
+__all__ = [
+    "FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "periodic", "unusable", "warnings", "worst_case",
+]  # fmt: skip
 
 FEW_BLOCKS = 5
 SERIES_BLOCKS = 8  # fewer blocks cannot show an effect of their order
@@ -133,6 +136,16 @@ def order(logs: np.ndarray, what: str = "the ratio", unit: str = "block", compar
         whose = "" if what == "the ratio" else f" of {what}"
         dependent = f"the {unit}s may not be independent, and the interval may be too narrow"
         yield f"neighbouring {unit}s{whose} are alike: {dependent}"
+
+
+def periodic(found: Cycle | None, metrics: int) -> list[str]:
+    """The warning that a metric, one of so many, varies with a period."""
+    if found is None or found.chance >= UNLIKELY / metrics:
+        return []
+    return [
+        f"runs vary with a period of about {found.period:.3g} runs: something acts at regular times, and may look like "
+        "an effect"
+    ]
 
 
 # scipy.stats has these two, and takes half a second to import, which every verb that judges would wait for.

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import differences, doubts, family, shared
+from framegauge.statistics import cycles, differences, doubts, family, shared
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
@@ -97,6 +97,8 @@ def judge(
             judged = {index: _held(each) for index, each in judged.items()}
         found |= judged | {index: _nothing(each) for index, each in mine.items() if index not in able}
     ordered = [found[index] for index in range(len(pairs))]
+    if explain:
+        ordered = _with_cycles(ordered, rows, margins)
     return [each for cell in _cells(ordered) for each in _heed_control(cell)]
 
 
@@ -238,6 +240,15 @@ def _differing(able: Mapping[int, Pairs], found: Mapping[int, Comparison], rule:
         differs = verdict in _DIFFERENT or (verdict is Verdict.UNDECIDED and excludes(each, level))
         marked[index] = replace(found[index], control_differs=differs)
     return marked
+
+
+def _with_cycles(found: Sequence[Comparison], rows: Sequence[Row], metrics: Collection[str]) -> list[Comparison]:
+    """The comparisons, with a warning where their metric varies with a period."""
+    lines = {
+        metric: doubts.periodic(cycles.estimate(rows, metric), len(metrics))
+        for metric in {each.metric for each in found if each.ratio is not None}
+    }
+    return [replace(each, warnings=(*each.warnings, *lines.get(each.metric, ()))) for each in found]
 
 
 def _cells(found: Sequence[Comparison]) -> list[list[Comparison]]:

@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 
 from framegauge.study.model import Arm, Cell, Study, arms, cells
+from framegauge.study.turns import FEW_CELLS, cell_order, turns
 
 __all__ = ["Slot", "block_order", "order"]
 
@@ -31,21 +32,23 @@ def block_order(study: Study, block: int) -> list[Slot]:
     so that slow drift of the machine cancels in the ratio. Each block has its own generator, so that a resumed study
     draws the same order.
     """
-    # `random` hashes a text seed with SHA-512, the same on every platform and Python version.
-    generator = random.Random(f"framegauge order {study.seed} {block}")
+    everywhere, chosen = cells(study), arms(study)
+    generator = cell_order(study.seed, block)
     planned: list[Slot] = []
-    for cell in generator.sample(cells(study), len(cells(study))):
-        chosen = arms(study)
+    for cell in generator.sample(everywhere, len(everywhere)):
         if study.order == "random":
-            generator.shuffle(chosen)
+            order = chosen.copy()
+            generator.shuffle(order)
+        elif len(everywhere) <= FEW_CELLS:
+            order = [chosen[arm] for arm in turns(study.seed, len(everywhere), len(chosen), block)[cell.index]]
         else:
-            chosen = _balanced(study.seed, block, cell.index, chosen)
-        planned += [Slot(block, cell, arm) for arm in chosen]
+            order = _balanced(study.seed, block, cell.index, chosen)
+        planned += [Slot(block, cell, arm) for arm in order]
     return planned
 
 
 def _balanced(seed: int, block: int, cell: int, chosen: list[Arm]) -> list[Arm]:
-    """The order of a cell's arms, such that each has every position once in as many blocks as there are arms.
+    """The order of a cell's arms among many cells: each has every position once in as many blocks as there are arms.
 
     The blocks of such a group are the rows of a random cyclic Latin square (two arms: AB then BA, or BA then AB), so
     whatever the first run of a cell suffers from falls on all arms alike (Fisher 1935, The Design of Experiments,
