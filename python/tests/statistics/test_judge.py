@@ -328,7 +328,8 @@ def test_unpaired_sides_can_be_swapped_and_need_not_be_as_many(first, second):
 
 
 def test_unpaired_intervals_are_welchs():
-    first, second = [1.0, 1.1, 1.3, 0.9], [2.0, 2.1, 1.9, 2.4, 2.2]
+    first = [1.0, 1.1, 1.3, 0.9, 1.0, 1.2, 1.1, 1.05]
+    second = [2.0, 2.1, 1.9, 2.4, 2.2, 2.3, 2.0, 2.05, 1.95]
     found = unpaired.estimate(first, second)
     expected = stats.ttest_ind(np.log(second), np.log(first), equal_var=False).confidence_interval(0.95)
     assert (math.log(found.low), math.log(found.high)) == pytest.approx(tuple(expected))

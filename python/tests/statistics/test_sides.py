@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from helpers.support import by_length
-from scipy import stats
+from scipy import signal, stats
 
 from framegauge.statistics import unpaired
 from framegauge.statistics.sides import Sets, judge
@@ -21,14 +21,14 @@ def draw(random, count, centre=1.0, spread=0.02):
 
 
 def test_interval_matches_welchs_t():
-    base, new = [1.0, 1.02, 0.99, 1.01], [1.1, 1.15, 1.05, 1.2, 1.12, 1.09]
+    base, new = [1.0, 1.02, 0.99, 1.01, 1.03, 0.98, 1.0, 1.0, 1.01], [1.1, 1.15, 1.05, 1.2, 1.12, 1.09, 1.11, 1.14]
     found = unpaired.estimate(base, new)
     welch = stats.ttest_ind(np.log(new), np.log(base), equal_var=False).confidence_interval()
     assert (math.log(found.low), math.log(found.high)) == pytest.approx((welch.low, welch.high))
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [((5, 0.02), (5, 0.02)), ((6, 0.01), (12, 0.05)), ((20, 0.03), (8, 0.01))]
+    ("first", "second"), [((8, 0.02), (8, 0.02)), ((9, 0.01), (12, 0.05)), ((20, 0.03), (8, 0.01))]
 )
 def test_the_interval_covers_the_truth_in_95_percent(first, second):
     random, truth, draws = np.random.default_rng(SEED), 1.07, 2000
@@ -39,13 +39,52 @@ def test_the_interval_covers_the_truth_in_95_percent(first, second):
     assert covered / draws == pytest.approx(0.95, abs=0.015)
 
 
+def remembering(random, count, memory=0.8, spread=0.02):
+    """Runs that resemble the ones before."""
+    shocks = spread * random.normal(size=count)
+    shocks[1:] *= math.sqrt(1 - memory * memory)
+    return list(np.exp(signal.lfilter([1.0], [1.0, -memory], shocks)))
+
+
+@pytest.mark.parametrize("count", [3, 5, 7])
+def test_few_runs_that_depend_on_each_other_rarely_make_a_claim(count):
+    """They cannot show it: with 5 to 7 runs a side, 38 to 42 % of comparisons without a difference claimed one."""
+    random, draws, wrong = np.random.default_rng(SEED), by_length(300, 4000), 0
+    for _ in range(draws):
+        sets = Sets("goodput", 1e-9, remembering(random, count), remembering(random, count))
+        (found,) = judge([sets])
+        wrong += found.verdict in (Verdict.BETTER, Verdict.WORSE)
+    assert wrong / draws <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / draws)
+    assert any(
+        "too few to show whether successive runs depend on each other: the interval allows" in line
+        for line in found.warnings
+    )
+
+
+def test_few_runs_still_show_a_large_difference():
+    random = np.random.default_rng(SEED)
+    for _ in range(50):
+        (found,) = judge([Sets("goodput", 0.02, draw(random, 5), draw(random, 5, 0.7))])
+        assert found.verdict is Verdict.WORSE
+    # From eight runs on they show whether they depend on each other, and nothing is allowed for it.
+    seven, eight = (unpaired.estimate(draw(random, n), draw(random, n)) for n in (7, 8))
+    assert math.log(seven.high / seven.low) > 2 * math.log(eight.high / eight.low)
+
+
+def test_an_undecided_comparison_of_few_runs_asks_for_as_many_as_show_that():
+    random = np.random.default_rng(SEED)
+    (found,) = judge([Sets("goodput", 0.02, draw(random, 5), draw(random, 5, 1.06))])
+    assert found.verdict is Verdict.UNDECIDED
+    assert any(line.startswith("undecided: about 3 more runs on each side") for line in found.warnings)
+
+
 @pytest.mark.soak(4)
 def test_many_comparisons_of_what_is_alike_rarely_claim_a_difference():
     random, draws, family = np.random.default_rng(SEED), by_length(60, 2000), 10
     wrong = 0
     for _ in range(draws):
         # A margin of nearly nothing: every claim of a difference is false.
-        sets = [Sets("goodput", 1e-9, draw(random, 6), draw(random, 6)) for _ in range(family)]
+        sets = [Sets("goodput", 1e-9, draw(random, 8), draw(random, 8)) for _ in range(family)]
         wrong += any(each.verdict in (Verdict.BETTER, Verdict.WORSE) for each in judge(sets))
     assert wrong / draws <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / draws)
     # Without the family, two studies of five would claim one.

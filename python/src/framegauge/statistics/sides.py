@@ -17,6 +17,7 @@ import numpy as np
 from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family, ranks, robust, unpaired
 from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
+from framegauge.statistics.unpaired import SERIES
 from framegauge.statistics.verdict import EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
 
 __all__ = ["Judged", "Sets", "judge"]
@@ -146,7 +147,8 @@ def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[st
     if fewest < LEAST_FOR_EQUALITY and verdict is Verdict.UNDECIDED:
         yield f"{few}: no practical difference needs {LEAST_FOR_EQUALITY}"
     if fewest < doubts.SERIES_BLOCKS:
-        yield f"{few}: too few to show whether successive {sets.unit}s depend on each other, which would make it wrong"
+        wide = f"the interval allows for {sets.unit}s that do" if judged is not None else "which would make it wrong"
+        yield f"{few}: too few to show whether successive {sets.unit}s depend on each other: {wide}"
     if judged is not None:
         yield from doubts.unusable(judged, sets.unit)
     if judged is not None and judged.log_deviation == 0:
@@ -167,5 +169,6 @@ def _to_settle(judged: Ratio, sets: Sets) -> str:
     needed = blocks_to_settle(judged, sets.margin)
     if needed is None:
         return f"undecided: the difference is too close to the margin, or too noisy, for more {sets.unit}s to settle it"
-    more = doubts.counted(needed - judged.blocks, f"more {sets.unit}")
+    # From so many on they show whether they depend on each other, and the interval need not allow for it.
+    more = doubts.counted(max(needed, SERIES) - judged.blocks, f"more {sets.unit}")
     return f"undecided: about {more} on each side would settle it, if effect and spread are as measured"
