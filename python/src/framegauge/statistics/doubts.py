@@ -22,7 +22,7 @@ __all__ = [
 ]  # fmt: skip
 
 FEW_BLOCKS = 5
-SERIES_BLOCKS = 8  # fewer blocks cannot show an effect of their order
+SERIES_BLOCKS = 8  # fewer blocks, or runs of a side (`unpaired.SERIES`), cannot show an effect of their order
 UNLIKELY = 0.01
 
 
@@ -86,13 +86,16 @@ def unusable(judged: Ratio, unit: str = "block") -> Iterator[str]:
     yield f"no usable interval from {counted(judged.blocks, unit)}, which differ too much{more}"
 
 
-def worst_case(found: Bound, verdict: Verdict, margin: float, metric: Metric, not_worse: bool) -> Iterator[str]:
-    """The warning that a verdict hangs on the excluded runs: at worst the ratio would not lie where it claims."""
-    at_worst = {
-        decide(Ratio(ratio, ratio, ratio, 2, 0.0), margin, metric.higher_is_better, not_worse)
-        for ratio in (found.low, found.high)
-    }
-    if verdict in SETTLED and at_worst != {verdict}:
+def worst_case(
+    found: Bound, whole: Ratio, verdict: Verdict, margin: float, metric: Metric, not_worse: bool
+) -> Iterator[str]:
+    """The warning that a verdict hangs on the excluded runs: at worst the interval of those that count (`whole`) would
+    not lie where it claims."""
+    if verdict not in SETTLED or whole.low is None or whole.high is None:
+        return
+    low, high = whole.low * found.low / whole.ratio, whole.high * found.high / whole.ratio
+    at_worst = decide(Ratio(whole.ratio, low, high, 2, 0.0), margin, metric.higher_is_better, not_worse)
+    if at_worst is not verdict:
         lost = counted(sum(found.lost), "excluded run")
         could = f"{found.low:.4f} to {found.high:.4f}" if is_usable(found.low, found.high) else "anything"
         yield (

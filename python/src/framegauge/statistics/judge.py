@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import cycles, differences, doubts, family, shared
+from framegauge.statistics import cycles, differences, doubts, family, losses, shared
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
@@ -145,6 +145,11 @@ def unseen_share(blocks: int) -> float:
 
 def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
     """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
+    return losses.allowing(pairs, _of_counted(pairs, alpha, rule))
+
+
+def _of_counted(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
+    """The same, with nothing allowed for runs that were lost."""
     nominal = rule.nominal(alpha, len(pairs.baseline))
     hull = METRICS[pairs.metric].hull
     return shared.allowing(pairs, estimate(pairs.baseline, pairs.treatment, nominal, hull, pairs.shape))
@@ -195,7 +200,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
     if verdict is Verdict.UNDECIDED and (single := _decide(pairs, alone)) in SETTLED:
         lines.append(doubts.on_its_own(single, count))
     if explain:
-        lines += shared.note(pairs)
+        lines += [*shared.note(pairs), *losses.note(pairs)]
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
         lines += doubts.warnings(
@@ -203,7 +208,9 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         )
     worst = None if pairs.arms is None else bound(judged.ratio, *pairs.arms)
     if worst is not None and explain:
-        lines += doubts.worst_case(worst, verdict, pairs.margin, METRICS[pairs.metric], pairs.not_worse)
+        lines += doubts.worst_case(
+            worst, _of_counted(pairs, alpha, rule), verdict, pairs.margin, METRICS[pairs.metric], pairs.not_worse
+        )
     if pairs.doubt:
         verdict = Verdict.NOT_JUDGED if pairs.is_lost else Verdict.SUSPECT
     is_equal = verdict in EQUAL
