@@ -15,7 +15,7 @@ import numpy as np
 from scipy import special
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import shapes
+from framegauge.statistics import robust, shapes
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sequential import StoppingRule, looks
 from framegauge.statistics.verdict import LEAST_FOR_EQUALITY
@@ -39,6 +39,7 @@ class Plan:
     stops: bool = True
     control: bool = True
     earlier: bool = False
+    median: bool = False  # of differences, instead of the mean
 
 
 @dataclass
@@ -127,6 +128,8 @@ def _decide(ends: Ends, edge: float) -> np.ndarray:
 
 def _interval(ratios: np.ndarray, plan: Plan, shape: tuple[np.ndarray, np.ndarray] | None) -> At:
     """Of log ratios, studies x cells x blocks; `shape`: skewness and degrees of freedom of each study."""
+    if plan.median:
+        return _of_median(ratios)
     blocks, factor = ratios.shape[2], METRICS[plan.metric].hull
     centre, error = ratios.mean(axis=2), ratios.std(axis=2, ddof=1) / math.sqrt(blocks)
     gamma: Any = 0.0
@@ -140,6 +143,25 @@ def _interval(ratios: np.ndarray, plan: Plan, shape: tuple[np.ndarray, np.ndarra
         critical = (factor or 1.0) * -special.stdtrit(degrees, level / 2)[:, None]
         low, high = _inverse(critical, gamma, blocks), _inverse(-critical, gamma, blocks)
         return centre - error * np.maximum(critical, low), centre - error * np.minimum(-critical, high)
+
+    return at
+
+
+def _of_median(ratios: np.ndarray) -> At:
+    """`medians.estimate`: the ends are ordered means of pairs."""
+    blocks = ratios.shape[2]
+    first, second = np.triu_indices(blocks)
+    means = np.sort((ratios[..., first] + ratios[..., second]) / 2, axis=2)
+
+    def at(level: np.ndarray) -> Ends:
+        left_out = {float(each): robust.left_out(blocks, float(each)) for each in np.unique(level)}
+        place = np.array([left_out[float(each)] for each in level])[:, None, None]
+        low, high = (
+            np.take_along_axis(means, np.broadcast_to(each, (*ratios.shape[:2], 1)), axis=2)[..., 0]
+            for each in (np.maximum(place - 1, 0), np.minimum(means.shape[2] - place, means.shape[2] - 1))
+        )
+        nothing = np.broadcast_to(place[..., 0] == 0, low.shape)
+        return np.where(nothing, -np.inf, low), np.where(nothing, np.inf, high)
 
     return at
 

@@ -14,6 +14,7 @@ import numpy as np
 from bench.truth import rule
 from bench.truth.noises import Noise, Order, tool_order
 
+from framegauge.statistics import medians
 from framegauge.statistics.judge import is_settled, judge
 from framegauge.statistics.pairs import Row
 from framegauge.statistics.ratio import Ratio
@@ -35,6 +36,7 @@ class Case:
     planned: int
     stops: bool = True
     control: bool = True
+    median: bool = False
 
     @property
     def name(self) -> str:
@@ -46,7 +48,12 @@ class Case:
             f"effect {', '.join(f'{each:g}' for each in dict.fromkeys(self.effects))}",
         ]
         return "; ".join(
-            [*parts, *(["all run"] if not self.stops else []), *(["no control"] if not self.control else [])]
+            [
+                *parts,
+                *(["all run"] if not self.stops else []),
+                *(["no control"] if not self.control else []),
+                *(["median"] if self.median else []),
+            ]
         )
 
 
@@ -111,7 +118,8 @@ def ended(case: Case, logs: np.ndarray, order: Order) -> Ended:
     margins, stopping = {case.noise.metric: case.noise.margin}, StoppingRule(case.planned if case.stops else None)
     rows, per_block = _rows(case, order, logs), order.place[0].size
     for blocks in looks(case.planned) if case.stops else [case.planned]:
-        compared = judge(rows[: blocks * per_block], margins, stopping, explain=False)
+        estimators = {case.noise.metric: medians.MEDIAN} if case.median else {}
+        compared = judge(rows[: blocks * per_block], margins, stopping, explain=False, estimators=estimators)
         if blocks == case.planned or is_settled(compared):
             found = [each for each in compared if each.role == "treatment"]
             return Ended(
@@ -131,7 +139,7 @@ def drawn(case: Case, random: np.random.Generator, number: int) -> tuple[Order, 
 
 def plan_of(case: Case, earlier: bool = False) -> rule.Plan:
     """The case as `rule` takes it."""
-    return rule.Plan(case.noise.metric, case.noise.edge, case.planned, case.stops, case.control, earlier)
+    return rule.Plan(case.noise.metric, case.noise.edge, case.planned, case.stops, case.control, earlier, case.median)
 
 
 def run(case: Case, studies: int, earlier: bool = False, seed: int = 0) -> Figures:

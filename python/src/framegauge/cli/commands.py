@@ -210,6 +210,7 @@ def plan_of(study: Study, before: Sequence[int] = ()) -> dict[str, Any]:
         "margins": study.margin(),
         "primary": study.primary,
         "ask": study.ask,
+        **({"estimators": estimators} if (estimators := study.estimators()) else {}),
         "planned_runs": len(order(study)),
         "planned_blocks": study.blocks,
         "stop": study.stop,

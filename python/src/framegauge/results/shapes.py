@@ -113,6 +113,7 @@ class Plan(_Shape):
     margins: dict[Metric, Share]
     primary: list[Metric] = []
     ask: Literal["difference", "not worse"] = "difference"
+    estimators: dict[Metric, Literal["mean", "median of differences"]] = {}
     planned_runs: Count | None = None
     planned_blocks: Blocks | None = None
     stop: Literal["settled", "blocks"] = "blocks"

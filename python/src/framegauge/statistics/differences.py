@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from framegauge.statistics import skewness
+from framegauge.statistics import robust, skewness
 from framegauge.statistics.ratio import ALPHA, quantile
 
 __all__ = ["Difference", "estimate"]
@@ -28,10 +28,17 @@ class Difference:
 
 
 def estimate(
-    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, hull: float | None = None
+    baseline: Sequence[float],
+    treatment: Sequence[float],
+    alpha: float = ALPHA,
+    hull: float | None = None,
+    is_median: bool = False,
 ) -> Difference:
-    """The mean difference of paired values, one pair per block, with its interval at level `alpha`."""
+    """The mean difference of paired values, one pair per block, with its interval at level `alpha`; or the median over
+    pairs of blocks (`robust`)."""
     values = np.asarray(treatment, dtype=float) - np.asarray(baseline, dtype=float)
+    if is_median:
+        return Difference(*robust.middle(values, alpha))
     mean, count = float(values.mean()), len(values)
     if count < 2:
         return Difference(mean, None, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from scipy import special
@@ -13,7 +13,6 @@ from framegauge.statistics import robust
 from framegauge.statistics.assurance import ASSURANCE, more_blocks
 from framegauge.statistics.cycles import Cycle
 from framegauge.statistics.ratio import Ratio, blocks_to_use, estimate, is_usable, log_ratios
-from framegauge.statistics.shapes import ALIKE, Shape
 from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
 from framegauge.statistics.worst_case import Bound
 
@@ -45,17 +44,18 @@ def warnings(
     metric: Metric,
     least: int = 0,
     not_worse: bool = False,
-    shape: Shape = ALIKE,
+    of_some: Callable[[Sequence[float], Sequence[float], float], Ratio] = estimate,
 ) -> list[str]:
     """What weakens the verdict on these pairs; `judged` is their ratio at the level of the verdict, `least` the number
-    of blocks that "no practical difference" needs, `not_worse` what is asked, `shape` that of their noise."""
+    of blocks that "no practical difference" needs, `not_worse` what is asked, `of_some` estimates the ratio of other
+    pairs at a level."""
     logs = log_ratios(baseline, treatment)
     verdict = decide(judged, margin, metric.higher_is_better, not_worse)
     lines = []
     if judged.blocks < FEW_BLOCKS:
         blocks = counted(judged.blocks, "block")
         lines.append(f"only {blocks}: the interval relies on the assumption of normal log ratios")
-    lines += unusable(judged)
+    lines += [*unusable(judged), *_too_few(judged)]
     if judged.log_deviation == 0:
         lines.append("the blocks do not vary at all: the interval has no width")
     if verdict in EQUAL and judged.blocks < least:
@@ -68,12 +68,19 @@ def warnings(
         for block in range(judged.blocks):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
-            found = estimate(rest, other, judged.alpha, metric.hull, shape)
+            found = of_some(rest, other, judged.alpha)
             without = decide(found, margin, metric.higher_is_better, not_worse)
             if without not in (verdict, Verdict.UNDECIDED):
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break
     return [*lines, *_outliers(logs, judged), *order(logs)]
+
+
+def _too_few(judged: Ratio) -> Iterator[str]:
+    """Why a median of differences has no interval yet: the signs of so few blocks have no combination that rare."""
+    if judged.low is None and judged.blocks > 1:
+        enough = math.ceil(1 - math.log2(judged.alpha))
+        yield f"no interval from {judged.blocks} blocks: the median of differences needs {enough} for this level"
 
 
 def unusable(judged: Ratio, unit: str = "block") -> Iterator[str]:

@@ -6,10 +6,11 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import cycles, differences, doubts, family, losses, shared
+from framegauge.statistics import cycles, differences, doubts, family, losses, medians, shared
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
@@ -71,17 +72,26 @@ def judge(
     explain: bool = True,
     primary: Collection[str] = (),
     not_worse: bool = False,
+    estimators: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Comparison]:
     """All comparisons, cell by cell in the study's order, the A/A control before the treatments.
 
     The treatments are one family, the A/A controls another; each makes a false claim with a probability of 5 % at
     most. `primary`: the metrics that come first; the others have a verdict only once all of these have theirs, which
     needs no further correction (serial gatekeeping: Westfall & Krishen 2001; Dmitrienko & Tamhane 2007). `not_worse`:
-    it is only asked whether treatments are not worse. Without `explain`, verdicts lack the warnings that weaken them,
+    it is only asked whether treatments are not worse. `estimators`: of metrics that have another than the mean. Without
+    `explain`, verdicts lack the warnings that weaken them,
     and take less time.
     """
     rule = rule or StoppingRule()
-    pairs = [replace(each, not_worse=not_worse and not each.is_control) for each in all_pairs(rows, margins)]
+    pairs = [
+        replace(
+            each,
+            not_worse=not_worse and not each.is_control,
+            is_median=estimators.get(each.metric) == medians.MEDIAN,
+        )
+        for each in all_pairs(rows, margins)
+    ]
     pairs = _shaped(pairs)
     found: dict[int, Comparison] = {}
     for number, mine in enumerate(_families(pairs, primary)):
@@ -151,8 +161,14 @@ def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
 def _of_counted(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
     """The same, with nothing allowed for runs that were lost."""
     nominal = rule.nominal(alpha, len(pairs.baseline))
-    hull = METRICS[pairs.metric].hull
-    return shared.allowing(pairs, estimate(pairs.baseline, pairs.treatment, nominal, hull, pairs.shape))
+    return shared.allowing(pairs, _ratio(pairs, pairs.baseline, pairs.treatment, nominal))
+
+
+def _ratio(pairs: Pairs, baseline: Sequence[float], treatment: Sequence[float], nominal: float) -> Ratio:
+    """The ratio of these values, with an interval of this level, as all of the comparison have it."""
+    if pairs.is_median:
+        return medians.estimate(baseline, treatment, nominal)
+    return estimate(baseline, treatment, nominal, METRICS[pairs.metric].hull, pairs.shape)
 
 
 def _decide(pairs: Pairs, found: Ratio) -> Verdict:
@@ -203,8 +219,9 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         lines += [*shared.note(pairs), *losses.note(pairs)]
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
+        of_some = partial(_ratio, pairs)
         lines += doubts.warnings(
-            pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse, pairs.shape
+            pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse, of_some
         )
     worst = None if pairs.arms is None else bound(judged.ratio, *pairs.arms)
     if worst is not None and explain:
@@ -221,7 +238,11 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         ratio=alone,
         judged=judged,
         difference=differences.estimate(
-            pairs.baseline, pairs.treatment, rule.nominal(ALPHA, len(pairs.baseline)), METRICS[pairs.metric].hull
+            pairs.baseline,
+            pairs.treatment,
+            rule.nominal(ALPHA, len(pairs.baseline)),
+            METRICS[pairs.metric].hull,
+            pairs.is_median,
         ),
         worst_case=worst,
         together=_at(pairs, ALPHA / count, rule),

@@ -17,9 +17,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 from framegauge.metrics import METRICS
+from framegauge.statistics import medians
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
@@ -79,15 +81,17 @@ def smallest(
     margins: Mapping[str, float],
     rule: StoppingRule | None = None,
     doubted: Collection[tuple[int, str]] = (),
+    estimators: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Smallest]:
     """The smallest sufficient level by metric, over all cells and then in each; empty unless the treatment has at least
     three levels, which are numbers.
 
-    `doubted`: the cells and metrics that have no verdict, since their A/A control differs.
+    `doubted`: the cells and metrics that have no verdict, since their A/A control differs. `estimators`: of metrics
+    that have another than the mean.
     """
     rule, levels = rule or StoppingRule(), _levels(rows)
     chains: dict[str, list[_Chain]] = {}
-    for chain in _chains(rows, margins, levels, doubted) if levels else ():
+    for chain in _chains(rows, margins, levels, doubted, estimators) if levels else ():
         chains.setdefault(chain.metric, []).append(chain)
     found = []
     for mine in chains.values():
@@ -105,6 +109,7 @@ class _Chain:
     margin: float
     example: Row
     values: Mapping[Any, tuple[Sequence[float], Sequence[float]]]
+    is_median: bool = False
 
 
 def _levels(rows: Sequence[Row]) -> list[Any]:
@@ -116,7 +121,11 @@ def _levels(rows: Sequence[Row]) -> list[Any]:
 
 
 def _chains(
-    rows: Sequence[Row], margins: Mapping[str, float], levels: Sequence[Any], doubted: Collection[tuple[int, str]]
+    rows: Sequence[Row],
+    margins: Mapping[str, float],
+    levels: Sequence[Any],
+    doubted: Collection[tuple[int, str]],
+    estimators: Mapping[str, str],
 ) -> Iterator[_Chain]:
     compared: dict[tuple[int, str], list[Pairs]] = {}
     for pairs in all_pairs(rows, margins):
@@ -131,7 +140,8 @@ def _chains(
             for level, here in by_level.items():
                 common = sorted(last.keys() & here.keys())
                 values[level] = [last[each] for each in common], [here[each] for each in common]
-        yield _Chain(mine[0].metric, mine[0].margin, mine[0].example, values)
+        is_median = estimators.get(mine[0].metric) == medians.MEDIAN
+        yield _Chain(mine[0].metric, mine[0].margin, mine[0].example, values, is_median)
 
 
 def _by_level(compared: Sequence[Pairs]) -> dict[Any, dict[int, float]]:
@@ -154,7 +164,8 @@ def _judge(chain: _Chain, level: Any, alpha: float, rule: StoppingRule) -> tuple
     if not here:
         return Enough.OPEN, None
     metric = METRICS[chain.metric]
-    found = estimate(last, here, rule.nominal(alpha, len(here)), metric.hull)
+    nominal = rule.nominal(alpha, len(here))
+    found = medians.estimate(last, here, nominal) if chain.is_median else estimate(last, here, nominal, metric.hull)
     if found.low is None or found.high is None:
         return Enough.OPEN, found
     edge = 1 + chain.margin

@@ -73,6 +73,7 @@ class Pairs:
     reference_failure: str | None = None  # the same of the baseline
     is_shared: bool = False  # other programs used the hosts' CPUs in a run that counts
     shape: Shape = ALIKE  # of the noise in all cells that compare these two arms
+    is_median: bool = False  # the ratio is the median of differences, not the mean
 
     @property
     def is_control(self) -> bool:

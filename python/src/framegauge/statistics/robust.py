@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy import special
 
-__all__ = ["Middle", "middle", "outliers"]
+__all__ = ["NORMAL_MAD", "Middle", "left_out", "middle", "outliers"]
 
 EXACT = 50  # blocks; with more, the signed rank statistic is taken as normal
 MOST = 2000  # blocks that are used: the number of pairs is half their square
@@ -30,7 +31,8 @@ class Middle(NamedTuple):
     high: float | None
 
 
-def _left_out(count: int, alpha: float) -> int:
+@lru_cache(maxsize=4096)
+def left_out(count: int, alpha: float) -> int:
     """The position, from either side, of the ordered mean of pairs at which the interval ends; 0: no interval."""
     if count > EXACT:
         deviation = math.sqrt(count * (count + 1) * (2 * count + 1) / 24)
@@ -47,7 +49,7 @@ def middle(logs: Sequence[float] | np.ndarray, alpha: float = 0.05) -> Middle:
     values = np.asarray(logs, dtype=float)[:MOST]
     first, second = np.triu_indices(len(values))
     means = np.sort((values[first] + values[second]) / 2)
-    last = _left_out(len(values), alpha)
+    last = left_out(len(values), alpha)
     if last == 0:
         return Middle(float(np.median(means)), None, None)
     return Middle(float(np.median(means)), float(means[last - 1]), float(means[-last]))

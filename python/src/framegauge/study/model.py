@@ -20,6 +20,7 @@ from framegauge.files.types import Factor, Model, Problem, Seconds, nearest
 from framegauge.networks import disciplines
 from framegauge.study.aggregates import aggregate_problems, hardware_problems, probing_problems
 from framegauge.study.changes import Change, change_problems
+from framegauge.study.estimators import Estimator, estimator_problems, of_metrics
 from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, nic_of
 from framegauge.study.margins import Margins, usual
 from framegauge.study.mtus import host_mtus, mtu_problems, route_mtu, storage_mtu
@@ -64,10 +65,10 @@ class Study(Model):
     `fraction: 2` runs half of the cells, chosen so that main effects stay separate (`cells`). `stop: settled` ends
     before `blocks` once every comparison has its verdict (`framegauge docs statistics` states the cost); up to half as
     many more blocks are run if they are needed to tell whether the excluded runs were lost at random. `order: random`
-    draws the order of arms in each block by itself, as studies did before `balanced`. `primary` names the metrics that
-    decide: the others have a verdict only once every comparison of these has one. `ask: not worse` asks no more than
-    whether the treatment is not worse by more than the margin. `changes` are made during every run, the same in all
-    arms. `tunings` are the sets of host settings that `factors.tuning` names.
+    draws the order of arms in each block by itself. `primary` names the metrics that decide: the others have a verdict
+    only once every comparison of these has one. `ask: not worse` asks no more than whether the treatment is not worse
+    by more than the margin. `estimator`: of all metrics, or by metric. `changes` are made during every run. `tunings`
+    are the sets of host settings that `factors.tuning` names.
     """
 
     question: StrictStr = "Do jumbo frames help?"
@@ -84,6 +85,7 @@ class Study(Model):
     margins: Margins = Field(default_factory=Margins.model_construct)
     primary: list[StrictStr] = []
     ask: Literal["difference", "not worse"] = "difference"
+    estimator: Estimator | dict[StrictStr, Estimator] = "mean"
     seed: Annotated[StrictInt, Field(ge=0)] = 1
     retries: Annotated[StrictInt, Field(ge=0, le=100)] = 2
     meters: Meters = Field(default_factory=Meters)
@@ -116,7 +118,8 @@ class Study(Model):
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
             _mtu_problems, _nic_problems, _network_problems, _workload_problems, _fraction_problems, _change_problems,
-            _primary_problems, _sysctl_problems, _aggregate_problems, _tuning_problems, _simulation_problems,
+            _primary_problems, _estimator_problems, _sysctl_problems, _aggregate_problems, _tuning_problems,
+            _simulation_problems,
         )  # fmt: skip
         for problem in itertools.chain.from_iterable(rule(self) for rule in rules):
             raise problem
@@ -159,6 +162,10 @@ class Study(Model):
         """The factor whose levels are compared with its baseline."""
         factor: Factor[Any] = getattr(self.factors, self.treatment)
         return factor
+
+    def estimators(self) -> dict[str, Estimator]:
+        """The estimators of metrics that have another than the mean."""
+        return of_metrics(self.estimator, self.margin())
 
     def margin(self) -> dict[str, float]:
         """The margins as shares, by metric."""
@@ -218,6 +225,12 @@ def _change_problems(study: Study) -> Iterator[Problem]:
 def _primary_problems(study: Study) -> Iterator[Problem]:
     if strange := [name for name in study.primary if name not in study.margin()]:
         yield Problem(("primary",), ", ".join(strange), f"metrics with a margin ({', '.join(study.margin())})")
+
+
+def _estimator_problems(study: Study) -> Iterator[Problem]:
+    metrics = [name for name in study.margin() if not study.primary or name in study.primary]
+    comparisons = len(metrics) * len(cells(study)) * max(1, sum(arm.role == "treatment" for arm in arms(study)))
+    yield from estimator_problems(study.estimator, study.margin(), comparisons, study.blocks, study.stop)
 
 
 def _sysctl_problems(study: Study) -> Iterator[Problem]:

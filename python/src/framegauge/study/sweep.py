@@ -203,5 +203,7 @@ def _simulate(data: dict[str, Any], bed: dict[str, Any], notes: list[str]) -> No
             notes.append(f"margins.{name}")
         if not margins:
             del data["margins"]
+        if isinstance(data.get("estimator"), dict):
+            data["estimator"] = {name: kind for name, kind in data["estimator"].items() if name not in costs}
         if isinstance(data.get("primary"), list):
             data["primary"] = [name for name in data["primary"] if name not in costs]

@@ -69,7 +69,8 @@ def doubted(found: Sequence[Comparison]) -> list[Comparison]:
 def _judged(plan: Mapping[str, Any], rows: Sequence[Row], explain: bool = True) -> list[Comparison]:
     """The comparisons of these rows by a plan; older ones lack some of its keys."""
     not_worse = plan.get("ask") == "not worse"
-    return judge(rows, plan["margins"], rule_of(plan), explain, plan.get("primary", ()), not_worse)
+    estimators = plan.get("estimators", {})
+    return judge(rows, plan["margins"], rule_of(plan), explain, plan.get("primary", ()), not_worse, estimators)
 
 
 def _is_cut_off(saved: Saved) -> bool:
@@ -99,7 +100,7 @@ def smallest_levels(plan: Mapping[str, Any], rows: Sequence[Row], found: Sequenc
     if plan["treatment"] not in ORDERED:
         return []
     doubted = {(each.cell, each.metric) for each in found if each.control_differs}
-    return smallest(rows, plan["margins"], rule_of(plan), doubted)
+    return smallest(rows, plan["margins"], rule_of(plan), doubted, plan.get("estimators", {}))
 
 
 def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
