@@ -17,9 +17,11 @@ from framegauge.testbeds.listed import ListedHosts, of_machine, remote
 __all__ = ["KINDS", "chosen", "document", "exit_code", "named", "read"]
 
 # What a finding is about; those that may refuse a change can be forced.
-KINDS = ("bridge", "child", "dhcp", "discovery", "down", "file", "heartbeats", "host", "interface", "ipv6", "link_loss",
-         "maximum", "minimum", "mss_clamp", "mtu_probing", "neighbour", "overlay", "ovs", "owner", "parent",
-         "path_mtu_cache", "pods", "port", "management", "rdma", "route", "router", "switch", "unread", "xdp")  # fmt: skip
+KINDS = (
+    "bridge", "child", "dhcp", "discovery", "down", "file", "heartbeats", "host", "interface", "ipv6", "link_loss",
+    "maximum", "minimum", "mss_clamp", "mtu_probing", "neighbour", "overlay", "ovs", "owner", "parent",
+    "path_mtu_cache", "pods", "port", "management", "rdma", "route", "router", "switch", "unread", "xdp",
+)  # fmt: skip
 REFUSED, UNREAD = 1, 2
 
 
