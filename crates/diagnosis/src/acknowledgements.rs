@@ -48,6 +48,8 @@ impl Connection {
             self.take_progress(segment, &taken, sender, heard, now);
         } else if ack == half.way.una()
             && (same_window || has_hidden_sack)
+            // Each probe of a closed window is answered so, whatever arrived.
+            && segment.window > 0
             && segment.payload_bytes == 0
             && !half.way.is_idle()
             && !segment.flags.contains(TcpFlags::SYN)

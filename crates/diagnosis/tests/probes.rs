@@ -74,3 +74,28 @@ fn a_receiver_that_answers_lives() {
         }
     }
 }
+
+/// A file that lacks what was sent before a window closed: the byte that asks whether it has opened lies behind a hole.
+#[test]
+fn answers_to_probes_of_a_closed_window_reveal_no_loss() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(100 * MSS);
+    scene.pass(2_000 * MS);
+    let probe = scene.data(CLIENT, 1);
+    for turn in 0..5 {
+        scene.pass(RTT);
+        scene.window[SERVER] = 0;
+        scene.sack(SERVER, probe, &[]);
+        scene.pass((300 * MS) << turn);
+        scene.again(CLIENT, probe, 1);
+    }
+    scene.window[SERVER] = 400;
+    scene.pass(RTT);
+    scene.sack(SERVER, probe, &[]);
+    scene.again(CLIENT, probe, 1);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let found = kinds(&scene.diagnosis());
+    assert!(!found.contains(&Kind::FastRetransmit) && found.contains(&Kind::ZeroWindow), "{found:?}");
+}
