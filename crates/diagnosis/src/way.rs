@@ -24,6 +24,8 @@ pub(crate) struct Way {
     high: u64,
     una: u64,
     window: Window,
+    /// Its own end was seen: a SYN, or data. It may have begun by what the other end acknowledges.
+    is_seen: bool,
 }
 
 /// What the other end's newest acknowledgement allows.
@@ -113,14 +115,21 @@ impl Way {
             self.high = place + 1;
             self.una = place;
         }
+        self.is_seen = true;
     }
 
-    /// The first data is here: the capture began in the middle.
+    /// The first data is here: the capture began in the middle. What had been sent before that, and is not acknowledged yet, is
+    /// no hole.
+    #[inline]
     pub(crate) fn begin(&mut self, place: u64) {
+        if self.is_seen {
+            return;
+        }
+        self.is_seen = true;
         if !self.has_begun() {
-            self.high = place;
             self.una = self.una.max(place);
         }
+        self.high = self.high.max(place);
     }
 
     /// Data ends at a place beyond all that was seen. The place from which on it is new; what it skips is a hole.

@@ -197,3 +197,32 @@ fn acknowledgements_whose_sack_was_cut_off_reveal_a_loss_whatever_their_window()
     assert_eq!(kinds(&cut_behind_timestamps(0, false)), []);
     assert_eq!(kinds(&cut_behind_timestamps(8, true)), []);
 }
+
+/// Flights of ten segments that are acknowledged by two, from a handshake on. The file begins with this acknowledgement of the
+/// third flight.
+#[test]
+fn what_was_under_way_when_a_file_began_is_not_missing_in_it() {
+    for first in 0..5 {
+        let mut scene = Scene::met(RTT);
+        let mut begin = 0;
+        for flight in 0..6 {
+            let una = scene.next[CLIENT];
+            (0..10).for_each(|_| _ = scene.data(CLIENT, MSS));
+            scene.pass(RTT);
+            for pair in 1..=5 {
+                if (flight, pair) == (3, first + 1) {
+                    begin = scene.segments.len();
+                }
+                scene.sack(SERVER, una.wrapping_add(2 * pair * MSS), &[]);
+                // An acknowledgement lets go on, while the rest is under way.
+                scene.data(CLIENT, MSS);
+                scene.pass(MS / 10);
+            }
+            scene.pass(RTT);
+            scene.ack(SERVER);
+            scene.pass(MS / 10);
+        }
+        scene.segments.drain(..begin);
+        assert_eq!(kinds(&scene.diagnosis()), [], "{first}");
+    }
+}
