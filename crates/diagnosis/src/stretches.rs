@@ -7,6 +7,7 @@ use crate::detectors::Detector;
 
 use crate::kinds::Kind;
 use crate::silences::{Doubt, Episode, Silence};
+use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
 impl Connection {
@@ -178,7 +179,9 @@ impl Connection {
         let (una, high, delivered, data) =
             (half.way.una(), half.way.high(), half.delivered, half.sent.number());
         let is_oldest = half.way.near(segment.seq) <= una;
-        let is_new = half.way.near(segment.seq) + u64::from(segment.payload_bytes) > high;
+        // A FIN takes a place (RFC 9293 section 3.4).
+        let fin = u64::from(segment.flags.contains(TcpFlags::FIN));
+        let is_new = half.way.near(segment.seq) + u64::from(segment.payload_bytes) + fin > high;
         let is_stale = half.sent.is_stale(segment);
         let episode = half.episode.get_or_insert_with(|| Episode {
             una,

@@ -3,6 +3,7 @@
 mod scene;
 
 use framegauge_diagnosis::Kind;
+use framegauge_packets::TcpFlags;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 
 const RTT: i64 = 10 * MS;
@@ -90,4 +91,23 @@ fn a_probe_behind_a_hole_is_no_timeout_beside_the_receiver_either() {
         scene.pass(RTT);
     }
     assert_eq!(kinds(&scene.diagnosis()), [Kind::TailLoss, Kind::FastRetransmit]);
+}
+
+/// Of a direction alone nothing is ever acknowledged: a FIN that comes after a pause is new, and repeats nothing.
+#[test]
+fn a_fin_after_a_pause_is_no_repeat() {
+    for is_again in [false, true] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(5, RTT);
+        (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+        let end = TcpFlags::FIN.with(TcpFlags::ACK);
+        if is_again {
+            scene.send(CLIENT, 0, end);
+        }
+        scene.pass(3 * RTT);
+        scene.send(CLIENT, 0, end);
+        scene.segments.retain(|segment| segment.source == scene.ends[CLIENT]);
+        let found = kinds(&scene.diagnosis());
+        assert_eq!(found.contains(&Kind::TailLoss), is_again, "{found:?}");
+    }
 }
