@@ -109,7 +109,7 @@ impl Connection {
             let late = half.round_trip.minimum().is_some_and(|least| heard.seen - sent - least > DELAYED);
             // One that comes with data waited for that data, if for nothing else.
             let may_be_delayed = taken.bytes < 2 * u64::from(mss) && (late || segment.payload_bytes > 0);
-            let queued = (heard.due - sent).max(heard.seen - sent + half.echo);
+            let queued = (heard.due - sent).max(heard.seen - sent + half.echoes.newest());
             let nearest = (heard.seen - sent).max(0);
             half.nearest = Some(half.nearest.map_or(nearest, |least| least.min(nearest)));
             if half.round_trip.sample_queue(queued, may_be_delayed) {

@@ -2,6 +2,7 @@
 
 use crate::checksums::Checksums;
 use crate::discarded::Discarded;
+use crate::echoes::Echoes;
 use crate::hidden::Hidden;
 use crate::identities::Identities;
 use crate::lag::Lag;
@@ -30,11 +31,7 @@ pub(crate) struct Half {
     pub(crate) round_trip: RoundTrip,
     /// The least time from the tap to the receiver and back.
     pub(crate) nearest: Option<i64>,
-    /// Timestamps of the other end as they passed the tap, and how long the newest took to come back from the sender.
-    pub(crate) echoes: VecDeque<(u32, i64)>,
-    pub(crate) echo: i64,
-    /// The sender has echoed one of them: it echoes at all.
-    pub(crate) echoes_any: bool,
+    pub(crate) echoes: Echoes,
     /// How long acknowledgements that were late, as the sender's data showed, took to be heard of: smoothed.
     pub(crate) late: i64,
     pub(crate) lag: Lag,

@@ -18,6 +18,7 @@ mod data;
 mod detectors;
 mod discarded;
 mod doubtful;
+mod echoes;
 mod findings;
 mod flight;
 mod flows;

@@ -46,10 +46,7 @@ impl Connection {
             return self.take_ack(segment, from, heard, now);
         }
         if let Some((value, _)) = segment.timestamps {
-            let echoes = &mut self.half_mut(sender).echoes;
-            if echoes.back().is_none_or(|(last, _)| *last != value) && echoes.len() < MOST_WAITING {
-                echoes.push_back((value, now));
-            }
+            self.half_mut(sender).echoes.pass(value, now);
         }
         let waiting = &mut self.half_mut(sender).waiting;
         let due = waiting.back().map_or(now + reach, |last| last.times.due.max(now + reach));
@@ -59,25 +56,12 @@ impl Connection {
         }
     }
 
-    /// Data of a sender echoes a timestamp that passed the tap before: the time since is that from the tap to the sender
-    /// and back, with the queues of now, if the sender did not rest (K. Nichols, pping).
+    /// Data of a sender may echo a timestamp that passed the tap before.
     pub(crate) fn hear_echo(&mut self, segment: &Segment, from: Side, now: i64) {
         let half = self.half_mut(from);
-        let Some((_, echo)) = segment.timestamps else { return };
-        if half.echoes.is_empty() || segment.payload_bytes == 0 {
-            return;
-        }
-        while let Some((value, seen)) = half.echoes.front().copied() {
-            if (echo.wrapping_sub(value) as i32) < 0 {
-                break;
-            }
-            half.echoes.pop_front();
-            half.echoes_any |= value == echo;
-            if value == echo {
-                // A sender that rested has not answered at once.
-                let sends_on = now - half.sent.at() <= (now - seen) / 2;
-                half.echo = if sends_on && !half.way.is_idle() { now - seen } else { 0 };
-            }
+        let Some((_, echo)) = segment.timestamps.filter(|_| segment.payload_bytes > 0) else { return };
+        if half.echoes.waits_since().is_some() {
+            half.echoes.hear(echo, now, half.sent.at(), half.way.is_idle());
         }
     }
 
@@ -85,8 +69,10 @@ impl Connection {
     /// reached it by then is not echoed yet. Where the other end sends data as well, a loss of that may hide answers.
     pub(crate) fn is_answer_late(&self, sender: Side, by: i64) -> bool {
         let half = self.half(sender);
-        let is_due = |(_, seen): &(u32, i64)| seen + self.reach(sender) <= by;
-        half.echoes_any && half.echoes.front().is_some_and(is_due) && self.half(sender.other()).way.is_idle()
+        let is_due = |seen: i64| seen + self.reach(sender) <= by;
+        half.echoes.any()
+            && half.echoes.waits_since().is_some_and(is_due)
+            && self.half(sender.other()).way.is_idle()
     }
 
     /// Whether a segment left its sender after a gap, not in it, as it always did beside the sender.
@@ -166,7 +152,7 @@ impl Connection {
         };
         let other = self.half(sender.other());
         let is_older = (echo.wrapping_sub(value) as i32) < 0;
-        is_older && self.half(sender).echoes_any && other.way.near(waiting.segment.seq) <= other.way.una()
+        is_older && self.half(sender).echoes.any() && other.way.near(waiting.segment.seq) <= other.way.una()
     }
 
     /// Takes all that waits for this sender.
