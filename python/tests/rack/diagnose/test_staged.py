@@ -27,7 +27,7 @@ EVERYWHERE = frozenset({"sender", "switch", "receiver"})
 # What must be named, and the taps that can know it: a packet that was lost before a tap leaves no trace there.
 TROUBLES = {
     "one loss": ("fast_retransmit", EVERYWHERE),
-    "lost flight": ("rto_stall", EVERYWHERE),
+    "timeout in slow start": ("rto_stall", EVERYWHERE),  # its sender sends no probes, which may come before a timer
     "two small writes": ("nagle_delayed_ack", EVERYWHERE),
     "paused reader": ("zero_window", EVERYWHERE),
     "black hole": ("pmtu_black_hole", frozenset({"sender", "switch"})),
