@@ -779,7 +779,18 @@ def test_both_directions_of_a_link_are_one_cause_where_one_hears_nothing():
     found = only(lab, "router_too_small")
     assert {tuple(pair) for pair in found["pairs"]} == {("a", "b", 4), ("b", "a", 4)}
     assert "anycast" in found["summary"]
-    assert not any("host a" in each["on"] for each in found["commands"])
+    assert [each["on"] for each in found["commands"]] == [f"router {R1}, if it runs Linux"], "the other end is hidden"
+
+
+def test_the_other_end_of_a_link_is_raised_too_where_it_is_known_and_small():
+    for limit, expected in ((1492, [R1, "10.9.3.2"]), (1496, [R1])):
+        lab = refused_by_the_first(Lab((1, 1)))
+        lab.fault(
+            [("b", "a", 4)], limit,
+            hops=[(R2, "expired"), ("10.9.3.2", "expired"), ("10.9.2.2", "silent"), ("", "silent")],
+        )  # fmt: skip
+        found = only(lab, "router_too_small")
+        assert [each["on"].split()[1].strip(",") for each in found["commands"]] == expected
 
 
 def test_a_loss_elsewhere_on_the_way_back_is_another_cause():

@@ -85,7 +85,7 @@ def test_a_checker_that_takes_silence_for_delivery_fails_ten_of_them(documents: 
 # What the faults are called, and a word of where they are.
 CAUSES = {
     "clean": set(),
-    "far-side-silent": {("router_drops_silently", "10.78.2.253")},
+    "far-side-silent": {("router_too_small", "10.78.3.254")},
     "hop-1500": {("router_too_small", "10.78.1.254"), ("router_too_small", "10.78.3.254")},
     "hop-1500-icmp-blocked": {("router_drops_silently", "10.78.2.253"), ("router_drops_silently", "10.78.2.254")},
     "receiver-nic-1500": {("host_interface_too_small", "host b")},

@@ -79,7 +79,10 @@ def routers(case: Case) -> None:
                 f"Router {address} drops {too_big} and returns an ICMP error, because its next link is smaller. "
                 f"{'' if wrong else ADAPTS}Applications and tunnels that send large UDP packets with DF set fail."
                 + "".join(f" {text}" for text in (wrong, unheard, GUESS if mtu is None else "") if text),
-                commands=remedies.raise_router(case.mesh, address, case.mesh.target, pairs[0].destination_address),
+                commands=(
+                    *remedies.raise_router(case.mesh, address, case.mesh.target, pairs[0].destination_address),
+                    *_other_ends(case, back, mtu),
+                ),
                 ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
                 f"{case.mesh.target}?",
                 place=address, spot=Node(False, address),
@@ -149,9 +152,25 @@ def _unheard(case: Case, back: Sequence[Pair], mtu: int | None) -> str:
             "direction stalls."
         )
     return (
-        f"{lost}it is filtered, or it goes to another machine that has the address {addresses} (anycast, ECMP or a "
-        "load balancer, RFC 7690). TCP in that direction stalls."
+        f"{lost}the smaller end drops what comes in, of which nobody is told; or the error is filtered, or goes to "
+        f"another machine that has the address {addresses} (anycast, ECMP or a load balancer, RFC 7690). TCP in that "
+        "direction stalls."
     )
+
+
+def _other_ends(case: Case, back: Sequence[Pair], mtu: int | None) -> tuple[Command, ...]:
+    """For routers that send into the link from its other end, and pass no more than the one that reports it: what comes
+    to that one with spare bytes has left a larger MTU."""
+    ends = set()
+    for pair in back:
+        link = _link(case.mesh.by_key[pair.destination, pair.source, pair.family], pair)
+        for hop in (hop for trace in pair.traces for hop in trace.hops):
+            if pair.path_mtu == mtu and link is not None and hop.ttl == link - 1 and hop.large == "expired":
+                ends.add((hop.address or "", pair.destination_address))
+    return tuple(
+        command for address, towards in sorted(ends, key=str)
+        for command in remedies.raise_router(case.mesh, address, case.mesh.target, towards)
+    )  # fmt: skip
 
 
 def false_reports(case: Case) -> None:
