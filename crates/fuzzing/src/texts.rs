@@ -26,6 +26,7 @@ pub fn encapsulations(bytes: &[u8]) {
 /// What nft prints of its rules.
 pub fn ruleset(bytes: &[u8]) {
     let _ = framegauge_pathmtu::mss_clamps(bytes);
+    let _ = framegauge_pathmtu::error_filters(bytes);
 }
 
 macro_rules! texts {

@@ -12,6 +12,8 @@ use std::collections::HashMap;
 
 /// Chains into chains: the kernel allows 16.
 const DEEPEST: u32 = 16;
+/// Rules that a message is followed through: chains that call each other may multiply them without end.
+const MOST_RULES: u32 = 100_000;
 /// Where connections are not tracked yet (`NF_IP_PRI_CONNTRACK`).
 const TRACKED: i64 = -200;
 
@@ -72,6 +74,8 @@ struct Walk {
     version: Family,
     is_tracked: bool,
     certain: bool,
+    /// Rules that may still be looked at.
+    left: u32,
     filters: Vec<ErrorFilter>,
 }
 
@@ -106,8 +110,13 @@ impl<'a> Rules<'a> {
         let priority = base.get("prio").and_then(Value::as_i64).unwrap_or_default();
         // An ingress is of one device, and the message may come by another.
         let certain = text(base, "hook") != "ingress";
-        let mut walk =
-            Walk { version, is_tracked: certain && priority > TRACKED, certain, filters: Vec::new() };
+        let mut walk = Walk {
+            version,
+            is_tracked: certain && priority > TRACKED,
+            certain,
+            left: MOST_RULES,
+            filters: Vec::new(),
+        };
         if self.walk(own, &mut walk, DEEPEST) == End::Back && text(base, "policy") == "drop" {
             walk.drops(own, None, Acts::Yes);
         }
@@ -116,6 +125,11 @@ impl<'a> Rules<'a> {
 
     fn walk(&self, chain: Name<'a>, walk: &mut Walk, depth: u32) -> End {
         for &rule in self.0.get(&chain).map_or(&[][..], Vec::as_slice) {
+            if walk.left == 0 {
+                walk.certain = false;
+                return End::Back;
+            }
+            walk.left -= 1;
             let mut acts = Acts::Yes;
             for statement in rule.get("expr").and_then(Value::as_array).map_or(&[][..], Vec::as_slice) {
                 let Some((key, value)) = statement.as_object().and_then(|object| object.iter().next()) else {

@@ -63,7 +63,7 @@ class Network:
             self._names.append(node)
             self.ip(node, "link set lo up")
             settings = {"net.ipv4.conf.all.rp_filter": 0, "net.ipv4.conf.default.rp_filter": 0}
-            settings |= {f"net.ipv6.conf.{each}.accept_dad": 0 for each in ("all", "default")}
+            settings |= {f"net.ipv6.conf.{scope}.accept_dad": 0 for scope in ("all", "default")}
             if node in routers:
                 settings |= {"net.ipv4.ip_forward": 1, "net.ipv6.conf.all.forwarding": 1}
             self.shell(node, "; ".join(f"sysctl -qw {key}={value}" for key, value in settings.items()))
@@ -100,10 +100,10 @@ class Network:
 
     def check(self, *hosts: str, target: int = 9000, families: tuple[int, ...] = (4,)) -> Json:
         """The document of a check of these hosts (NODE or NODE%INTERFACE), at any rate."""
-        named = {self.name(each.partition("%")[0]): each.partition("%")[0] for each in hosts}
+        named = {self.name(host.partition("%")[0]): host.partition("%")[0] for host in hosts}
         words = [
             f"netns:{self.name(node)}{sign}{interface}"
-            for node, sign, interface in (each.partition("%") for each in hosts)
+            for node, sign, interface in (host.partition("%") for host in hosts)
         ]
         asked = check_plan.Asked(target, families, bits_per_second=float("inf"))
         with check_open.opened(words, None, lambda _: None) as (members, _):
@@ -121,16 +121,16 @@ class Network:
             subprocess.run(["ip", "netns", "del", self.name(node)], check=False, capture_output=True)
 
 
-def _renamed(found: Any, names: dict[str, str]) -> Any:
+def _renamed(value: Any, names: dict[str, str]) -> Any:
     """The document with the short names of hosts, wherever it names one."""
-    if isinstance(found, dict):
-        return {key: _renamed(value, names) for key, value in found.items()}
-    if isinstance(found, list):
-        return [_renamed(value, names) for value in found]
-    if isinstance(found, str):
+    if isinstance(value, dict):
+        return {key: _renamed(inner, names) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_renamed(inner, names) for inner in value]
+    if isinstance(value, str):
         for name, short in names.items():
-            found = found.replace(name, short)
-    return found
+            value = value.replace(name, short)
+    return value
 
 
 def _run(*words: str) -> str:

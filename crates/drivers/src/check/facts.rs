@@ -116,15 +116,9 @@ pub fn gather() -> Result<Facts> {
 
 /// `FragCreates` of both IP versions, as the kernel counts them in this network namespace.
 fn fragments_created() -> [Option<u64>; 2] {
-    let four = std::fs::read_to_string("/proc/net/snmp").unwrap_or_default();
-    let mut lines = four.lines().filter_map(|line| line.strip_prefix("Ip: "));
-    let (names, values) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    let mut columns = names.split_whitespace().zip(values.split_whitespace());
-    let of_four = columns.find(|(name, _)| *name == "FragCreates").and_then(|(_, value)| value.parse().ok());
-    let six = std::fs::read_to_string("/proc/net/snmp6").unwrap_or_default();
-    let mut rows = six.lines().filter_map(|line| line.split_once(char::is_whitespace));
-    let of_six = rows.find(|(name, _)| *name == "Ip6FragCreates");
-    [of_four, of_six.and_then(|(_, value)| value.trim().parse().ok())]
+    let counters = crate::meters::protocol_counters().unwrap_or_default();
+    let of = |name: &str| counters.get(name).and_then(|count| u64::try_from(*count).ok());
+    [of("IpFragCreates"), of("Ip6FragCreates")]
 }
 
 fn of_interface(interface: &Interface, all: &[Interface], addresses: &[InterfaceAddress]) -> InterfaceFacts {

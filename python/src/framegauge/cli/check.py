@@ -26,8 +26,9 @@ ssh the agent is copied to a cache folder where it is missing; --hosts FILE take
 is run if it is a program (see framegauge hosts --help).
 
 Every direction of every pair is probed over many source ports, so that one bad path of several is found. A size counts
-as lost only if a router reports it, or chance loss is below one in a million, for the whole check; else the answer is
-"could not tell".
+as lost only if a router reports it, or if packets one byte smaller pass beside it so often that chance is below one in
+a million, for the whole check and whatever losses depend on. What is lost only because it comes fast is asked again
+slowly, which may take half a minute; else the answer is "could not tell".
 
 --one-ended TARGET is for a target where no agent can run, such as a router, a storage box or somebody else's host. From
 each HOST (local, if none is named) the largest ICMP echo that comes back whole is looked for, which passes both ways;

@@ -961,3 +961,15 @@ def test_behind_a_hop_that_nobody_has_heard_no_port_of_a_host_is_to_blame():
     found = only(lab, "router_drops_silently")
     assert found["hosts"] == []
     assert not any(each["on"] == "host b" for each in found["commands"])
+
+
+def test_a_router_of_the_check_whose_interfaces_are_large_has_a_route_that_is_small():
+    lab = Lab((2, 2)).fault([("a", "c", 4)], 1500, "too_small", told=[("10.1.0.2", 1500)])
+    found = only(lab, "router_too_small")
+    assert found["where"] == "router 10.1.0.2 (host b)"
+    assert "the MTU of a route there" in found["summary"]
+    assert [each["run"] for each in found["commands"]] == [
+        "ip route get 10.2.0.1", "ip route show table all | grep mtu",
+    ]  # fmt: skip
+    lab.device("b")["mtu"] = 1500
+    assert found["commands"] != only(lab, "router_too_small")["commands"]

@@ -103,10 +103,10 @@ def _sides(bad: Iterable[Pair]) -> tuple[set[str], set[str]] | None:
 def _comparable(case: Case, bad: Iterable[Pair], sides: tuple[set[str], set[str]] | None, family: int) -> list[Pair]:
     """Pairs that may take another member of the same bundle, and carry the target."""
     ways = {case.ways(pair) for pair in bad}
-    found = [
+    able = [
         pair for pair in case.mesh.pairs
         if pair.verdict == "carries_target" and pair.family == family and case.ways(pair) in ways
     ]  # fmt: skip
     if sides is None:
-        return found
-    return [pair for pair in found if (pair.source in sides[0]) != (pair.destination in sides[0])]
+        return able
+    return [pair for pair in able if (pair.source in sides[0]) != (pair.destination in sides[0])]

@@ -29,25 +29,26 @@ def cut(case: Case) -> None:
         host = case.mesh.host(name)
         tunnel, flows = host.interface(interface), sum(pair.probed for pair in pairs)
         if tunnel is not None and host.fragments is not None and host.fragments >= LEAST_PIECES * flows:
-            _found(case, name, tunnel, pairs, host.fragments, flows)
+            _finding(case, name, tunnel, pairs, host.fragments, flows)
 
 
-def _found(case: Case, name: str, tunnel: Interface, pairs: list[Pair], fragments: int, flows: int) -> None:
+def _finding(case: Case, name: str, tunnel: Interface, pairs: list[Pair], fragments: int, flows: int) -> None:
     assert tunnel.overhead is not None
     target, on, own = case.mesh.target, f"host {name}", shlex.quote(tunnel.name)
     needed = target + tunnel.overhead
-    below = [each for each in case.mesh.host(name).below(tunnel) if each.overhead is None]
-    small = [each for each in below if each.mtu < needed]
-    read = "".join(f" {remedies.interface_text(each)}." for each in small)
+    below = [interface for interface in case.mesh.host(name).below(tunnel) if interface.overhead is None]
+    small = [interface for interface in below if interface.mtu < needed]
+    read = "".join(f" {remedies.interface_text(interface)}." for interface in small)
     text = (
         f"While the check ran, host {name} made {fragments} fragments; through {tunnel.name} it sent {flows} packets "
         f"of {target} bytes, which arrived. With {tunnel.overhead} bytes of overhead they need an underlay of {needed}."
         f"{read} The outer packets are cut and put together again: fragments cost CPU time, one that is lost loses the "
         "whole packet, and many firewalls drop them."
     )
-    fits = max(min((each.mtu for each in small), default=needed) - tunnel.overhead, 68)
+    fits = max(min((interface.mtu for interface in small), default=needed) - tunnel.overhead, 68)
     commands = [
-        Command(f"ip link set dev {shlex.quote(each.name)} mtu {needed}", on, "raise the underlay") for each in small
+        Command(f"ip link set dev {shlex.quote(interface.name)} mtu {needed}", on, "raise the underlay")
+        for interface in small
     ]  # fmt: skip
     if fits < tunnel.mtu:
         commands.append(Command(f"ip link set dev {own} mtu {fits}", on, "or fit the tunnel to the underlay"))

@@ -71,12 +71,14 @@ def routers(case: Case) -> None:
         evidence += [unheard] if unheard else []
         owner = case.mesh.owners.get(address)
         limit = min((pair.path_mtu for pair in pairs if pair.path_mtu is not None and explains(pair, mtu)), default=mtu)
+        has_room = remedies.has_room(case.mesh, address, case.mesh.target)
+        why = "the MTU of a route there is smaller than its interfaces'" if has_room else "its next link is smaller"
         too_big = "large packets" if limit is None else f"packets above {limit if wrong or mtu is None else mtu} bytes"
         case.add(
             Finding.about(
                 "router_too_small", f"router {address}" + ("" if owner is None else f" (host {owner})"),
                 [] if owner is None else [owner], [pair.key for pair in [*pairs, *back]], " ".join(evidence),
-                f"Router {address} drops {too_big} and returns an ICMP error, because its next link is smaller. "
+                f"Router {address} drops {too_big} and returns an ICMP error, because {why}. "
                 f"{'' if wrong else ADAPTS}Applications and tunnels that send large UDP packets with DF set fail."
                 + "".join(f" {text}" for text in (wrong, unheard, GUESS if mtu is None else "") if text),
                 commands=(

@@ -83,4 +83,4 @@ def losses(case: Case) -> None:
 def _is_limited(case: Case, pair: Pair) -> bool:
     """Whether a limit of the rate on its way, or on that of its answers, is known: then its loss has that reason."""
     back = case.mesh.by_key.get((pair.destination, pair.source, pair.family))
-    return any(each is not None and each.slowly is not None and each.slowly[0] > 0 for each in (pair, back))
+    return any(way is not None and way.slowly is not None and way.slowly[0] > 0 for way in (pair, back))

@@ -11,9 +11,9 @@ from framegauge.check.judgement.groups import as_people_count, family_of
 from framegauge.check.judgement.hops import Node
 
 __all__ = [
-    "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "host_names", "interface_text", "listing",
-    "pairs_text", "raise_link", "raise_mtu", "raise_or_look", "raise_router", "route_to", "sentence", "share_text",
-    "show_errors", "show_routes", "sizes_text", "too_big", "work_around",
+    "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "has_room", "host_names", "interface_text",
+    "listing", "pairs_text", "raise_link", "raise_mtu", "raise_or_look", "raise_router", "route_to", "sentence",
+    "share_text", "show_errors", "show_routes", "sizes_text", "too_big", "work_around",
 ]  # fmt: skip
 
 MANY = 6
@@ -116,8 +116,19 @@ def _router(mesh: Mesh, address: str) -> str:
     return f"router {address}, if it runs Linux" if owner is None else f"host {owner}"
 
 
+def has_room(mesh: Mesh, address: str, target_mtu: int) -> bool:
+    """Whether a router is a host of the check, and all of its interfaces have the target MTU."""
+    held = [each for each in mesh.host(mesh.owners.get(address, "")).interfaces if each.addresses]
+    return bool(held) and all(each.mtu >= target_mtu for each in held)
+
+
 def raise_router(mesh: Mesh, address: str, target_mtu: int, towards: str | None) -> tuple[Command, ...]:
-    """The command on a router that runs Linux, for its interface towards an address."""
+    """The command on a router that runs Linux, for its interface towards an address; of a host of the check whose
+    interfaces all have that MTU, look at the MTUs of its routes."""
+    if has_room(mesh, address, target_mtu):
+        where = shlex.quote(towards) if towards is not None and _is_address(towards) else "ADDRESS"
+        look = f"ip route get {where}", "ip route show table all | grep mtu"
+        return tuple(Command(run, _router(mesh, address), "look for the mtu of a route") for run in look)
     return (Command(_set_mtu(route_to(towards), target_mtu), _router(mesh, address)),)
 
 
