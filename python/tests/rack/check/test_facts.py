@@ -175,6 +175,7 @@ def test_rules_that_keep_too_big_away_are_told_with_their_place(network: Network
 def test_fragments_that_a_host_makes_are_counted(network: Network) -> None:
     before = ask(host(network.a), "check.facts")["fragments_created"]
     network.inside(network.a, "ip", "link", "set", "net0", "mtu", "1500")
+    network.inside(network.r, "ip", "link", "set", "r1", "mtu", "1500")
     network.inside(network.a, "ping", "-c1", "-M", "dont", "-s", "4000", "10.201.1.254")
     after = ask(host(network.a), "check.facts")["fragments_created"]
     assert (after["ipv4"] - before["ipv4"], after["ipv6"] - before["ipv6"]) == (3, 0)
