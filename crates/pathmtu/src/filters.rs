@@ -253,6 +253,9 @@ impl Walk {
             (Some("icmpv6"), Some("code"), ..) => has(right, &["no-route"], 0),
             (Some("ip"), Some("protocol"), ..) => has(right, &[protocol], number),
             (Some("ip6"), Some("nexthdr"), ..) => has(right, &[protocol], number),
+            // Routers are not on this host, and write to it alone.
+            (_, _, Some("iif" | "iifname"), _) if *right == "lo" => Acts::No,
+            (_, _, Some("pkttype"), _) => has(right, &["host", "unicast"], 0),
             (_, _, Some("l4proto"), _) => has(right, &[protocol], number),
             (_, _, Some("nfproto"), _) if is_v4 => has(right, &["ipv4"], 2),
             (_, _, Some("nfproto"), _) => has(right, &["ipv6"], 10),

@@ -101,6 +101,18 @@ fn what_was_accepted_before_is_not_dropped() {
 fn policies_and_other_chains_count() {
     assert_eq!(read(vec![chain("inet", "input", 0, "drop")]), [(4, None, true), (6, None, true)]);
     assert_eq!(read(vec![chain("ip6", "input", 0, "drop")]), [(6, None, true)]);
+    // What many hosts have: all is dropped but the loopback, answers, and a port.
+    let usual = |state: Value| {
+        let accepted = [
+            asks(json!({"meta": {"key": "iifname"}}), json!("lo")),
+            asks(json!({"ct": {"key": "state"}}), state),
+            asks(json!({"payload": {"protocol": "tcp", "field": "dport"}}), json!(22)),
+        ];
+        let rules = accepted.into_iter().map(|asked| rule("in", 7, json!([asked, {"accept": null}])));
+        read([chain("inet", "input", 0, "drop")].into_iter().chain(rules).collect())
+    };
+    assert_eq!(usual(json!("established")), [(4, None, true), (6, None, true)]);
+    assert_eq!(usual(json!({"set": ["established", "related"]})), []);
     let protocol = asks(json!({"meta": {"key": "l4proto"}}), json!("icmp"));
     let jump = rule("in", 3, json!([protocol, {"jump": {"target": "icmp"}}]));
     let limited = rule("icmp", 8, json!([{"limit": {"rate": 1, "per": "second"}}, {"accept": null}]));

@@ -87,7 +87,16 @@ def test_a_router_that_names_more_than_it_lets_pass_is_wrong_by_four(net: Networ
     assert "wrong by 4" in found["summary"]
 
 
-def test_a_sender_that_drops_icmp_itself_is_named_and_no_router_is_told_to_let_it_pass(net: Network) -> None:
+@pytest.mark.parametrize(
+    ("policy", "rules"),
+    [
+        ("accept", ["icmp type destination-unreachable drop"]),
+        ("drop", ["iif lo accept", "ct state established accept", "meta l4proto { tcp, udp } accept"]),
+    ],
+)
+def test_a_sender_that_drops_icmp_itself_is_named_and_no_router_is_told_to_let_it_pass(
+    net: Network, policy: str, rules: list[str]
+) -> None:
     net.nodes("a", "b", routers=("r1", "r2"))
     net.link("a", "r1")
     net.link("r1", "r2", 1500)
@@ -100,8 +109,10 @@ def test_a_sender_that_drops_icmp_itself_is_named_and_no_router_is_told_to_let_i
         "r2", "addr add 10.9.0.2/30 dev to-r1", "addr add 10.2.0.254/24 dev to-b", "route add 10.1.0.0/24 via 10.9.0.1"
     )
     net.ip("b", "addr add 10.2.0.1/24 dev to-r2", "route add default via 10.2.0.254")
-    net.shell("a", "nft add table inet fw; nft 'add chain inet fw in { type filter hook input priority 0; }'; "
-                   "nft add rule inet fw in icmp type destination-unreachable drop")  # fmt: skip
+    base = f"{{ type filter hook input priority 0; policy {policy}; }}"
+    net.shell("a", f"nft add table inet fw; nft 'add chain inet fw in {base}'")
+    for rule in rules:
+        net.shell("a", f"nft add rule inet fw in '{rule}'")
     document = net.check("a", "b")
     assert sizes(document) == {("a", "b", 4): 1500, ("b", "a", 4): 1500}
     of_a = next(each for each in faults(document) if ["a", "b", 4] in each["pairs"])
