@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from framegauge.check.addresses import Address, Ends, Route, candidates, choose
 from framegauge.check.judgement import planner
+from framegauge.check.tunnels import Encapsulated
 from framegauge.errors import AgentFailure, InputError
 from framegauge.printable import one_line
 from framegauge.testbeds.base import Host, Json, Pending
@@ -27,7 +28,8 @@ UNKNOWN_LINK = 1e9  # bits per second of an interface that does not say
 class Asked:
     """What to find out. `families` None: those that both ends of a pair have. `bits_per_second`: what each host may
     send; None: LINK_SHARE of its link; inf: whatever it can. `tcp_port`: of targets without an agent, to look at TCP;
-    None: not at all. `patience_seconds`: how long a host may take to answer, and longer than the search itself."""
+    None: not at all. `patience_seconds`: how long a host may take to answer, and longer than the search itself.
+    `encapsulated`: the tunnel that the target is the inner MTU of."""
 
     target_mtu: int = 9000
     families: tuple[int, ...] | None = None
@@ -38,6 +40,7 @@ class Asked:
     seed: int = 0
     tcp_port: int | None = None
     patience_seconds: float = 30.0
+    encapsulated: Encapsulated | None = None
 
 
 @dataclass(frozen=True)

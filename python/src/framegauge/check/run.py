@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from framegauge.check import echo as check_echo, pairs as check_pairs
+from framegauge.check import echo as check_echo, pairs as check_pairs, tunnels
 from framegauge.check.judgement import blame, planner, verdict
 from framegauge.check.plan import Asked, Member, Path, Prepared, ask_all, in_order
 from framegauge.testbeds.base import Json
@@ -47,6 +47,8 @@ def run(
     else:
         pairs = _two_ended(prepared, asked, on_progress)
     document = _document(prepared, asked, pairs, _fragments(prepared, pairs), now() - begun)
+    if asked.encapsulated is not None:
+        document["encapsulation"] = tunnels.of_document(document, asked.encapsulated)
     document["findings"] = blame.blame(document)
     return Checked(document, verdict.exit_code(document["verdict"]))
 

@@ -14,6 +14,7 @@ from framegauge.errors import InputError, failing_as
 
 if TYPE_CHECKING:
     from framegauge.check.plan import Asked, Member, Target
+    from framegauge.check.tunnels import Encapsulated
 
 __all__ = ["SUMMARY", "parser", "run"]
 
@@ -42,6 +43,7 @@ examples:
   framegauge check local db1 db2
   framegauge check --hosts inventory.ini --group storage
   framegauge check netns:a netns:b%vxlan0 --mtu 8950
+  framegauge check a%wg0 b%wg0 --mtu 9000 --encap wireguard   through a tunnel: 8940 for each peer, or how much less
   framegauge examples ecmp-one-of-four --copy .             a lab of faults to try it on, of those that it lists
   framegauge check --testbed faults/ecmp-one-of-four.yaml --rate unlimited
   framegauge check --testbed rack.yaml h1 h12 -4 --json | jq '.pairs[].path_mtu_bytes'
@@ -72,6 +74,10 @@ def parser() -> Verb:
     whole.add_argument("--testbed", metavar="FILE", help="build the network of a lab or study file for this check")
     whole.add_argument("--mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
     whole.add_former("--target-mtu", "--mtu")
+    whole.add_argument(
+        "--encap", default="", metavar="LIST",
+        help="prove for each peer what these leave of the underlay's --mtu, such as wireguard or vxlan,ipv6",
+    )  # fmt: skip
     family = whole.add_mutually_exclusive_group()
     family.add_argument("-4", dest="families", action="store_const", const=(4,), help="IPv4 only")
     family.add_argument("-6", dest="families", action="store_const", const=(6,), help="IPv6 only")
@@ -135,16 +141,32 @@ def _asked(options: argparse.Namespace) -> Asked:
         limit = values.rate("--rate", options.rate, "unlimited")
         rate = float("inf") if limit is None else float(limit)
     target = values.mtu("--mtu", options.mtu, *SIZES)
+    inside = _encapsulated(options.encap, target)
+    target = target if inside is None else inside.inner_mtu
     if not options.one_ended:
         flows = values.number("--flows", options.flows or "32", 1, MOST_FLOWS)
         if options.tcp_port is not None:
             raise InputError(f'--tcp-port: found "{options.tcp_port}" without --one-ended, expected both')
-        return Asked(target, options.families, flows, rate, blame=options.blame)
+        return Asked(target, options.families, flows, rate, blame=options.blame, encapsulated=inside)
     if options.flows is not None:
         raise InputError(f'--flows: found "{options.flows}" with --one-ended, expected none: echoes have no ports')
     port = options.tcp_port or TCP_PORT
     tcp_port = None if port == "none" else values.number("--tcp-port", port, 1, 65_535, ", or none")
-    return Asked(target, options.families, 1, rate, blame=options.blame, tcp_port=tcp_port)
+    return Asked(target, options.families, 1, rate, blame=options.blame, tcp_port=tcp_port, encapsulated=inside)
+
+
+def _encapsulated(words: str, underlay_mtu: int) -> Encapsulated | None:
+    """What a stack of encapsulations leaves; None where none is named."""
+    if not words.strip():
+        return None
+    from framegauge.check.tunnels import Encapsulated
+    from framegauge.cli import encapsulations
+
+    layers = words.lower().split(",")
+    inner = encapsulations.ask(underlay_mtu, layers, None)["inner_mtu"]
+    if inner < SIZES[0]:
+        raise InputError(f"--encap: found {inner} bytes inside of {words}, expected {SIZES[0]} or more")
+    return Encapsulated(tuple(each.strip() for each in layers), underlay_mtu, inner)
 
 
 def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked, quiet: bool) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from framegauge import quantities
+from framegauge.check import tunnels
 from framegauge.check.judgement.findings import title
 from framegauge.printable import printable
 from framegauge.report.check import drawing, findings
@@ -34,6 +35,7 @@ from framegauge.report.check.matrix import (
 __all__ = ["show"]
 
 MOST_HOSTS = 24
+MOST_PEER_LINES = 32
 MOST_FINDINGS = 20  # with details
 MOST_BRIEF = 6  # behind the worst
 MOST_COMMANDS = 6  # of the worst finding, where it has no details
@@ -56,12 +58,24 @@ def show(document: Mapping[str, Any], console: Console, details: bool = False) -
         _matrix(console, each)
     if not drawn or drawn[0].of_subnets:
         _summary(console, document)
+    if (inside := document.get("encapsulation")) is not None:
+        _peers(console, inside)
     if details:
         _findings(console, document)
     else:
         _briefly(console, document)
     _print(console, plan_text(document), "dim")
     _print(console, f"It took {quantities.print_seconds(document['seconds'])}.", "dim")
+
+
+def _peers(console: Console, inside: Mapping[str, Any]) -> None:
+    """What was proved through a tunnel, a line for each peer, as many as fit."""
+    told = list(tunnels.lines(inside))
+    for line in told[:MOST_PEER_LINES]:
+        _print(console, line)
+    if len(told) > MOST_PEER_LINES:
+        _print(console, f"and {len(told) - MOST_PEER_LINES} lines more (--json)")
+    console.print()
 
 
 def _print(console: Console, text: str, style: str = "", indent: int = 0) -> None:
