@@ -26,16 +26,18 @@ def test_the_variance_of_a_mean_is_the_sum_of_all_covariances(steps, share, coun
 def test_white_noise_remembers_nothing():
     generator = np.random.default_rng(1)
     noises = [[generator.normal(size=240), generator.normal(3, 1, 96)] for _ in range(60)]
-    assert sum(memory.fit(each) != NONE for each in noises) <= 9  # 5 % of them, and chance
-    assert memory.fit([np.ones(48), np.zeros(48)]) == NONE
+    assert sum(memory.fit(each).likely != NONE for each in noises) <= 9  # 5 % of them, and chance
+    assert memory.fit([np.ones(48), np.zeros(48)]).longest == NONE
 
 
 @pytest.mark.parametrize(("steps", "white"), [(4, 0.0), (10, 0.0), (20, 0.0), (20, 1.0)])
 def test_what_remembers_is_found_with_and_without_noise(steps, white):
     generator = np.random.default_rng(2)
     found = [memory.fit([remembering(generator, steps, white=white) for _ in range(2)]) for _ in range(40)]
-    assert sum(each != NONE for each in found) >= 38
-    assert np.median([each.steps for each in found]) == pytest.approx(steps, rel=0.5)
+    assert sum(each.likely != NONE for each in found) >= 38
+    assert np.median([each.likely.steps for each in found]) == pytest.approx(steps, rel=0.5)
+    true = Memory(steps, 1 / (1 + white**2)).shortfall(240)
+    assert sum(each.longest.shortfall(240) <= 1.2 * true for each in found) >= 32
 
 
 def test_the_error_of_what_remembers_for_minutes_is_large_enough():
@@ -44,9 +46,9 @@ def test_the_error_of_what_remembers_for_minutes_is_large_enough():
     series = [(remembering(generator, 20), remembering(generator, 20)) for _ in range(200)]
     true = Memory(20, 1.0).variance_of_mean(240)
     plain = np.mean([autocorrelated.mean(before).error ** 2 for before, _ in series])
-    known = np.mean([autocorrelated.both(*each)[0].error ** 2 for each in series])
+    known = np.median([autocorrelated.both(*each)[0].error ** 2 for each in series])
     assert plain < 0.75 * true
-    assert known == pytest.approx(true, rel=0.3)
+    assert true <= known <= 2 * true
 
 
 def test_a_short_time_varies_as_the_long_one_before_it_says():

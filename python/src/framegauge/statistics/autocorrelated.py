@@ -20,11 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from framegauge.statistics import memory
-from framegauge.statistics.memory import NONE, Memory
+from framegauge.statistics.memory import COSINES, NONE, Fitted, Memory
 
 __all__ = ["LEAST_MEMORIES", "LEAST_VALUES", "Mean", "both", "mean"]
 
-COSINES = 6
 LEAST_MEMORIES = 12  # of a stretch, for its error to be known
 LEAST_VALUES = 16  # with fewer, even the lowest cosines have waves of few values
 
@@ -45,19 +44,18 @@ def mean(values: np.ndarray, remembers: Memory = NONE) -> Mean:
         raise ValueError(f"found {count} values, expected at least {LEAST_VALUES}")
     centre = float(values.mean())
     place = (np.arange(count) + 0.5) / count
-    waves = np.cos(np.pi * np.outer(np.arange(1, COSINES + 1), place))
+    waves = np.cos(np.outer(memory.low_angles(count), place * count))
     parts = math.sqrt(2 / count) * (waves @ (values - centre))
-    shortfall = remembers.shortfall(np.pi * np.arange(1, COSINES + 1) / count, count)
-    return Mean(centre, math.sqrt(float(np.square(parts).mean()) / count / shortfall), COSINES)
+    variance = float(np.square(parts).mean()) / count / remembers.shortfall(count)
+    return Mean(centre, math.sqrt(variance), COSINES)
 
 
-def both(before: np.ndarray, after: np.ndarray) -> tuple[Mean, Mean, Memory]:
+def both(before: np.ndarray, after: np.ndarray) -> tuple[Mean, Mean, Fitted]:
     """The means of a series before and after a change, and what it remembers; ValueError as `mean`."""
-    remembers = memory.fit((before, after))
-    first, second, counts = mean(before, remembers), mean(after, remembers), (len(before), len(after))
-    return (
-        _at_least(first, second, *counts, remembers), _at_least(second, first, *counts[::-1], remembers), remembers
-    )  # fmt: skip
+    fitted = memory.fit((before, after))
+    longest, counts = fitted.longest, (len(before), len(after))
+    first, second = mean(before, longest), mean(after, longest)
+    return _at_least(first, second, *counts, longest), _at_least(second, first, *counts[::-1], longest), fitted
 
 
 def _at_least(mine: Mean, other: Mean, count: int, others: int, remembers: Memory) -> Mean:

@@ -80,7 +80,7 @@ def _growth(hosts: Sequence[Host]) -> float:
             for side in (True, False)
         )
         stretches.append(first / (first.mean() or 1.0) - second / (second.mean() or 1.0))
-    steps = memory.fit(stretches).steps
+    steps = memory.fit(stretches).longest.steps
     if not steps:
         return 1.0
     slow, count = Memory(steps, 1.0), max(map(len, stretches))

@@ -5,7 +5,9 @@ periodograms of one or several stretches of the same series (Whittle 1953, Arkiv
 have a mean of its own, and counts as memory only if it fits better than white noise by more than chance.
 
 A long-run variance from a few low frequencies is too small where a series remembers for a good part of its length,
-since it is already less there than at frequency 0. By how much, the model tells (`Memory.shortfall`).
+since it is already less there than at frequency 0. By how much, the model tells (`Memory.shortfall`). How long a series
+remembers is known badly from some hundred values, and an interval must not rely on luck; so what counts there is the
+memory with the largest shortfall that the values do not exclude (a profile of the likelihood).
 """
 
 from __future__ import annotations
@@ -17,12 +19,16 @@ from functools import lru_cache
 
 import numpy as np
 
-__all__ = ["NONE", "Memory", "fit"]
+__all__ = ["COSINES", "NONE", "Fitted", "Memory", "fit", "low_angles"]
+
+COSINES = 6  # of which a long-run variance is estimated
 
 SHARES = np.array([0.1, 0.2, 0.35, 0.5, 0.7, 0.85, 1.0])  # of the variance, of what remembers
 SHORTEST_STEPS, STRETCHES = 0.5, 2.0  # the memories that are tried: from so many steps to so many stretches
 TRIED = 16
 MORE_THAN_CHANCE = 3.0  # of the logarithm of the likelihood: chi squared with two degrees of freedom, 5 %
+NOT_EXCLUDED = 2.0  # with one degree of freedom, 5 %
+LONGEST = 0.25  # of a stretch: of longer ones, only the likeliest counts
 
 
 @dataclass(frozen=True)
@@ -47,13 +53,27 @@ class Memory:
         whole = (1 + r) / (1 - r) - 2 * r * (1 - r**count) / (count * (1 - r) ** 2)
         return (1 - self.share + self.share * whole) / count
 
-    def shortfall(self, angles: np.ndarray, count: int) -> float:
-        """The variance of the mean of `count` values from their spectrum at these angles, over the true one; 1 at
+    def shortfall(self, count: int) -> float:
+        """The variance of the mean of `count` values from their spectrum at low cosines, over the true one; 1 at
         most."""
-        return min(1.0, float(self.spectrum(angles).mean()) / (count * self.variance_of_mean(count)))
+        return min(1.0, float(self.spectrum(low_angles(count)).mean()) / (count * self.variance_of_mean(count)))
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The likeliest memory, and the one with the largest shortfall that is not excluded."""
+
+    likely: Memory
+    longest: Memory
 
 
 NONE = Memory(0.0, 0.0)
+
+
+def low_angles(count: int) -> np.ndarray:
+    """The angles per step of the low cosines of `count` values."""
+    found: np.ndarray = np.pi * np.arange(1, COSINES + 1) / count
+    return found
 
 
 def _spectrum(angles: np.ndarray, correlation: float, share: float) -> np.ndarray:
@@ -62,17 +82,21 @@ def _spectrum(angles: np.ndarray, correlation: float, share: float) -> np.ndarra
     return found
 
 
-def fit(stretches: Sequence[np.ndarray]) -> Memory:
+def fit(stretches: Sequence[np.ndarray]) -> Fitted:
     """The memory of a series that was seen in these stretches; NONE if it does not differ from white noise."""
     counts = tuple(len(each) for each in stretches)
     ordinates = np.concatenate([_periodogram(each) for each in stretches])
     if not ordinates.any():
-        return NONE
-    densities, logarithms, tried = _tried(counts)
+        return Fitted(NONE, NONE)
+    densities, logarithms, shortfalls, tried = _tried(counts)
     # The likelihood at the best scale of each; the first is white noise.
     likelihoods = -len(ordinates) * np.log((ordinates / densities).mean(axis=1)) - logarithms
     best = int(likelihoods.argmax())
-    return tried[best] if likelihoods[best] - likelihoods[0] > MORE_THAN_CHANCE else NONE
+    if likelihoods[best] - likelihoods[0] <= MORE_THAN_CHANCE:
+        return Fitted(NONE, NONE)
+    longest = max(tried[best].steps, LONGEST * max(counts))
+    possible = (likelihoods >= likelihoods[best] - NOT_EXCLUDED) & np.array([each.steps <= longest for each in tried])
+    return Fitted(tried[best], tried[int(np.where(possible, shortfalls, np.inf).argmin())])
 
 
 def _angles(count: int) -> np.ndarray:
@@ -86,9 +110,9 @@ def _periodogram(values: np.ndarray) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def _tried(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[Memory, ...]]:
-    """The densities of all memories that are tried at the ordinates of such stretches, and the sums of their
-    logarithms."""
+def _tried(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Memory, ...]]:
+    """The densities of all memories that are tried at the ordinates of such stretches, the sums of their logarithms,
+    and their shortfalls in the longest stretch."""
     angles = np.concatenate([_angles(each) for each in counts])
     tried = (NONE, *(
         Memory(float(steps), float(share))
@@ -96,4 +120,5 @@ def _tried(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, tuple[Memor
         for share in SHARES
     ))  # fmt: skip
     densities = np.array([each.spectrum(angles) for each in tried])
-    return densities, np.log(densities).sum(axis=1), tried
+    shortfalls = np.array([each.shortfall(max(counts)) for each in tried])
+    return densities, np.log(densities).sum(axis=1), shortfalls, tried

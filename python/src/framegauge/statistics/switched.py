@@ -181,7 +181,7 @@ def _error(sides: _Sides, scaled: Callable[[np.ndarray], np.ndarray]) -> tuple[f
     for name in ("before", "after"):
         first, second = (np.mean([scaled(getattr(each, name)) for each in side], axis=0) for side in sides)
         series.append(first - second)
-    *found, remembers = autocorrelated.both(series[0], series[1])
+    *found, memory = autocorrelated.both(series[0], series[1])
     variances = [each.error**2 for each in found]
     if sum(variances) == 0:
         return 0.0, 1.0, 0.0
@@ -189,7 +189,7 @@ def _error(sides: _Sides, scaled: Callable[[np.ndarray], np.ndarray]) -> tuple[f
     degrees = sum(variances) ** 2 / sum(
         variance**2 / each.degrees for variance, each in zip(variances, found, strict=True)
     )
-    return math.sqrt(sum(variances)), degrees, remembers.steps
+    return math.sqrt(sum(variances)), degrees, memory.likely.steps
 
 
 def _half_of_hosts(sides: Sequence[Sequence[float]], alpha: float) -> float:
