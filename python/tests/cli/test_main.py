@@ -17,6 +17,7 @@ from helpers.support import ROOT, STUDY
 from framegauge import __version__
 from framegauge.cli import main as cli
 from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
 
 MAIN = [sys.executable, "-m", "framegauge"]
 
@@ -245,7 +246,12 @@ def test_the_whole_way_over_real_pipes(study_path, tmp_path, fake_agent):
 
 def test_an_mtu_above_the_devices_limit_is_exit_2_and_leaves_no_study(study_path, tmp_path, fake_agent):
     on_pipes(study_path, ("9000]", "65530]"))
-    study_path.write_text(study_path.read_text().replace("{kind: rack}", "{kind: rack, link: {port_mtu: 65535}}"))
+    text = study_path.read_text().replace("{kind: rack}", "{kind: rack, link: {port_mtu: 65535}}")
+    # The order of the arms is drawn by lot: one in which the run that is refused is the first.
+    texts = (f"{text}seed: {seed}\n" for seed in range(100))
+    study_path.write_text(
+        next(each for each in texts if block_order(study_file.parse(each, "x"), 0)[0].arm.level == 65530)
+    )
     environment = as_root(tmp_path) | {"FRAMEGAUGE_AGENT": str(fake_agent)}
     found = run("study", study_path, "--out", tmp_path / "out", env=environment)
     assert found.returncode == 2
