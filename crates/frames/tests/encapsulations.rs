@@ -279,6 +279,22 @@ fn options_that_do_not_go_together_are_named() {
     );
 }
 
+/// What OpenVPN 2.6.14 sent over IPv4 for inner packets, as tcpdump saw it: `ping -s 1000 -M do` and one byte more.
+#[test]
+fn packets_of_openvpn() {
+    for (words, inner, outer) in [
+        ("openvpn", 1028, 1080),
+        ("openvpn", 1029, 1081),
+        ("openvpn:cbc", 1028, 1108),
+        ("openvpn:cbc", 1031, 1108),
+    ] {
+        let encapsulation = stack(words).layers()[0].encapsulation;
+        assert_eq!(wrap(encapsulation, inner, 1500), outer, "{words}");
+        assert!(fit(words, outer as u32).inner_mtu.bytes() as usize >= inner, "{words}");
+        assert!((fit(words, outer as u32 - 1).inner_mtu.bytes() as usize) < inner, "{words}");
+    }
+}
+
 /// Where the size depends on the packet, both ends are told, and which of them counts.
 #[test]
 fn ranges() {
