@@ -92,8 +92,8 @@ def test_a_capture_has_the_frames_that_the_port_counted(tmp_path: Path, capsys: 
 @pytest.mark.agent
 @pytest.mark.needs("tshark")
 def test_a_capture_of_a_host_has_what_it_sent_and_got(tmp_path: Path) -> None:
-    # One frame in fifty is lost on the way from the switch to h5, which never sees it.
-    (tmp_path / "s.yaml").write_text(FILE.replace("32 KiB}}", "32 KiB}, links: [{from: switch, to: h5, loss: 2 %}]}"))
+    # One frame in ten is lost on the way from the switch to h5, which never sees it.
+    (tmp_path / "s.yaml").write_text(FILE.replace("32 KiB}}", "32 KiB}, links: [{from: switch, to: h5, loss: 10 %}]}"))
     out = tmp_path / "out"
     assert main(["simulate", str(tmp_path / "s.yaml"), "--pcap", "h5", "--pcap", PORT, "--out", str(out)]) == 0
     counted = {each["port"]: each for each in spools.record(out, 1)["measure"]["fabric"]["ports"]}

@@ -79,4 +79,4 @@ def _ceilings(inside: Sequence[Run], key: str) -> list[dose.Point]:
     if baseline not in found:
         return []
     first = statistics.median(found[baseline])
-    return [_point(key, level, statistics.median(each) / first, None) for level, each in found.items()]
+    return [_point(key, level, statistics.median(each) / first, None) for level, each in sorted(found.items())]
