@@ -25,7 +25,10 @@ from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study
 
-__all__ = ["NOISE", "SPREAD", "Noise", "Order", "metrics", "noises", "tool_order"]
+__all__ = [
+    "NOISE", "SPREAD", "Draw", "Noise", "Order", "autoregression", "metrics", "noise_of", "noises", "normal",
+    "spread_of", "tool_order",
+]  # fmt: skip
 
 NOISE = Path(__file__).resolve().parent / "noise.json"
 SPREAD = 0.01  # of one run's log value, where a formula gives the noise
@@ -118,11 +121,18 @@ def _added(draw: Draw) -> Values:
     return values
 
 
-def _noise(
-    name: str, what: str, draw: Draw, edge: float | None = None, one_sided: bool = False, metric: str = "goodput"
+def noise_of(
+    name: str,
+    what: str,
+    draw: Draw,
+    edge: float | None = None,
+    one_sided: bool = False,
+    metric: str = "goodput",
+    dependent: bool = False,
 ) -> Noise:
+    """A noise to which the effect is added; without an `edge` the margin is EDGE spreads."""
     values = _added(draw)
-    return Noise(name, what, values, edge or EDGE * spread_of(values), metric, one_sided)
+    return Noise(name, what, values, edge or EDGE * spread_of(values), metric, one_sided, dependent=dependent)
 
 
 def spread_of(values: Values) -> float:
@@ -131,7 +141,8 @@ def spread_of(values: Values) -> float:
     random = np.random.default_rng(1)
     logs = np.concatenate([values(random, order, np.zeros(1)) for _ in range(20)])
     ratios = logs[:, 0, -1] - logs[:, 0, 0]
-    return float(1.4826 * np.median(np.abs(ratios - np.median(ratios))))
+    # Where most values are equal there is no such deviation.
+    return float(1.4826 * np.median(np.abs(ratios - np.median(ratios)))) or float(ratios.std())
 
 
 # --- the same in all arms
@@ -147,7 +158,7 @@ def drifting(random: np.random.Generator, order: Order) -> np.ndarray:
     return (way + random.normal(0, SPREAD, runs))[order.place]
 
 
-def _autoregression(random: np.random.Generator, runs: int, memory: float, spread: float) -> np.ndarray:
+def autoregression(random: np.random.Generator, runs: int, memory: float, spread: float) -> np.ndarray:
     """From a stationary start; `spread` is that of a run."""
     shocks = random.normal(0, spread, runs)
     shocks[1:] *= math.sqrt(1 - memory * memory)
@@ -155,7 +166,7 @@ def _autoregression(random: np.random.Generator, runs: int, memory: float, sprea
 
 
 def correlated(random: np.random.Generator, order: Order) -> np.ndarray:
-    return _autoregression(random, order.place.size, 0.7, 1.4 * SPREAD)[order.place]
+    return autoregression(random, order.place.size, 0.7, 1.4 * SPREAD)[order.place]
 
 
 def heavy_tails(random: np.random.Generator, order: Order) -> np.ndarray:
@@ -215,7 +226,7 @@ def arstep(random: np.random.Generator, order: Order) -> np.ndarray:
     runs = order.place.size
     # One run after the middle: within a block, where it does harm.
     step = math.log1p(0.05) * (np.arange(runs) > runs // 2)
-    return (_autoregression(random, runs, 0.8, SPREAD) + step)[order.place]
+    return (autoregression(random, runs, 0.8, SPREAD) + step)[order.place]
 
 
 def periodic(random: np.random.Generator, order: Order, blocks: float) -> np.ndarray:
@@ -267,36 +278,36 @@ def noises() -> dict[str, Noise]:
         ("quiet10", "10 % of the treated runs are 10 % low, others repeat to 0.3 %", 0.1, 0.1, 0.003, quiet),
     )
     one_sided = [
-        _noise("skew1", "the treated arm alone is skewed to low values (lognormal, 0.6)", skew1, one_sided=True),
-        _noise("skew1, quiet", "the same, and the runs of other arms repeat to 0.3 %",
+        noise_of("skew1", "the treated arm alone is skewed to low values (lognormal, 0.6)", skew1, one_sided=True),
+        noise_of("skew1, quiet", "the same, and the runs of other arms repeat to 0.3 %",
                partial(skewed_alone, arms=slice(-1, None)), quiet, one_sided=True),
-        _noise("skew0, quiet", "the other way round: baseline and control are skewed, the treated arm is quiet",
+        noise_of("skew0, quiet", "the other way round: baseline and control are skewed, the treated arm is quiet",
                partial(skewed_alone, arms=slice(0, -1)), quiet, one_sided=True),
         *(
-            _noise(name, what, partial(stalls1, share=share, depth=depth, spread=spread), edge, one_sided=True)
+            noise_of(name, what, partial(stalls1, share=share, depth=depth, spread=spread), edge, one_sided=True)
             for name, what, share, depth, spread, edge in stalls
         ),
     ]  # fmt: skip
     found = [
-        _noise("normal", "independent", normal),
-        _noise("drifting", "20 spreads slower from beginning to end, and wandering", drifting),
-        replace(_noise("correlated", "each run resembles the one before (autoregression, 0.7)", correlated),
+        noise_of("normal", "independent", normal),
+        noise_of("drifting", "20 spreads slower from beginning to end, and wandering", drifting),
+        replace(noise_of("correlated", "each run resembles the one before (autoregression, 0.7)", correlated),
                 dependent=True),
-        _noise("heavy tails", "Student's t with 3 degrees of freedom", heavy_tails),
-        _noise("bursts", "one run in ten is disturbed, to the same side in all arms", bursts),
-        *(_noise(f"rack: {metric.replace('_', ' ')}", "resampled from real studies", resampled(series), metric=metric)
+        noise_of("heavy tails", "Student's t with 3 degrees of freedom", heavy_tails),
+        noise_of("bursts", "one run in ten is disturbed, to the same side in all arms", bursts),
+        *(noise_of(f"rack: {metric.replace('_', ' ')}", "resampled from real studies", resampled(series), metric=metric)
           for metric, series in rack.items()),
-        _noise("heavy", "lognormal tail, and 5 % of runs 10 % low, in all arms", heavy),
-        replace(_noise("arstep", "autoregression (0.8) over the order of runs, and a step of 5 % in the middle",
+        noise_of("heavy", "lognormal tail, and 5 % of runs 10 % low, in all arms", heavy),
+        replace(noise_of("arstep", "autoregression (0.8) over the order of runs, and a step of 5 % in the middle",
                        arstep), dependent=True),
-        _noise("var4", "the variance of the treated arm is 4-fold", partial(unequal, variance=4.0)),
-        _noise("var16", "the variance of the treated arm is 16-fold", partial(unequal, variance=16.0)),
-        _noise("block", "an effect of the block on all its runs, five spreads large", block_effect),
-        _noise("pos", "the first run of a cell in a block is 1 % slower; runs repeat to 0.4 %",
+        noise_of("var4", "the variance of the treated arm is 4-fold", partial(unequal, variance=4.0)),
+        noise_of("var16", "the variance of the treated arm is 16-fold", partial(unequal, variance=16.0)),
+        noise_of("block", "an effect of the block on all its runs, five spreads large", block_effect),
+        noise_of("pos", "the first run of a cell in a block is 1 % slower; runs repeat to 0.4 %",
                partial(first_slower, slower=0.01, spread=0.004), math.log(1.01)),
-        _noise("poslow", "the first run is 3 % slower; runs repeat to 0.1 %",
+        noise_of("poslow", "the first run is 3 % slower; runs repeat to 0.1 %",
                partial(first_slower, slower=0.03, spread=0.001), math.log(1.02)),
-        *(replace(_noise(f"period {blocks}", f"a wave of {blocks} blocks, five spreads high",
+        *(replace(noise_of(f"period {blocks}", f"a wave of {blocks} blocks, five spreads high",
                          partial(periodic, blocks=blocks)), dependent=True) for blocks in PERIODS),
         *one_sided,
     ]  # fmt: skip

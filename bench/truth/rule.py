@@ -188,12 +188,12 @@ def _shape(treated: np.ndarray, before: np.ndarray, runs: int) -> tuple[np.ndarr
     cells, blocks = treated.shape[1:]
     after, before = (each - each.mean(axis=2, keepdims=True) for each in (treated, before))
     ratios, both = after - before, after + runs * before
-    square, other = np.square(ratios).sum(axis=2), np.square(both).sum(axis=2)
+    square, other = (np.maximum(np.finfo(float).tiny, np.square(each).sum(axis=2)) for each in (ratios, both))
     of_treated, of_baseline = (
         np.maximum(shapes.TINY, each.mean(axis=1))
         for each in ((after * ratios).sum(axis=2) / square, -runs * (before * ratios).sum(axis=2) / square)
     )
-    correlation = ((both * ratios).sum(axis=2) / np.sqrt(square * other)).mean(axis=1)
+    correlation = ((both * ratios).sum(axis=2) / (np.sqrt(square) * np.sqrt(other))).mean(axis=1)
     statistic = np.abs(correlation) * np.sqrt(cells * (blocks - 2) / np.maximum(shapes.TINY, 1 - correlation**2))
     alone = np.minimum(
         _part(np.abs(np.log(of_treated / of_baseline)), shapes.UNLIKE), _part(statistic, shapes.BY_CHANCE)

@@ -17,7 +17,8 @@ from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
 from framegauge.statistics.worst_case import Bound
 
 __all__ = [
-    "FEW_BLOCKS", "SERIES_BLOCKS", "counted", "on_its_own", "order", "periodic", "unusable", "warnings", "worst_case",
+    "FEW_BLOCKS", "SERIES_BLOCKS", "UNLIKELY", "counted", "on_its_own", "order", "periodic", "unusable", "warnings",
+    "worst_case",
 ]  # fmt: skip
 
 FEW_BLOCKS = 5

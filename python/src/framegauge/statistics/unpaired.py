@@ -20,7 +20,7 @@ import numpy as np
 
 from framegauge.statistics.ratio import ALPHA, Ratio, quantile
 
-__all__ = ["ASSUMPTION", "SERIES", "estimate"]
+__all__ = ["ASSUMPTION", "SERIES", "estimate", "remembering"]
 
 SERIES = 8
 MEMORY = 0.8
@@ -39,7 +39,7 @@ def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float
     errors = [float(values.var(ddof=1)) / len(values) for values in (first, second)]
     # The spread that as many independent, paired blocks would need for an interval of the same width.
     deviation = math.sqrt(sum(errors) * count)
-    errors = [error * _remembering(len(values)) for error, values in zip(errors, (first, second), strict=True)]
+    errors = [error * remembering(len(values)) for error, values in zip(errors, (first, second), strict=True)]
     total = sum(errors)
     if total == 0:
         return Ratio(_exp(centre), _exp(centre), _exp(centre), count, 0.0, alpha, ASSUMPTION)
@@ -50,7 +50,7 @@ def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float
     return Ratio(_exp(centre), _exp(centre - half), _exp(centre + half), count, deviation, alpha, ASSUMPTION)
 
 
-def _remembering(count: int) -> float:
+def remembering(count: int) -> float:
     """How many times as large the variance of the mean of so many runs is as their own spread says, if they have the
     MEMORY that they are too few to show; 1 if they are not."""
     if count >= SERIES:
