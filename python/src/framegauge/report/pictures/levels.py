@@ -51,7 +51,7 @@ def _picture(
     of = f"{words.metric(metric)} against {words.levels(verdicts[0]['baseline'])}"
     better = "higher" if METRICS[metric].higher_is_better else "lower"
     measured = rows.Row("", f"measured ({better} is better)", f"{words.change(top.ratio)} at {top.label}", "first")
-    ceilings = sorted(_ceilings(inside, key) if metric == "goodput" else [], key=lambda each: each.level)
+    ceilings = _ceilings(inside, key) if metric == "goodput" else []
     arithmetic = None
     if len(ceilings) == len(points):
         most = max(ceilings, key=lambda each: each.level)
