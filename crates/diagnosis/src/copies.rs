@@ -25,7 +25,7 @@ const LEAST_TIMEOUT: i64 = 200_000_000;
 const QUEUES_NANOSECONDS: i64 = 1_000_000;
 
 /// What tells a packet from others of its direction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Print {
     seq: u32,
     ack: u32,
@@ -56,31 +56,54 @@ pub(crate) struct Prints {
     apart: i64,
 }
 
+impl Kept {
+    fn of(segment: &Segment, now: i64) -> Kept {
+        Kept { at: now, hops: segment.hops, print: Print::of(segment) }
+    }
+}
+
 impl Print {
     fn of(segment: &Segment) -> Print {
+        let mut print = Print::default();
+        print.write(segment);
+        print
+    }
+
+    #[inline]
+    fn write(&mut self, segment: &Segment) {
         let (begin, end) = segment.sack.as_slice().first().copied().unwrap_or_default();
-        Print {
-            seq: segment.seq,
-            ack: segment.ack,
-            payload: segment.payload_bytes,
-            flags: segment.flags.0,
-            window: segment.window,
-            timestamps: segment.timestamps,
-            identification: segment.identification,
-            sack: begin.rotate_left(16) ^ end,
-        }
+        (self.seq, self.ack, self.payload) = (segment.seq, segment.ack, segment.payload_bytes);
+        (self.flags, self.window) = (segment.flags.0, segment.window);
+        (self.timestamps, self.identification) = (segment.timestamps, segment.identification);
+        self.sack = begin.rotate_left(16) ^ end;
     }
 }
 
 impl Prints {
-    #[inline]
     fn keep(&mut self, new: Kept) {
-        let most = if self.apart > 0 { MOST_PRINTS_OF_TAPS } else { MOST_PRINTS };
+        let most = self.most();
         if self.kept.len() < most {
             return self.add(new);
         }
         self.kept[self.oldest] = new;
         self.oldest = if self.oldest + 1 < most { self.oldest + 1 } else { 0 };
+    }
+
+    /// Keeps a packet, field by field in its place: a copy of what was just written would wait for that.
+    #[inline]
+    fn keep_of(&mut self, segment: &Segment, now: i64) {
+        let most = self.most();
+        if self.kept.len() < most {
+            return self.add(Kept::of(segment, now));
+        }
+        let slot = &mut self.kept[self.oldest];
+        (slot.at, slot.hops) = (now, segment.hops);
+        slot.print.write(segment);
+        self.oldest = if self.oldest + 1 < most { self.oldest + 1 } else { 0 };
+    }
+
+    fn most(&self) -> usize {
+        if self.apart > 0 { MOST_PRINTS_OF_TAPS } else { MOST_PRINTS }
     }
 
     /// There is room for one more; there may have been less.
@@ -133,11 +156,11 @@ impl Connection {
         now: i64,
         limits: &Thresholds,
     ) -> bool {
-        let new = Kept { at: now, hops: segment.hops, print: Print::of(segment) };
         if self.is_news(segment, from) {
-            self.prints[from as usize].keep(new);
+            self.prints[from as usize].keep_of(segment, now);
             return false;
         }
+        let new = Kept::of(segment, now);
         let may_tell =
             segment.payload_bytes > 0 && segment.timestamps.is_some() && !self.notes.tell_too_big();
         let prints = &mut self.prints[from as usize];
