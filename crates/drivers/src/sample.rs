@@ -274,7 +274,7 @@ fn is_between(segment: &Segment, (one, other): (SocketAddr, SocketAddr)) -> bool
 fn kind(segment: &Segment) -> Kind {
     const NO_ACKNOWLEDGEMENTS: [TcpFlags; 2] = [TcpFlags::FIN, TcpFlags::RST];
     if segment.flags.contains(TcpFlags::SYN) {
-        return Kind::Other;
+        return Kind::Opening;
     }
     match segment.payload_bytes {
         0 if NO_ACKNOWLEDGEMENTS.iter().any(|flag| segment.flags.contains(*flag)) => Kind::Other,

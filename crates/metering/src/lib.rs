@@ -17,6 +17,7 @@ mod process_stat;
 mod schedstat;
 pub mod sizes;
 mod softirqs;
+mod total;
 pub mod trouble;
 mod usage;
 

@@ -13,6 +13,7 @@
 
 use crate::answers::{Answer, Data, Left, Window};
 use crate::foreign::{Foreign, Strangers};
+pub use crate::total::Total;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
@@ -31,7 +32,9 @@ pub enum Kind {
     Data,
     /// TCP that only acknowledges.
     Acknowledgement,
-    /// Handshakes, resets, and what is not TCP: a larger MTU leaves it as it is.
+    /// A SYN: a larger MTU leaves it as it is.
+    Opening,
+    /// Ends, resets, and what is not TCP: this as well.
     Other,
 }
 
@@ -119,25 +122,6 @@ impl Way {
     }
 }
 
-/// All packets of one direction.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Total {
-    /// As the host sees them: an aggregate is one.
-    pub aggregates: u64,
-    /// Their bytes from the IP header on.
-    pub aggregate_bytes: u64,
-    /// As they are on the wire.
-    pub packets: u64,
-    /// Their bytes from the IP header on, with the headers of every segment.
-    pub bytes: u64,
-    /// Those of TCP, on the wire.
-    pub tcp_packets: u64,
-    /// IP and TCP headers of these, in bytes.
-    pub tcp_header_bytes: u64,
-    /// Packets that a larger MTU leaves as they are.
-    pub others: u64,
-}
-
 /// One direction of a connection in the sample.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Carried {
@@ -212,13 +196,24 @@ impl Sizes {
         let mut passed = Passed::new();
         for packet in packets {
             self.count(packet);
-            if let (Some(ends), true) = (packet.ends, packet.kind != Kind::Other) {
-                self.take(packet, ends, &mut open);
-                self.keep(packet, ends, &mut passed);
+            match (packet.ends, packet.kind) {
+                (Some(ends), Kind::Opening) => {
+                    for outgoing in [false, true] {
+                        let new = Direction { begins: true, ..Direction::default() };
+                        if let Some(before) = passed.insert((ends, outgoing), new) {
+                            self.answer(ends, outgoing, &before, packet.nanoseconds);
+                        }
+                    }
+                }
+                (Some(ends), Kind::Data | Kind::Acknowledgement) => {
+                    self.take(packet, ends, &mut open);
+                    self.keep(packet, ends, &mut passed);
+                }
+                _ => {}
             }
         }
-        for ((ends, outgoing), (header_bytes, data, answers)) in passed {
-            self.answer(ends, outgoing, header_bytes, &Window::new(&data, &answers, until));
+        for ((ends, outgoing), direction) in passed {
+            self.answer(ends, outgoing, &direction, until);
         }
         for ((ends, outgoing), (full, header_bytes)) in open {
             self.end_message(ends, outgoing, full, 0, header_bytes);
@@ -242,7 +237,7 @@ impl Sizes {
             total.tcp_packets += packets;
             total.tcp_header_bytes += header_bytes * packets;
         }
-        total.others += if packet.kind == Kind::Other { packets } else { 0 };
+        total.others += if matches!(packet.kind, Kind::Opening | Kind::Other) { packets } else { 0 };
         if let Some(foreign) = packet.foreign {
             let (full, size, end) = packet.cut();
             let header_bytes = packet.header_bytes();
@@ -286,25 +281,31 @@ impl Sizes {
     fn keep(&self, packet: &Packet, ends: (SocketAddr, SocketAddr), passed: &mut Passed) {
         let class = self.full.get(&ends).copied().unwrap_or(0);
         let (alone, outgoing) = (packet.kind == Kind::Acknowledgement, packet.outgoing);
-        let answer = Answer { acknowledged: packet.numbers.1, alone, nanoseconds: packet.nanoseconds };
-        passed.entry((ends, !outgoing)).or_default().2.push(answer);
+        let (full, size, end) = packet.cut();
+        let is_full = size == class && (full == 0 || end == 0);
+        let answer = Answer {
+            acknowledged: packet.numbers.1,
+            alone,
+            small: !alone && full == 0 && !is_full,
+            nanoseconds: packet.nanoseconds,
+        };
+        passed.entry((ends, !outgoing)).or_default().answers.push(answer);
         if !alone {
             let way = passed.entry((ends, outgoing)).or_default();
-            let (full, size, end) = packet.cut();
-            let is_full = size == class && (full == 0 || end == 0);
-            way.0 = way.0.max(packet.header_bytes());
-            way.1.push(Data { sequence: packet.numbers.0, bytes: packet.payload_bytes, ends: !is_full });
+            way.header_bytes = way.header_bytes.max(packet.header_bytes());
+            way.data.push(Data { sequence: packet.numbers.0, bytes: packet.payload_bytes, ends: !is_full });
         }
     }
 
     /// What is left of the acknowledgements of one direction, which the other one sends.
-    fn answer(&mut self, ends: (SocketAddr, SocketAddr), outgoing: bool, header_bytes: u32, window: &Window) {
+    fn answer(&mut self, ends: (SocketAddr, SocketAddr), outgoing: bool, direction: &Direction, until: u64) {
+        let window = Window::new(&direction.data, &direction.answers, until, direction.begins);
         let (class, targets) = (self.full.get(&ends).copied().unwrap_or(0), self.targets.clone());
         let way = &mut self.ways.entry(class).or_default()[usize::from(!outgoing)];
         way.known += window.came();
         way.left.resize(targets.len(), Left::default());
         for (sum, target) in way.left.iter_mut().zip(targets) {
-            sum.add(&window.left(class, target.saturating_sub(header_bytes)));
+            sum.add(&window.left(class, target.saturating_sub(direction.header_bytes)));
         }
     }
 
@@ -381,8 +382,19 @@ impl Sizes {
 /// Messages that have not ended: their full segments so far, and the headers of the first.
 type Open = BTreeMap<((SocketAddr, SocketAddr), bool), (u32, u32)>;
 
-/// Of one direction in a window: the largest headers, its data, and the packets of the other one.
-type Passed = BTreeMap<((SocketAddr, SocketAddr), bool), (u32, Vec<Data>, Vec<Answer>)>;
+/// One direction of a connection in a window.
+#[derive(Debug, Default)]
+struct Direction {
+    /// The largest of its headers.
+    header_bytes: u32,
+    data: Vec<Data>,
+    /// The packets of the other one.
+    answers: Vec<Answer>,
+    /// Its connection was opened in the window.
+    begins: bool,
+}
+
+type Passed = BTreeMap<((SocketAddr, SocketAddr), bool), Direction>;
 
 #[cfg(test)]
 mod tests {
@@ -482,9 +494,32 @@ mod tests {
             // Of 4148 bytes there are two segments, which the last acknowledgement answers.
             let left: Vec<_> = answers.left.iter().map(|each| each.settled()).collect();
             let left: Vec<_> = left.iter().map(|each| (each.likely, each.least, each.most)).collect();
-            assert_eq!(left, [(100, 100, 100), (0, 0, 100)]);
+            assert_eq!(left, [(100, 100, 200), (0, 0, 100)]);
             assert_eq!((data.acknowledgements, data.known), (0, 0));
         }
+    }
+
+    /// Two connections one after the other with the same ends: a handshake, two segments, each acknowledged, an end.
+    #[test]
+    fn what_a_handshake_and_an_end_are_acknowledged_by_stays() {
+        let mut packets = Vec::new();
+        for first in [1000, 900_000] {
+            let mut add = |packet: Packet, kind, numbers| packets.push(Packet { kind, numbers, ..packet });
+            add(packet(1, true, 0, None), Kind::Opening, (first, 0));
+            add(packet(1, false, 0, None), Kind::Opening, (70, first + 1));
+            add(packet(1, true, 0, None), Kind::Acknowledgement, (first + 1, 71));
+            add(packet(1, false, FULL, None), Kind::Data, (71, first + 1));
+            add(packet(1, true, 0, None), Kind::Acknowledgement, (first + 1, 71 + FULL));
+            add(packet(1, false, 900, None), Kind::Data, (71 + FULL, first + 1));
+            add(packet(1, false, 0, None), Kind::Other, (971 + FULL, first + 1));
+            add(packet(1, true, 0, None), Kind::Acknowledgement, (first + 1, 972 + FULL));
+        }
+        let sizes = sampled(&packets);
+        let way = &sizes.ways()[&FULL][1];
+        assert_eq!((way.acknowledgements, way.known), (6, 6));
+        let left = way.left[1].settled();
+        assert_eq!((left.least, left.likely), (4, 4));
+        assert_eq!(sizes.totals()[0].others + sizes.totals()[1].others, 6);
     }
 
     #[test]

@@ -84,6 +84,29 @@ def test_what_a_sample_has_told_of_acknowledgements_is_taken() -> None:
     assert predict(there, way(payloads), OLD, NEW - 1) == blind
 
 
+def test_answers_to_parts_of_a_message_may_go_with_one_another() -> None:
+    """Pipelines of twelve segments to a server that answers what it has read: twelve small answers each, at least two
+    of which are left, or one."""
+    there = Way({OLD: 1100, 700: 100}, {(11, 700): 100})
+    back = Way({5: 1200}, {(0, 5): 1200}, merged={NEW: (1000, 1100)})
+    found = predict(there, back, OLD, NEW)
+    assert (found.least, found.after, found.most) == (200 + 100, 200 + 200, 200 + 1200)
+    counted = predict(Way(there.payloads), Way(back.payloads, merged=back.merged), OLD, NEW)
+    assert counted.least <= 300
+    assert counted.most >= 1400
+    # Of other sizes nothing was told.
+    assert predict(there, back, OLD, NEW - 1).least == 200 + 1200
+
+
+def test_small_answers_that_are_acknowledged_together_may_have_fewer_acknowledgements() -> None:
+    """50 answers to each request of two segments, acknowledged about two at a time: that is a matter of time."""
+    small = Way({100: 5000}, {(0, 100): 5000})
+    several = predict(Way({OLD: 100, 552: 100, 0: 2000}, left={NEW: (1.0, 1.0, 1.0)}), small, OLD, NEW)
+    assert (several.least, several.most) == (5000 + 100, 5000 + 200_000 // NEW + 100 + 2000)
+    one = predict(Way({60: 100, 0: 2000}, left={NEW: (1.0, 1.0, 1.0)}), small, OLD, NEW)
+    assert one.least == one.most == 5000 + 100 + 2000  # requests of one segment come as they did
+
+
 # Of a Ceph cluster with three copies and 60 blocks per second, half of them reads, on the rack: packets by payload at
 # MTU 1500, summed over all hosts (small ones rounded to their mean), acknowledgements, and what came at MTU 9000.
 @pytest.mark.parametrize(

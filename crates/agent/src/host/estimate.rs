@@ -251,10 +251,12 @@ fn way(way: &Way) -> Value {
         .map(|left| left.settled())
         .map(|left| json!({"likely": left.likely, "least": left.least, "most": left.most}))
         .collect();
+    let merged: Vec<Value> =
+        way.left.iter().map(|left| json!({"likely": left.merged, "most": left.within})).collect();
     json!({"full": way.full, "small": way.small, "small_bytes": way.small_bytes,
            "acknowledgements": way.acknowledgements,
            "acknowledgements_known": way.known, "acknowledgements_left": left,
-           "messages": messages, "more_messages": way.more_messages})
+           "answers_merged": merged, "messages": messages, "more_messages": way.more_messages})
 }
 
 fn sampled_connection(found: &sample::Connection, held: Option<&Held>) -> Value {

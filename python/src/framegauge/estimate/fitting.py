@@ -64,3 +64,8 @@ def _of_acknowledgements(way: Json, targets: int) -> Iterator[str]:
         yield f"acknowledgements_left: found figures for other than {targets} MTUs"
     if any(not each["least"] <= each["likely"] <= each["most"] for each in left):
         yield "acknowledgements_left: found a likely number beyond its bounds"
+    merged = way.get("answers_merged", [])
+    if merged and len(merged) not in (0, targets):
+        yield f"answers_merged: found figures for other than {targets} MTUs"
+    if any(not each["likely"] <= each["most"] <= way["small"] for each in merged):
+        yield f"answers_merged: found more than the {way['small']} small segments"

@@ -241,7 +241,8 @@ def _saved(load: Load, target: int) -> tuple[float, float]:
             # Of what is possible, that with most full segments.
             mine = max((ways[place] for ways in group.possible), key=lambda way: way.payloads.get(group.full_bytes, 0))
             full = mine.payloads.get(group.full_bytes, 0)
-            bound += full * (1 - group.full_bytes / group.larger(target)) + mine.acknowledgements
+            _, merged = (mine.merged or {}).get(group.larger(target), (0, 0))
+            bound += full * (1 - group.full_bytes / group.larger(target)) + mine.acknowledgements + merged
         bounds.append(min(bound, most))
     return bounds[0], bounds[1]
 

@@ -4,7 +4,8 @@ size.
 Three sources tell sizes, and the first that an interface has is used:
 
 - `sample`: the headers of some windows of time. Their order tells the messages too, so that the estimate needs no
-  assumption about them; its bounds are those of the counts alone, since later messages may be cut otherwise.
+  assumption about them. The bounds of data are those of the counts alone, since later messages may be cut otherwise;
+  those of acknowledgements are what a receiver that is quick, or is not, sends.
 - `nic`: the NIC's own histogram of frames (RMON, RFC 2819). Frames in the range of the MTU are taken for full.
 - `connections`: the segments and bytes of each TCP connection (TCP_INFO). How many of them are full lies between two
   bounds, from both of which the number of packets is computed.
@@ -13,7 +14,7 @@ Three sources tell sizes, and the first that an interface has is used:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from framegauge.estimate.opaque import Opaque, of_sample
@@ -162,9 +163,14 @@ def _group(mtu: int, way: Json, targets: Sequence[int]) -> Group:
         payload = each["full"] * size + min(max(small_bytes, small), small * (size - 1))
         packets = each["full"] + small + each["acknowledgements"]
         counted = Way.counted(packets, payload, each["full"], size, each["acknowledgements"])
-        counts.append(counted)
+        merged = zip(sizes, each.get("answers_merged", ()), strict=False)
+        known = replace(
+            counted, left=_acknowledged(each, sizes),
+            merged={larger: (answers["likely"], answers["most"]) for larger, answers in merged},
+        )  # fmt: skip
+        counts.append(known)
         messages = {(one["full"], one["end_bytes"]): one["count"] for one in each["messages"]}
-        likely.append(Way(counted.payloads, None if each["more_messages"] else messages, _acknowledged(each, sizes)))
+        likely.append(replace(known, runs=None if each["more_messages"] else messages))
     return Group(mtu, size, (likely[0], likely[1]), [(counts[0], counts[1])])
 
 

@@ -23,12 +23,14 @@ any end is as likely as any other, or one if that is less. How many segments are
 many runs, each has half the length. `Way.runs` has the exact number where a capture has told the order of packets.
 
 Acknowledgements without data: where a sample has told which segments each of them answered, the agent has gone through
-these again with larger segments (`crates/metering/src/answers.rs`), and `Way.left` has what is left. Otherwise only
-their number is known: a receiver sends one for every second segment at least (RFC 5681 section 4.2), but
-fewer while it is busy with a run, and one for each segment while it answers at once. Runs are shorter afterwards, so
-the rate is taken halfway between that before and 1/2. Of messages that are one packet already nothing changes. At
-least, the last segment of each other message is acknowledged with what is sent next, and only pairs of segments before
-it by themselves; and where the answers themselves become shorter, each may go with the acknowledgement of its request.
+these again with larger segments (`crates/metering/src/answers.rs`), and `Way.left` has what is left. It has also seen
+small answers to parts of a message, which go with one another where more of the message comes at once: `Way.merged`.
+Otherwise only the number of acknowledgements is known: a receiver sends one for every second segment at least (RFC 5681
+section 4.2), but fewer while it is busy with a run, and one for each segment while it answers at once. Runs are shorter
+afterwards, so the rate is taken halfway between that before and 1/2. Of messages that are one packet already nothing
+changes. At least, the last segment of each other message is acknowledged with what is sent next, and only pairs of
+segments before it by themselves; and where the answers themselves become shorter, each may go with the acknowledgement
+of its request.
 """
 
 from __future__ import annotations
@@ -49,12 +51,13 @@ class Way:
 
     `runs` are the messages where their order is known: {(full segments, bytes of the end): messages}. `left` are the
     shares of the acknowledgements that are left where that is known, by the bytes of larger full segments: the likely
-    one, the least, the most.
+    one, the least, the most. `merged` are the small segments that go with others then: the likely number, the most.
     """
 
     payloads: Mapping[int, int]
     runs: Mapping[tuple[int, int], int] | None = None
     left: Mapping[int, tuple[float, float, float]] | None = None
+    merged: Mapping[int, tuple[int, int]] | None = None
 
     @classmethod
     def counted(cls, packets: int, payload_bytes: int, full: int, segment_bytes: int, empty: int = 0) -> Way:
@@ -136,7 +139,13 @@ def _answers(way: Way, other: Way, old_bytes: int, new_bytes: int) -> tuple[floa
     data, count = other.packets - other.acknowledgements, way.acknowledgements
     known = (way.left or {}).get(new_bytes)
     if known is not None:
-        return count * known[0], count * known[1], count * known[2]
+        # What goes with another segment is not acknowledged by itself any more.
+        likely, most = (other.merged or {}).get(new_bytes, (0, 0))
+        gone = likely * min(1.0, count / max(1, data))
+        # Small answers that are acknowledged together are so by chance: by more or fewer, once requests come at once.
+        together = count < data - other.payloads.get(old_bytes, 0) and way.payloads.get(old_bytes, 0) > 0
+        least = 0.0 if together else max(0.0, count * known[1] - most)
+        return max(0.0, count * known[0] - gone), least, count * known[2]
     if not data:
         return count, count, count
     full, answers = (each.payloads.get(old_bytes, 0) for each in (other, way))
@@ -167,15 +176,16 @@ def _left(way: Way, old_bytes: int, new_bytes: int) -> tuple[float, float, float
         return 0.0, 0.0, 0.0
     if min(data) < 0 or max(data) > old_bytes:
         raise ValueError(f"found a packet of {max(data)} bytes, expected 0 to {old_bytes}, a segment")
+    likely, most_merged = (way.merged or {}).get(new_bytes, (0, 0))
     if way.runs is not None:
         exact = sum(n * -(-(full * old_bytes + end) // new_bytes) for (full, end), n in way.runs.items())
-        return float(exact), float(exact), float(exact)
+        return float(max(1, exact - likely)), float(max(1, exact - most_merged)), float(exact)
     total, packets = sum(size * count for size, count in data.items()), sum(data.values())
     ends = packets - data.get(old_bytes, 0)
-    least = max(-(-total // new_bytes), ends)
+    least = max(-(-total // new_bytes), ends - most_merged)
     most = min(packets, total // new_bytes + ends) if ends else packets
     full = data.get(old_bytes, 0)
     messages = max(1.0, min(full, RUNS_SHARE * ends))
     run_bytes = full * old_bytes + (total - full * old_bytes) * messages / max(1, ends)
-    estimate = ends - min(messages, ends) + messages * max(1.0, run_bytes / (messages * new_bytes) + 0.5)
+    estimate = ends - likely - min(messages, ends) + messages * max(1.0, run_bytes / (messages * new_bytes) + 0.5)
     return min(max(estimate, least), most), float(least), float(most)
