@@ -28,6 +28,7 @@ from framegauge.experiment.progress import Event
 from framegauge.experiment.runner import Outcome, Runner
 from framegauge.results.journal import Run
 from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
 
 Way = Callable[[evil.Message], "bytes | str"]
 STUDY = """\
@@ -234,9 +235,10 @@ def perform(folder: Path, workload: str, host: str, method: str, ways: Sequence[
     network = Network(("h1", "h2"), host, spoil)
     done = Done(folder, network)
     words, margin = WORKLOADS[workload]
-    study = study_file.parse(
-        STUDY.format(workload=words, margin=margin, blocks=max(2, (len(ways) + 2) // 2)), "study.yaml"
-    )
+    text = STUDY.format(workload=words, margin=margin, blocks=max(2, (len(ways) + 2) // 2))
+    # The order of the arms is drawn by lot. The second run is to raise the MTU, so that all is asked again.
+    drawn = (study_file.parse(f"{text}seed: {seed}\n", "study.yaml") for seed in range(100))
+    study = next(each for each in drawn if block_order(each, 0)[0].arm.level == 1500)
 
     def on_event(event: Event) -> None:
         done.runs += [] if event.run is None else [event.run]

@@ -17,6 +17,7 @@ from framegauge.results import shapes
 PLAN = {
     "metrics": {"gets": {"unit": "per_second", "higher_is_better": True, "hull": 1.5, "margin": 0.05}},
     "question": "?", "scope": "emulated", "treatment": "mtu", "margins": {"gets": 0.05}, "primary": ["gets"],
+    "estimators": {"gets": "mean"},
     "ask": "difference", "planned_runs": 4, "planned_blocks": 6, "stop": "settled", "framegauge": "0.1.0",
     "extended_from": [4],
     "trial": {
