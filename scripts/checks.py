@@ -167,7 +167,7 @@ def with_racks() -> list[Check]:
         racks("pytest, install", *INSTALL),
         proofs("pytest, proofs", *PROOFS, one_of="proofs"),
         proofs("pytest, programs", *PROGRAMS, one_of="programs"),
-        proofs("pytest, storage", *STORAGE, one_of="programs"),
+        proofs("pytest, storage", *STORAGE, one_of="proofs"),
     ]
 
 
