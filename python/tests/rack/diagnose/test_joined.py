@@ -105,7 +105,8 @@ def test_a_clock_that_is_wrong_changes_no_loss_and_is_found(tapped: Tap, tmp_pat
     receiver = max(hosts, key=lambda name: hosts[name].stat().st_size)
     other = next(name for name in hosts if name != receiver)
     for number, (offset, drift, step) in enumerate([(10.0, 0.0, 0.0), (-3.0, 1e-4, 0.0), (0.1, -5e-5, 0.25)]):
-        half = next(each["seconds"] / 2 for each in right["captures"] if each["file"] == str(hosts[receiver]))
+        # Of the sender's: one that gets more than its share is done before half of what the receiver has.
+        half = next(each["seconds"] / 2 for each in right["captures"] if each["file"] == str(hosts[other]))
 
         def ahead(
             at: float, offset: float = offset, drift: float = drift, step: float = step, half: float = half
