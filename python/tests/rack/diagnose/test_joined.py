@@ -103,14 +103,13 @@ def test_a_clock_that_is_wrong_changes_no_loss_and_is_found(tapped: Tap, tmp_pat
     hosts = bed.hosts_files[0]
     right = diagnosis.diagnose([], hosts=hosts)
     receiver = max(hosts, key=lambda name: hosts[name].stat().st_size)
-    other = next(name for name in hosts if name != receiver)
+    # The sender that is done last: one with more than its share may be done before there is a middle.
+    lasting = {each["file"]: each["seconds"] for each in right["captures"]}
+    other = max((name for name in hosts if name != receiver), key=lambda name: lasting[str(hosts[name])])
+    half = lasting[str(hosts[other])] / 2
     for number, (offset, drift, step) in enumerate([(10.0, 0.0, 0.0), (-3.0, 1e-4, 0.0), (0.1, -5e-5, 0.25)]):
-        # Of the sender's: one that gets more than its share is done before half of what the receiver has.
-        half = next(each["seconds"] / 2 for each in right["captures"] if each["file"] == str(hosts[other]))
 
-        def ahead(
-            at: float, offset: float = offset, drift: float = drift, step: float = step, half: float = half
-        ) -> float:
+        def ahead(at: float, offset: float = offset, drift: float = drift, step: float = step) -> float:
             return offset + drift * at + (step if at > half else 0.0)
 
         file = restamped(hosts[receiver], tmp_path / f"{number}.pcap", ahead)
