@@ -15,7 +15,7 @@ use framegauge_packets::capture::Segment;
 
 /// The newest packets of a direction that are kept, and those of one that comes from several taps: as many as are between
 /// two of them.
-const MOST_PRINTS: usize = 16;
+const MOST_PRINTS: usize = 64;
 const MOST_PRINTS_OF_TAPS: usize = 1024;
 /// A copy of a packet without an identification follows it within this.
 const UNMARKED_NANOSECONDS: i64 = 20_000;
@@ -223,10 +223,11 @@ mod tests {
     fn the_newest_are_kept_in_order_also_where_a_second_tap_makes_room_for_more() {
         let mut prints = Prints::default();
         let newest = |prints: &Prints| prints.newest_first().map(|kept| kept.print.seq).collect::<Vec<_>>();
-        (0..20).for_each(|number| prints.keep(numbered(number)));
-        assert_eq!(newest(&prints), (4..20).rev().collect::<Vec<_>>());
+        let most = MOST_PRINTS as u32;
+        (0..most + 4).for_each(|number| prints.keep(numbered(number)));
+        assert_eq!(newest(&prints), (4..most + 4).rev().collect::<Vec<_>>());
         prints.apart = 1;
-        (20..30).for_each(|number| prints.keep(numbered(number)));
-        assert_eq!(newest(&prints), (4..30).rev().collect::<Vec<_>>());
+        (most + 4..most + 14).for_each(|number| prints.keep(numbered(number)));
+        assert_eq!(newest(&prints), (4..most + 14).rev().collect::<Vec<_>>());
     }
 }
