@@ -348,7 +348,7 @@ kinds! {
     }
     ForeignSack {
         name: "foreign_sack", about: Problem, group: Network, least: Any,
-        means: "SACK blocks before the first byte, or beyond all that the window has ever allowed: something on the way rewrites sequence numbers, and forgets those in SACK blocks",
+        means: "SACK blocks outside of all that the window has ever allowed: something on the way rewrites sequence numbers, but not those in them",
         headline: "Something on the way rewrites sequence numbers, and spoils SACK",
         says: |told| format!(
             "SACK blocks were of data that was never sent ({}), outside of all that the window has ever allowed: something on the way rewrites sequence numbers, and forgets these. Senders ignore such blocks, and repair losses as without SACK.",

@@ -156,9 +156,8 @@ def test_rules_that_clamp_the_mss_are_listed(network: Network) -> None:
     ]
 
 
+@pytest.mark.needs("nft")
 def test_rules_that_keep_too_big_away_are_told_with_their_place(network: Network) -> None:
-    if shutil.which("nft") is None:
-        pytest.skip("no nft")
     for words in (
         "table inet fg", "chain inet fg in { type filter hook input priority 0 ; }",
         "rule inet fg in ct state vmap { established : accept }", "rule inet fg in icmp type destination-unreachable drop",
