@@ -72,20 +72,20 @@ NONE = Memory(0.0, 0.0)
 
 def low_angles(count: int) -> np.ndarray:
     """The angles per step of the low cosines of `count` values."""
-    found: np.ndarray = np.pi * np.arange(1, COSINES + 1) / count
-    return found
+    angles: np.ndarray = np.pi * np.arange(1, COSINES + 1) / count
+    return angles
 
 
 def _spectrum(angles: np.ndarray, correlation: float, share: float) -> np.ndarray:
     r = correlation
-    found: np.ndarray = 1 - share + share * (1 - r * r) / (1 - 2 * r * np.cos(angles) + r * r)
-    return found
+    density: np.ndarray = 1 - share + share * (1 - r * r) / (1 - 2 * r * np.cos(angles) + r * r)
+    return density
 
 
 def fit(stretches: Sequence[np.ndarray]) -> Fitted:
     """The memory of a series that was seen in these stretches; NONE if it does not differ from white noise."""
-    counts = tuple(len(each) for each in stretches)
-    ordinates = np.concatenate([_periodogram(each) for each in stretches])
+    counts = tuple(len(stretch) for stretch in stretches)
+    ordinates = np.concatenate([_periodogram(stretch) for stretch in stretches])
     if not ordinates.any():
         return Fitted(NONE, NONE)
     densities, logarithms, shortfalls, tried = _tried(counts)
@@ -95,7 +95,9 @@ def fit(stretches: Sequence[np.ndarray]) -> Fitted:
     if likelihoods[best] - likelihoods[0] <= MORE_THAN_CHANCE:
         return Fitted(NONE, NONE)
     longest = max(tried[best].steps, LONGEST * max(counts))
-    possible = (likelihoods >= likelihoods[best] - NOT_EXCLUDED) & np.array([each.steps <= longest for each in tried])
+    possible = (likelihoods >= likelihoods[best] - NOT_EXCLUDED) & np.array(
+        [memory.steps <= longest for memory in tried]
+    )
     return Fitted(tried[best], tried[int(np.where(possible, shortfalls, np.inf).argmin())])
 
 
@@ -105,20 +107,20 @@ def _angles(count: int) -> np.ndarray:
 
 def _periodogram(values: np.ndarray) -> np.ndarray:
     count = len(values)
-    found: np.ndarray = np.square(np.abs(np.fft.rfft(values - values.mean())[1 : (count - 1) // 2 + 1])) / count
-    return found
+    ordinates: np.ndarray = np.square(np.abs(np.fft.rfft(values - values.mean())[1 : (count - 1) // 2 + 1])) / count
+    return ordinates
 
 
 @lru_cache(maxsize=32)
 def _tried(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray, tuple[Memory, ...]]:
     """The densities of all memories that are tried at the ordinates of such stretches, the sums of their logarithms,
     and their shortfalls in the longest stretch."""
-    angles = np.concatenate([_angles(each) for each in counts])
+    angles = np.concatenate([_angles(count) for count in counts])
     tried = (NONE, *(
         Memory(float(steps), float(share))
         for steps in np.geomspace(SHORTEST_STEPS, STRETCHES * max(counts), TRIED)
         for share in SHARES
     ))  # fmt: skip
-    densities = np.array([each.spectrum(angles) for each in tried])
-    shortfalls = np.array([each.shortfall(max(counts)) for each in tried])
+    densities = np.array([memory.spectrum(angles) for memory in tried])
+    shortfalls = np.array([memory.shortfall(max(counts)) for memory in tried])
     return densities, np.log(densities).sum(axis=1), shortfalls, tried

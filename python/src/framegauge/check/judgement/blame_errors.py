@@ -21,14 +21,14 @@ GUESS = "The error names no MTU, as RFC 1191 asks for: the sender has to guess o
 
 def reports(pair: Pair, target: int) -> list[Told]:
     """What was said about this pair, during the search or the traces, each once."""
-    told = list(pair.told)
+    messages = list(pair.told)
     for trace in pair.traces:
         said = told_by_trace(trace)
-        if said is not None and said[0] is not None and all(said[0] != each.address for each in told):
-            told.append(Told(said[0], said[1], 1))
+        if said is not None and said[0] is not None and all(said[0] != each.address for each in messages):
+            messages.append(Told(said[0], said[1], 1))
     # Who names the target or more, and refuses less, has refused it all the same.
     return [
-        each for each in told
+        each for each in messages
         if (each.mtu is None or each.mtu < target or _excess([pair], each.mtu)) and not pair.is_disproved(each)
     ]  # fmt: skip
 
@@ -40,12 +40,12 @@ def explains(pair: Pair, mtu: int | None) -> bool:
 
 def _excess(pairs: Iterable[Pair], mtu: int | None) -> int:
     """By how much a report is too large: what is larger than passes was refused, though the MTU named would let it."""
-    found = [
+    sizes = [
         mtu - pair.path_mtu for pair in pairs
         if mtu is not None and pair.path_mtu is not None and pair.verdict == "too_small" and not pair.fragmented
         and all(each.mtu is None or each.mtu >= mtu for each in pair.told)
     ]  # fmt: skip
-    return max(found, default=0)
+    return max(sizes, default=0)
 
 
 def routers(case: Case) -> None:
@@ -107,14 +107,14 @@ def _wrong(pairs: Iterable[Pair], mtu: int | None) -> str:
 
 def _reverse(case: Case, pairs: Sequence[Pair], mtu: int | None) -> list[Pair]:
     """The other directions of these pairs that lose the same size silently, on the same link as far as traces tell."""
-    found = []
+    ways = []
     for pair in pairs:
         back = case.open.get((pair.destination, pair.source, pair.family))
         if back is None or back.told or back.is_partial or back.is_one_ended or mtu is None or back.path_mtu is None:
             continue
         if mtu <= back.path_mtu <= mtu + SPARE_BYTES and not case.filters(back) and _crosses(pair, back):
-            found.append(back)
-    return found
+            ways.append(back)
+    return ways
 
 
 def _crosses(pair: Pair, back: Pair) -> bool:

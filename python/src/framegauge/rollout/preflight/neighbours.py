@@ -40,25 +40,25 @@ class Neighbour:
     @property
     def name(self) -> str:
         """For people."""
-        return f"{', '.join(sorted(self.addresses, key=lambda each: (':' in each, each)))} ({self.mac})"
+        return f"{', '.join(sorted(self.addresses, key=lambda address: (':' in address, address)))} ({self.mac})"
 
 
 def findings(facts: Mapping[str, Json], asked: Asked) -> Iterator[Finding]:
     """What neighbours may not take, what is behind bridges, and what switches say of their ports."""
     cases = [Case(name, asked.interfaces[name], asked, facts[name]) for name in asked.hosts if name in facts]
-    cases = [each for each in cases if each.interface in each.links and each.is_raised]
-    open_ones = [(each, hosts) for each in strangers(cases) if (hosts := _unscoped(each, cases))]
-    refused = [each for each in open_ones if not _is_spared(each[0], asked)]
+    cases = [case for case in cases if case.interface in case.links and case.is_raised]
+    open_ones = [(neighbour, hosts) for neighbour in strangers(cases) if (hosts := _unscoped(neighbour, cases))]
+    refused = [one for one in open_ones if not _is_spared(one[0], asked)]
     for neighbour, hosts in refused[:MOST_SHOWN]:
         yield _finding(neighbour, hosts, "refused")
     if len(refused) > MOST_SHOWN:
-        rest = [each.name for each, _ in refused[MOST_SHOWN:]]
-        found = f"{len(rest)} more neighbours that are none of these hosts ({', '.join(rest)})"
-        yield refused[MOST_SHOWN][1][0].finding(KIND, "refused", found, "hosts of the file", "as for the others")
+        rest = [neighbour.name for neighbour, _ in refused[MOST_SHOWN:]]
+        those = f"{len(rest)} more neighbours that are none of these hosts ({', '.join(rest)})"
+        yield refused[MOST_SHOWN][1][0].finding(KIND, "refused", those, "hosts of the file", "as for the others")
     for neighbour, hosts in open_ones:
         if _is_spared(neighbour, asked):
             yield _finding(neighbour, hosts, "warning")
-    known = {each.mac for each in strangers(cases)} | _own(cases)
+    known = {neighbour.mac for neighbour in strangers(cases)} | _own(cases)
     for case in cases:
         yield from _behind_ports(case, known)
         yield from _switch(case)
@@ -66,33 +66,33 @@ def findings(facts: Mapping[str, Json], asked: Asked) -> Iterator[Finding]:
 
 def strangers(cases: Sequence[Case]) -> list[Neighbour]:
     """The neighbours of the interfaces that are meant which are none of the hosts."""
-    own, found = _own(cases), dict[str, Neighbour]()
+    own, neighbours = _own(cases), dict[str, Neighbour]()
     mine = {
-        each["address"]
+        one["address"]
         for case in cases
         for interface in case.facts["check"]["interfaces"]
-        for each in interface["addresses"]
+        for one in interface["addresses"]
     }
     for case in cases:
-        gateways = {str(each.get("gateway")) for each in _entries(case, "routes", "routes6") if each.get("gateway")}
+        gateways = {str(route.get("gateway")) for route in _entries(case, "routes", "routes6") if route.get("gateway")}
         for entry in _entries(case, "neighbours"):
             mac, address = str(entry.get("lladdr", "")).lower(), str(entry.get("dst", ""))
-            states = [str(each) for each in entry.get("state") or ()]
+            states = [str(state) for state in entry.get("state") or ()]
             if entry.get("dev") != case.interface or not mac or mac in own or address in mine or GONE & set(states):
                 continue
             if not case.is_near(address):
                 continue
-            neighbour = found.setdefault(mac, Neighbour(mac))
+            neighbour = neighbours.setdefault(mac, Neighbour(mac))
             neighbour.addresses.add(address)
             neighbour.seen[f"{case.host}/{case.interface}"] = ", ".join(states) or "?"
             neighbour.is_router |= address in gateways or entry.get("router") is not None
-    return [found[mac] for mac in sorted(found)]
+    return [neighbours[mac] for mac in sorted(neighbours)]
 
 
 def _own(cases: Sequence[Case]) -> set[str]:
     """The hardware addresses of all hosts."""
     links = [case.links.get(name) for case in cases for name in case.links.names()]
-    return {each.address.lower() for each in links if each is not None and each.address}
+    return {link.address.lower() for link in links if link is not None and link.address}
 
 
 def _is_spared(neighbour: Neighbour, asked: Asked) -> bool:
@@ -120,8 +120,8 @@ def keeps_small(case: Case, address: str) -> bool:
     for route in _entries(case, "routes" if place.version == 4 else "routes6"):
         if route.get("dst") != address or route.get("dev") != case.interface:
             continue
-        mtus = [each.get("mtu") for each in route.get("metrics") or () if isinstance(each, dict)]
-        mtu = next((each for each in mtus if isinstance(each, int)), None)
+        mtus = [metric.get("mtu") for metric in route.get("metrics") or () if isinstance(metric, dict)]
+        mtu = next((size for size in mtus if isinstance(size, int)), None)
         is_locked = [address, case.interface] in (case.facts.get("locked") or [])
         if mtu is not None and (mtu < case.before or (is_locked and mtu == case.before)):
             return True
@@ -136,21 +136,23 @@ def _takes(case: Case, address: str) -> bool:
 
 def _finding(neighbour: Neighbour, hosts: Sequence[Case], severity: Any) -> Finding:
     first, target = hosts[0], hosts[0].target
-    sizes = [size for case in hosts for each in neighbour.addresses if (size := _answered(case, each)) is not None]
+    sizes = [
+        size for case in hosts for address in neighbour.addresses if (size := _answered(case, address)) is not None
+    ]
     known = f"answers packets of {max(sizes)}, more was not asked" if sizes else "its MTU is not known"
     who = "a router in its subnet" if neighbour.is_router else "a neighbour in its subnet"
     seen = "; ".join(f"{where}: {state}" for where, state in sorted(neighbour.seen.items())[:MOST_SHOWN])
-    found = f"{who} that is none of these hosts: {neighbour.name}, {known} ({seen})"
+    stranger = f"{who} that is none of these hosts: {neighbour.name}, {known} ({seen})"
     commands = [
-        f"ip route add {each}/{ipaddress.ip_address(each).max_prefixlen} dev {first.interface} mtu lock {first.before}"
-        for each in sorted(neighbour.addresses)
-        if not ipaddress.ip_address(each).is_link_local
+        f"ip route add {to}/{ipaddress.ip_address(to).max_prefixlen} dev {first.interface} mtu lock {first.before}"
+        for to in sorted(neighbour.addresses)
+        if not ipaddress.ip_address(to).is_link_local
     ]
     on = ", ".join(case.host for case in hosts[:MOST_SHOWN]) + (" and others" if len(hosts) > MOST_SHOWN else "")
     remedy = "name it in the file; or keep what is sent to it small"
     remedy += f", on {on}: {'; '.join(commands)} (undo: ip route del)" if commands else ""
     remedy += f"; or force {KIND} if it takes {target}: TCP asks it for its MSS, datagrams and fragments do not"
-    return first.finding(KIND, severity, found, f"a host of the file, or one that takes packets of {target}", remedy)
+    return first.finding(KIND, severity, stranger, f"a host of the file, or one that takes packets of {target}", remedy)
 
 
 def _answered(case: Case, address: str) -> int | None:
@@ -161,7 +163,7 @@ def _answered(case: Case, address: str) -> int | None:
 def _behind_ports(case: Case, known: set[str]) -> Iterator[Finding]:
     """What a bridge of this host has learned behind ports that do not lead out: guests and containers."""
     bridge = case.interface if case.link.kind == "bridge" else case.link.master
-    outward = {each.name for each in case.links.outward(bridge or "")} | {case.interface}
+    outward = {link.name for link in case.links.outward(bridge or "")} | {case.interface}
     behind: dict[str, set[str]] = {}
     for entry in _entries(case, "fdb"):
         port, mac = str(entry.get("ifname", "")), str(entry.get("mac", "")).lower()
@@ -173,9 +175,9 @@ def _behind_ports(case: Case, known: set[str]) -> Iterator[Finding]:
         if link is not None and link.mtu < case.target:
             continue  # of a port that is too small another finding tells
         shown = ", ".join(sorted(macs)[:MOST_SHOWN])
-        found = f"{len(macs)} stations behind the port {port} of {bridge} that are none of these hosts ({shown})"
+        stations = f"{len(macs)} stations behind the port {port} of {bridge} that are none of these hosts ({shown})"
         remedy = f"raise them first, or keep what is sent to them at {case.before} by routes: nothing tells their MTU"
-        yield case.finding(KIND, "warning", found, f"stations that take packets of {case.target}", remedy)
+        yield case.finding(KIND, "warning", stations, f"stations that take packets of {case.target}", remedy)
 
 
 def _switch(case: Case) -> Iterator[Finding]:
@@ -206,13 +208,13 @@ def _lldp(document: Any) -> Iterator[Json]:
 
 def _list(node: Any, key: str) -> list[Json]:
     listed = node.get(key) if isinstance(node, dict) else None
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return [node for node in listed if isinstance(node, dict)] if isinstance(listed, list) else []
 
 
 def _text(node: Json, key: str) -> str | None:
-    values = [str(each["value"]) for each in _list(node, key) if "value" in each]
+    values = [str(inner["value"]) for inner in _list(node, key) if "value" in inner]
     return values[0] if values else None
 
 
 def _entries(case: Case, *keys: str) -> list[Json]:
-    return [each for key in keys for each in case.facts.get(key) or () if isinstance(each, dict)]
+    return [entry for key in keys for entry in case.facts.get(key) or () if isinstance(entry, dict)]
