@@ -73,9 +73,37 @@ def test_few_runs_still_show_a_large_difference():
 
 def test_an_undecided_comparison_of_few_runs_asks_for_as_many_as_show_that():
     random = np.random.default_rng(SEED)
-    (found,) = judge([Sets("goodput", 0.02, draw(random, 5), draw(random, 5, 1.06))])
+    (found,) = judge([Sets("goodput", 0.01, draw(random, 5), draw(random, 5, 1.035))])
     assert found.verdict is Verdict.UNDECIDED
     assert any(line.startswith("undecided: about 3 more runs on each side") for line in found.warnings)
+
+
+def test_what_only_independent_runs_would_show_is_stated_with_its_condition_and_not_claimed():
+    random, worse = np.random.default_rng(SEED), 0
+    for _ in range(50):
+        base, new = draw(random, 6), draw(random, 6, 0.94)
+        (found,) = judge([Sets("goodput", 0.01, base, new)])
+        plain = unpaired.estimate(base, new, independent=True)
+        if found.verdict is Verdict.SUSPECT:
+            worse += 1
+            assert found.warnings[0].startswith("worse if runs are independent (0.")
+            assert found.warnings[0].endswith("too few to show that: measure 8 or more on each side")
+            assert plain.high < 1 / 1.01 < found.ratio.high
+        assert found.verdict in (Verdict.SUSPECT, Verdict.WORSE, Verdict.UNDECIDED)
+    assert worse > 30
+    # With as many as show it, it is claimed.
+    (found,) = judge([Sets("goodput", 0.01, draw(random, 12), draw(random, 12, 0.94))])
+    assert found.verdict is Verdict.WORSE
+
+
+@pytest.mark.parametrize("family", [1, 20])
+def test_where_nothing_differs_few_independent_runs_are_seldom_suspect(family):
+    random, draws = np.random.default_rng(SEED), by_length(300, 4000)
+    wrong = 0
+    for _ in range(draws):
+        sets = [Sets("goodput", 1e-9, draw(random, 5), draw(random, 5)) for _ in range(family)]
+        wrong += any(each.verdict not in (Verdict.UNDECIDED,) for each in judge(sets))
+    assert wrong / draws <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / draws)
 
 
 @pytest.mark.soak(4)

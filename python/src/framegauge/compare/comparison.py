@@ -20,14 +20,13 @@ from framegauge.statistics import unpaired
 from framegauge.statistics.exclusions import exclusions_differ
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sides import Judged, Sets, judge
-from framegauge.statistics.verdict import Verdict
+from framegauge.statistics.verdict import DIFFERENT, Verdict
 from framegauge.summary.intervals import interval
 
 __all__ = ["ANSWERS", "SCHEMA", "Pair", "Prepared", "compare", "document", "prepare"]
 
 SCHEMA = 1
 ANSWERS = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.UNDECIDED)
-SHOWN = (Verdict.BETTER, Verdict.WORSE)  # of runs that moved nothing: anything else tells nothing of the rest
 PROCESS_COSTS = "CPU costs in files of iperf3 are for its own processes, without the kernel's work outside them"
 
 
@@ -86,6 +85,8 @@ def document(
     failed = failures(base, new, results)
     metrics = dict.fromkeys(pair.metric for pair in prepared.pairs)
     own = sum(found.assumption is not None for found in judged)
+    # Of runs that moved nothing, anything but a difference tells nothing of the rest.
+    shown = [row for row in failed if row["verdict"] in DIFFERENT]
     return {
         "schema": SCHEMA,
         "question": "Is NEW better or worse than BASE?",
@@ -94,7 +95,7 @@ def document(
         "assumption": unpaired.ASSUMPTION,
         "margins": {metric: _margin(metric, base, given) for metric in metrics},
         "family": {"error": ALPHA, "comparisons": own if family is None else family},
-        "outcome": _outcome([*verdicts, *(each for each in failed if each["verdict"] in SHOWN)]),
+        "outcome": _outcome([*verdicts, *shown]),
         "failed": failed,
         "verdicts": verdicts,
         "not_compared": prepared.alone,

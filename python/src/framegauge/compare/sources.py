@@ -30,7 +30,7 @@ from framegauge.printable import printable
 from framegauge.results import journal as results
 from framegauge.results.journal import Run, Saved
 from framegauge.statistics.judge import Comparison
-from framegauge.statistics.verdict import Verdict, decide
+from framegauge.statistics.verdict import DIFFERENT, decide
 from framegauge.summary import document as summary, judging
 
 __all__ = ["read_side"]
@@ -178,7 +178,7 @@ def _doubts(saved: Saved) -> dict[tuple[str, str], str]:
 def _differs(control: Comparison) -> bool:
     assert control.judged is not None
     verdict = decide(control.judged, control.margin, METRICS[control.metric].higher_is_better)
-    return verdict in (Verdict.BETTER, Verdict.WORSE)
+    return verdict in DIFFERENT
 
 
 def _facts(path: Path, plan: Mapping[str, Any]) -> dict[str, str]:

@@ -17,6 +17,7 @@ from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.shapes import Compared, shape_of
 from framegauge.statistics.verdict import (
+    DIFFERENT,
     EQUAL,
     FINAL,
     LEAST_FOR_EQUALITY,
@@ -28,8 +29,6 @@ from framegauge.statistics.verdict import (
 from framegauge.statistics.worst_case import Bound, bound
 
 __all__ = ["Comparison", "is_settled", "judge", "unseen_share"]
-
-_DIFFERENT = (Verdict.BETTER, Verdict.WORSE)
 
 
 @dataclass(frozen=True)
@@ -265,7 +264,7 @@ def _differing(able: Mapping[int, Pairs], found: Mapping[int, Comparison], rule:
     marked = {}
     for (index, each), level in zip(able.items(), levels, strict=True):
         verdict = found[index].verdict
-        differs = verdict in _DIFFERENT or (verdict is Verdict.UNDECIDED and excludes(each, level))
+        differs = verdict in DIFFERENT or (verdict is Verdict.UNDECIDED and excludes(each, level))
         marked[index] = replace(found[index], control_differs=differs)
     return marked
 

@@ -18,7 +18,7 @@ from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family, ranks, robust, unpaired
 from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
 from framegauge.statistics.unpaired import SERIES
-from framegauge.statistics.verdict import EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
+from framegauge.statistics.verdict import DIFFERENT, EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
 
 __all__ = ["Judged", "Sets", "judge"]
 
@@ -60,6 +60,14 @@ class Sets:
         else:
             verdict = decide(found, self.margin, self.higher_is_better)
         return Verdict.UNDECIDED if verdict in EQUAL and self.fewest < LEAST_FOR_EQUALITY else verdict
+
+    def if_independent(self, alpha: float) -> Ratio | None:
+        """The ratio at level `alpha` where a difference shows only if the runs of a side are independent, and one side
+        has too few to show that they are; else None."""
+        if self.has_zeros or self.fewest >= SERIES or self.settled(alpha):
+            return None
+        ratio = unpaired.estimate(self.base, self.new, alpha, independent=True)
+        return ratio if decide(ratio, self.margin, self.higher_is_better) in DIFFERENT else None
 
     @property
     def fewest(self) -> int:
@@ -115,8 +123,9 @@ def _judged(sets: Sets, alpha: float, count: int) -> Judged:
     lines = list(_warnings(sets, judged, verdict))
     if verdict is Verdict.UNDECIDED and (single := sets.verdict(ALPHA)) in SETTLED:
         lines.insert(0, doubts.on_its_own(single, count))
-    dependent = list(_dependent(sets, count))
-    reasons = [*([sets.doubt] if sets.doubt is not None else []), *dependent]
+    reasons = [*([sets.doubt] if sets.doubt is not None else []), *_dependent(sets, count)]
+    if (ratio := sets.if_independent(alpha)) is not None:
+        reasons.append(_on_condition(ratio, sets))
     if reasons:
         verdict, lines = Verdict.SUSPECT, [*reasons, *lines]
     if judged is None:
@@ -131,6 +140,18 @@ def _dependent(sets: Sets, count: int) -> Iterator[str]:
     comparisons with independent runs one is called so with 4 % at most: two sides, two tests."""
     for name, values in (("BASE", sets.base), ("NEW", sets.new)):
         yield from doubts.order(np.asarray(values, dtype=float), name, sets.unit, count)
+
+
+def _on_condition(ratio: Ratio, sets: Sets) -> str:
+    """What would be claimed of independent runs."""
+    assert ratio.low is not None
+    assert ratio.high is not None
+    verdict = decide(ratio, sets.margin, sets.higher_is_better)
+    return (
+        f"{verdict} if {sets.unit}s are independent ({ratio.low:.3f} to {ratio.high:.3f} times BASE); "
+        f"{doubts.counted(sets.fewest, sets.unit)} on a side are too few to show that: measure {SERIES} or more on "
+        f"each side"
+    )
 
 
 def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[str]:

@@ -6,9 +6,9 @@ that pair what is compared are better, where they are possible.
 
 Whether the runs of a set resemble the ones before, SERIES of them or more show, and there is no verdict then
 (`doubts.order`). Fewer show nothing of it, and would agree with each other about a wrong mean: so the error of their
-mean is taken as that of runs with a memory (autoregression, MEMORY), which is about three times as large. Independent
-runs pay for it: a difference of ten spreads is still found with four runs on each side, one of three hardly ever with
-seven.
+mean is taken as that of runs with a memory (autoregression, MEMORY), which is about three times as large. A difference
+of ten spreads is still found with four runs on each side. One that shows only if runs are independent, with the error
+that their spread says, is no claim, and is stated with its condition (`sides`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,13 @@ MEMORY = 0.8
 ASSUMPTION = "runs are independent, their logarithms roughly normal in each set, nothing else changed (Welch's t)"
 
 
-def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA) -> Ratio:
-    """The ratio of geometric means; `blocks` is the size of the smaller set; ValueError if a value has no logarithm."""
+def estimate(
+    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, independent: bool = False
+) -> Ratio:
+    """The ratio of geometric means; `blocks` is the size of the smaller set; ValueError if a value has no logarithm.
+
+    `independent`: that runs have no memory is known, or a condition of what is said.
+    """
     for values in (baseline, treatment):
         if not values or min(values) <= 0 or not all(map(math.isfinite, values)):
             raise ValueError("a ratio needs finite values above 0, and at least one on each side")
@@ -39,7 +44,8 @@ def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float
     errors = [float(values.var(ddof=1)) / len(values) for values in (first, second)]
     # The spread that as many independent, paired blocks would need for an interval of the same width.
     deviation = math.sqrt(sum(errors) * count)
-    errors = [error * remembering(len(values)) for error, values in zip(errors, (first, second), strict=True)]
+    if not independent:
+        errors = [error * remembering(len(values)) for error, values in zip(errors, (first, second), strict=True)]
     total = sum(errors)
     if total == 0:
         return Ratio(_exp(centre), _exp(centre), _exp(centre), count, 0.0, alpha, ASSUMPTION)

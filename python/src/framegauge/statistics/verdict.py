@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from framegauge.statistics.ratio import Ratio
 
-__all__ = ["EQUAL", "FINAL", "LEAST_FOR_EQUALITY", "SETTLED", "WITHOUT_FIGURES", "Verdict", "decide"]
+__all__ = ["DIFFERENT", "EQUAL", "FINAL", "LEAST_FOR_EQUALITY", "SETTLED", "WITHOUT_FIGURES", "Verdict", "decide"]
 
 # Fewer blocks show too little of what happens seldom: 8 without a stall leave stalls in up to 31 % of runs possible.
 LEAST_FOR_EQUALITY = 8
@@ -20,13 +20,14 @@ class Verdict(StrEnum):
     NO_PRACTICAL_DIFFERENCE = "no practical difference"
     NOT_WORSE = "not worse"  # by more than the margin: only where a study asks no more than that
     UNDECIDED = "undecided"
-    SUSPECT = "suspect"  # exclusions differ between the arms, or the A/A control differs from the baseline
+    SUSPECT = "suspect"  # such as: exclusions differ between the arms, or the A/A control differs from the baseline
     NOT_JUDGED = "not judged"  # no pair of runs was left, or too many were lost
     DOES_NOT_WORK = "does not work"  # in no run of the arm did the workload get what it asked for
 
 
+DIFFERENT = (Verdict.BETTER, Verdict.WORSE)
 EQUAL = (Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.NOT_WORSE)  # these need LEAST_FOR_EQUALITY blocks
-SETTLED = (Verdict.BETTER, Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE, Verdict.NOT_WORSE)
+SETTLED = (*DIFFERENT, *EQUAL)
 FINAL = (*SETTLED, Verdict.DOES_NOT_WORK)  # more runs are not needed
 WITHOUT_FIGURES = (Verdict.NOT_JUDGED, Verdict.DOES_NOT_WORK)  # about which a control that differs tells nothing
 
