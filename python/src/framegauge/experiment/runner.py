@@ -334,8 +334,7 @@ def _checked(
         bulk["few"] = written(course)
     # A run with changes has no steady part, and no ceiling that holds throughout.
     part = None if conditions.changes else steady.of_streams(done, tables)
-    if part is not None:
-        metrics["goodput"] = part.bits_per_second
+    metrics, short = steady.bulk(metrics, part, conditions.rtt_seconds)
     found = fidelity.assess(conditions, record)
     excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
@@ -357,7 +356,7 @@ def _checked(
     if strangers := done.get("refused"):
         readings["refused_connections"] = strangers
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
-    if lacking := done.get("not_measured", {}) | lacking:
+    if lacking := done.get("not_measured", {}) | lacking | short:
         readings["not_measured"] = lacking
     unproved = [*done.get("not_proved", []), *proof.unproved(conditions, record)]
     unproved += [] if "wire" in record else ["MSS on the wire: the meter is off"]

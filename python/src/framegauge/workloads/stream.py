@@ -26,6 +26,7 @@ __all__ = ["Stream", "busy_seconds", "request", "serve"]
 SLOWEST_BITS_PER_SECOND = 1e6  # a slower transfer is considered stuck
 UNSHAPED_BITS_PER_SECOND = 10e9  # a guess, for progress only
 GRACE_SECONDS = 30.0
+LEAST_SAMPLES = 400  # of each flow in a simulated run of a stated duration
 
 
 def serve(
@@ -166,7 +167,10 @@ class Stream(Phases):
             flow for part in parts for flow in simulations.flows(part, self.repeat_seconds, self._pacing(part.count))
         ]
         most = GRACE_SECONDS + self.repeat_seconds + 8.0 * (self.size_bytes or 0) * len(flows) / SLOWEST_BITS_PER_SECOND
-        return Work(flows, most if self.duration_seconds is None else self.duration_seconds, self.sample_seconds)
+        if self.duration_seconds is None:
+            return Work(flows, most, self.sample_seconds)
+        # Often enough to tell a start-up from what follows, in a run of any length (`evidence.steady`).
+        return Work(flows, self.duration_seconds, min(self.sample_seconds, self.duration_seconds / LEAST_SAMPLES))
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, and the tables under the names that spools have."""

@@ -116,8 +116,7 @@ def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, ta
     done |= workload.evidence(done, tables)
     metrics = workload.metrics(done, tables)
     part = steady.of_streams(done, tables)
-    if part is not None:
-        metrics["goodput"] = part.bits_per_second
+    metrics, short = steady.bulk(metrics, part, conditions.rtt_seconds)
     excluded = [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     lowest = min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values())
@@ -128,7 +127,7 @@ def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, ta
         "steady": None if part is None else part.as_json(),
         "simulated_segments": record["simulation"]["segments"],
     }
-    if lacking := done.get("not_measured"):
+    if lacking := done.get("not_measured", {}) | short:
         readings["not_measured"] = lacking
     return replace(run, metrics=metrics, excluded=excluded, readings=readings)
 
