@@ -29,6 +29,7 @@ def test_parses(parse, text, value):
         (q.parse_bytes, 1.5, "whole number"), (q.parse_bytes, "1 Gb/s", "KiB"), (q.parse_bytes, [1], "KiB"),
         (q.parse_bits_per_second, 10**9, "Gb/s"), (q.parse_bits_per_second, "1 GB/s", "Gb/s"),
         (q.parse_seconds, 1.2, "ms"), (q.parse_seconds, "1 m", "min"), (q.parse_seconds, "nan s", "ms"),
+        (q.parse_bytes, "1e30 B", "at most 1000000 TB"), (q.parse_bits_per_second, "1e30 Gb/s", "at most 1000 Tb/s"),
         (q.parse_share, 1, "%"), (q.parse_share, "1", "%"), (q.parse_bytes, "1e999999", "KiB"),
     ],
 )  # fmt: skip
@@ -58,9 +59,9 @@ def test_what_has_two_meanings_is_refused_with_its_forms_which_are_understood(pa
         assert parse(form.strip('"')) > 0
 
 
-@given(st.integers(0, 10**18))
+@given(st.integers(0, 10**15))
 def test_exact_bytes_and_rates_parse_back(value):
-    assert q.parse_bytes(q.exact_bytes(value)) == value
+    assert q.parse_bytes(q.exact_bytes(1000 * value)) == 1000 * value
     assert q.parse_bits_per_second(q.exact_bits_per_second(value)) == value
 
 

@@ -35,6 +35,8 @@ BYTES_EXPECTED = "bytes such as 9000, 64 KiB or 100 MB (units: B, kB, MB, GB, TB
 SECONDS_EXPECTED = "a time such as 0.2 ms or 3 min (units: ns, us, ms, s, min, h)"
 RATE_EXPECTED = "a rate such as 1 Gb/s (units: b/s, kb/s, Mb/s, Gb/s, Tb/s)"
 SHARE_EXPECTED = "a share such as 1 % (unit: %)"
+# What reads them holds 64 bits, and a frame at the largest rate still takes some picoseconds.
+_MOST = {BYTES_EXPECTED: (10**18, "1000000 TB"), RATE_EXPECTED: (10**15, "1000 Tb/s")}
 PPM_EXPECTED = "parts in a million such as 125 ppm or -20 ppm (unit: ppm; at most 100000 ppm either way)"
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d[\d_]*)?(?:\.\d+)?(?:[eE][+-]?\d+)?)\s*(.*?)\s*", re.DOTALL)
@@ -114,6 +116,9 @@ def _whole(value: object, expected: str, units: Mapping[str, int], bare: bool) -
     scaled = number * factor
     if scaled != scaled.to_integral_value():
         raise QuantityError(value, "a whole number of " + expected)
+    most, said = _MOST.get(expected, (None, ""))
+    if most is not None and scaled > most:
+        raise QuantityError(value, f"at most {said}")
     return int(scaled)
 
 

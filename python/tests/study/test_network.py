@@ -189,8 +189,8 @@ def test_every_topology(bed, hosts, asked):
 BAD = {
     "topology: 5": "study.yaml:2: testbed.topology: found 5, expected a topology: one of pair, rack,",
     "topology: {custom: {switches: [s1], links: [[h1], [h2, s1]]}}": 'study.yaml:2: testbed.topology.custom.links.0: found ["h1"], expected at least 2 of them',
-    "topology: {fat-tree: {k: 5}}": "study.yaml:2: testbed.topology.fat-tree.k: found 5, expected an even number from 2 to 16",
-    "topology: {fat-tree: {k: 18}}": "study.yaml:2: testbed.topology.fat-tree.k: found 18, expected an even number",
+    "topology: {fat-tree: {k: 5}}": "study.yaml:2: testbed.topology.fat-tree.k: found 5, expected an even number from 2 on",
+    "topology: {fat-tree: {k: 18}}": "study.yaml:2: testbed.topology: found 1458, expected 2 to 250 with kind: fake",
     "topology: {fat-tree: {k: 12}}": "study.yaml:2: testbed.topology: found 432, expected 2 to 250 with kind: fake",
     "topology: fat-tree, hosts: 12": "study.yaml:2: testbed.hosts: found 12, expected 16, or no such key: a fat-tree with k 4",
     "topology: fat-tre": 'study.yaml:2: testbed.topology: found "fat-tre", expected "fat-tree"',

@@ -38,7 +38,8 @@ def test_one_level_has_something_to_be_compared_with() -> None:
 
 
 def test_thousands_of_hosts() -> None:
-    assert len(parse("topology: {fat-tree: {k: 16}}").testbed.host_names) == 1024
+    assert len(parse("topology: {fat-tree: {k: 34}}").testbed.host_names) == 9826
+    assert len(parse("topology: {leaf-spine: {leaves: 100}}, hosts: 1000").testbed.host_names) == 1000
     assert len(parse("topology: rack, hosts: 10000").testbed.host_names) == 10_000
     with pytest.raises(StudyError, match="2 to 10000 with kind: simulator"):
         parse("topology: rack, hosts: 10001")
@@ -56,6 +57,11 @@ def test_thousands_of_hosts() -> None:
         (
             {"bed": "topology: {rack: {nics: 2}}, hosts: 3", "workload": "stream: {size: 1 MB, nics: 2}"},
             "nics: found 2",
+        ),
+        ({"workload": "stream: {duration: [1 s, 9e9 s]}"}, 'duration: found "9e+09 s", expected at most 9000000 s'),
+        (
+            {"bed": "topology: {leaf-spine: {leaves: 5000, spines: 5000}}, hosts: 10000"},
+            "spines: found 5000, expected fewer: 25010000 links, of at most 32767, with 5000 leaves",
         ),
         ({"factors": ", tso: [off, on], checksum: on"}, 'factors.tso: found "off, on", expected one level'),
         ({"factors": ", checksum: [off, on]"}, "factors.checksum: found "),

@@ -17,7 +17,15 @@ from framegauge.study.testbed import Testbed
 from framegauge.study.tunings import Tuning
 from framegauge.study.workloads import WORKLOADS, Incast, Mixed, Parameters, RequestResponse, Stream
 
-__all__ = ["ALGORITHMS", "IGNORED_SYSCTLS", "SYSCTLS", "left_out", "simulation_problems", "unmeasured_problems"]
+__all__ = [
+    "ALGORITHMS",
+    "IGNORED_SYSCTLS",
+    "LONGEST_SECONDS",
+    "SYSCTLS",
+    "left_out",
+    "simulation_problems",
+    "unmeasured_problems",
+]
 
 ALGORITHMS = ("reno", "cubic", "dctcp", "bbr")
 # The sysctls that the model obeys; experiment/simulated/scenario.py translates them.
@@ -31,6 +39,7 @@ IGNORED_SYSCTLS = ("net.ipv4.tcp_wmem", "net.core.rmem_max", "net.core.wmem_max"
 # Factors that cost or save CPU time and leave the packets as they are: TCP builds aggregates without TSO, too.
 _ONLY_CPU = ("tso", "checksum")
 _RACK = "testbed rack has it"
+LONGEST_SECONDS = 9_000_000  # that a run may last, as in crates/simulator/src/spec.rs
 OF_CPUS = "_per_gigabyte"  # the unit of metrics that CPUs have
 
 
@@ -58,6 +67,10 @@ def simulation_problems(
 
 
 def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[Problem]:
+    durations = getattr(parameters, "duration", None) or ()
+    longest = max(durations, default=0.0) if isinstance(durations, Sequence) else durations
+    if longest > LONGEST_SECONDS:
+        yield Problem((*where, "duration"), f"{longest:g} s", f"at most {LONGEST_SECONDS} s in a simulation")
     if isinstance(parameters, Stream):
         if max(parameters.nics) > 1:
             yield Problem((*where, "nics"), max(parameters.nics), f"1: one NIC per host is simulated ({_RACK})")

@@ -27,6 +27,8 @@ from framegauge.networks import topologies
 __all__ = ["LEVELLED", "Custom", "Topology"]
 
 RACK_HOSTS = 12
+# Ports have numbers of 16 bits (crates/fabric/src/config.rs), and a link has two.
+MOST_LINKS = 32_767
 # The name of a router also names its cgroup, and is used on command lines.
 NAMES: Mapping[str, tuple[re.Pattern[str], str]] = {
     "switch": (re.compile(r"[A-Za-z][A-Za-z0-9_-]*"), "letters, digits, - and _"),
@@ -103,14 +105,19 @@ class Dumbbell(Shape):
 class LeafSpine(Shape):
     """Hosts evenly on leaves, in order; each leaf is joined to each spine."""
 
-    leaves: Annotated[StrictInt, Field(ge=1, le=64)] = 2
-    spines: Annotated[StrictInt, Field(ge=1, le=64)] = 2
+    leaves: Annotated[StrictInt, Field(ge=1)] = 2
+    spines: Annotated[StrictInt, Field(ge=1)] = 2
 
     def hosts(self, asked: int | None) -> int:
         """The number of hosts, the same on each leaf."""
         found = asked or max(1, RACK_HOSTS // self.leaves) * self.leaves
         if found % self.leaves:
             raise Problem(("hosts",), found, f"a multiple of {self.leaves}: each leaf has the same number of hosts")
+        if (links := found + self.leaves * self.spines) > MOST_LINKS:
+            where = ("topology", "leaf-spine", "spines")
+            raise Problem(
+                where, self.spines, f"fewer: {links} links, of at most {MOST_LINKS}, with {self.leaves} leaves"
+            )
         return found
 
 
@@ -121,8 +128,8 @@ class FatTree(Shape):
 
     @model_validator(mode="after")
     def _consistent(self) -> FatTree:
-        if self.k % 2 or not 2 <= self.k <= 16:
-            raise Problem(("k",), self.k, "an even number from 2 to 16")
+        if self.k % 2 or self.k < 2:
+            raise Problem(("k",), self.k, "an even number from 2 on")
         return self
 
     def hosts(self, asked: int | None) -> int:
@@ -175,7 +182,9 @@ class Custom(Sparse, Shape):
 
     switches: Annotated[list[StrictStr], Field(min_length=1)]
     routers: Routers | None = None
-    links: Annotated[list[Annotated[list[StrictStr], Field(min_length=2, max_length=2)]], Field(min_length=2)]
+    links: Annotated[
+        list[Annotated[list[StrictStr], Field(min_length=2, max_length=2)]], Field(min_length=2, max_length=MOST_LINKS)
+    ]
 
     @model_validator(mode="after")
     def _consistent(self) -> Custom:

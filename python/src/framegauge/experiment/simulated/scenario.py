@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from framegauge.study.simulated import LONGEST_SECONDS
 from framegauge.testbeds.base import Conditions, Json
 from framegauge.workloads.work import Work
 
@@ -34,7 +35,7 @@ def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: in
         "tcp": _tcp(conditions, work),
         "flows": [flow.as_json() for flow in work.flows],
         "requests": [requests.as_json() for requests in work.requests],
-        "end_seconds": work.end_seconds,
+        "end_seconds": min(work.end_seconds, LONGEST_SECONDS),
         "jitter_seconds": jitter_seconds,
         "sample_seconds": _sampling(work),
         "port_sample_seconds": PORT_SAMPLE_SECONDS if work.sample_seconds else 0.0,
