@@ -1,6 +1,8 @@
 //! The agent's own process: its signals, its clock, its CPUs and namespace, its user, and the copies of itself that it starts.
 
 pub use framegauge_linux::clock::monotonic_nanoseconds;
+pub use framegauge_linux::detached::{detach, sweep as sweep_groups};
+pub use framegauge_linux::fork::{Copy, copy, end_original};
 pub use framegauge_linux::limits::{open_files_of_programs, raise_open_files};
 pub use framegauge_linux::lock::{Attempt, Lock, folder as lock_folder};
 pub use framegauge_linux::namespace::{apart, enter_named};

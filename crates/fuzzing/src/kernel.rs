@@ -4,7 +4,9 @@ use framegauge_linux::tcp::TcpInfo;
 use framegauge_linux::{
     aggregates, initial_windows, links, netlink, nic_counters, qdisc, routes, rtnetlink as links_by_name,
     sock_diag, tunnel, udp_error,
+    whole::{addresses, neighbours, relations, routes as whole_routes},
 };
+use std::collections::BTreeMap;
 
 const KINDS: [&str; 11] = [
     "vxlan",
@@ -45,6 +47,11 @@ pub fn qdisc(bytes: &[u8]) {
 pub fn rtnetlink(bytes: &[u8]) {
     let _ = (links::parse_interface(bytes), links::parse_address(bytes), routes::parse_exception(bytes));
     let _ = (links_by_name::parse_link(bytes), aggregates::parse(bytes), initial_windows::parse(bytes));
+    let _ = (relations::parse(bytes), addresses::parse(bytes, 1), neighbours::parse(bytes, 1));
+    if let Some(route) = whole_routes::parse(bytes.to_vec(), 1) {
+        assert!(route.is_same(&route.holding(route.held().expect("it is a route").1)));
+        assert!(!route.words(&BTreeMap::new()).is_empty());
+    }
     for kind in KINDS {
         if let Some(encapsulation) = tunnel::parse(kind, bytes).and_then(|tunnel| tunnel.encapsulation) {
             assert!(encapsulation.overhead_bytes() >= 20);

@@ -4,6 +4,7 @@
 
 use crate::error::{OsError, Result};
 use crate::ethtool::exchange_words;
+use std::collections::BTreeMap;
 
 /// GRO in the hardware of a NIC.
 pub const HARDWARE_GRO: &str = "rx-gro-hw";
@@ -18,8 +19,12 @@ const NAMES: u32 = 4;
 const NAME_BYTES: usize = 32;
 /// Words before the features: the command, and how many blocks follow.
 const HEAD_WORDS: usize = 2;
-/// Words of a block of 32 features: available, requested, active, never changed.
+/// Words of a block of 32 features, and which is which.
 const BLOCK_WORDS: usize = 4;
+const AVAILABLE: usize = 0;
+const REQUESTED: usize = 1;
+const ACTIVE: usize = 2;
+const NEVER_CHANGED: usize = 3;
 /// More than any kernel has.
 const MOST_FEATURES: u32 = 1024;
 
@@ -38,6 +43,28 @@ pub fn read(interface: &str, name: &str) -> Result<Option<Feature>> {
     let names = names(interface, &operation)?;
     let blocks = blocks(interface, names.len() / NAME_BYTES, &operation)?;
     Ok(place(&names, name).and_then(|place| feature(&blocks, place)))
+}
+
+/// A feature as it is asked for and as it is: what it needs, or what excludes it, may keep the two apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Switched {
+    /// It is asked for.
+    pub asked: bool,
+    /// What the interface says of it.
+    pub now: Feature,
+}
+
+/// All features of an interface by their names.
+pub fn read_all(interface: &str) -> Result<BTreeMap<String, Switched>> {
+    let operation = format!("read the features of {interface}");
+    let names = names(interface, &operation)?;
+    let blocks = blocks(interface, names.len() / NAME_BYTES, &operation)?;
+    let named = names.chunks_exact(NAME_BYTES).enumerate().filter_map(|(place, text)| {
+        let name = text.split(|byte| *byte == 0).next().filter(|name| !name.is_empty())?;
+        let switched = Switched { asked: bit(&blocks, place, REQUESTED)?, now: feature(&blocks, place)? };
+        Some((String::from_utf8_lossy(name).into_owned(), switched))
+    });
+    Ok(named.collect())
 }
 
 /// Switches a feature. The interface may do otherwise, or switch others with it: read them back.
@@ -92,10 +119,15 @@ fn place(names: &[u8], name: &str) -> Option<usize> {
 
 /// What the kernel's answer says of the feature at a place.
 fn feature(answer: &[u32], place: usize) -> Option<Feature> {
+    let has = |word: usize| bit(answer, place, word);
+    Some(Feature { on: has(ACTIVE)?, changeable: has(AVAILABLE)? && !has(NEVER_CHANGED)? })
+}
+
+/// One bit of it.
+fn bit(answer: &[u32], place: usize, word: usize) -> Option<bool> {
     let told = (*answer.get(1)? as usize).min((answer.len() - HEAD_WORDS) / BLOCK_WORDS);
     let block = answer[HEAD_WORDS..].chunks_exact(BLOCK_WORDS).take(told).nth(place / 32)?;
-    let has = |word: usize| block[word] >> (place % 32) & 1 == 1;
-    Some(Feature { on: has(2), changeable: has(0) && !has(3) })
+    Some(block[word] >> (place % 32) & 1 == 1)
 }
 
 #[cfg(test)]

@@ -131,11 +131,21 @@ pub(crate) type Metrics<'a> = &'a [(u16, u32)];
 /// The request that puts a route in the place of itself, with other metrics; those of 0 are left out. `body` is one that
 /// was parsed.
 pub(crate) fn replacement(body: &[u8], asked: Metrics) -> Message {
+    let mut message = restated(RTM_NEWROUTE, REPLACE, body, asked);
+    if let Some(seconds) = expires_seconds(&body[ROUTE_BYTES..]) {
+        message.u32(RTA_EXPIRES, seconds);
+    }
+    message
+}
+
+/// A request of this kind about a route as it was told, without what the kernel alone says of it.
+pub(crate) fn restated(kind: u16, flags: u16, body: &[u8], asked: Metrics) -> Message {
     let (header, rest) = body.split_at(ROUTE_BYTES);
     let mut header = header.to_vec();
-    let flags = u32::from_ne_bytes(header[FLAGS_PLACE..].try_into().unwrap_or_default()) & RTNH_F_ONLINK;
-    header[FLAGS_PLACE..].copy_from_slice(&flags.to_ne_bytes());
-    let mut message = Message::new(RTM_NEWROUTE, REPLACE, &header);
+    let asked_flags =
+        u32::from_ne_bytes(header[FLAGS_PLACE..].try_into().unwrap_or_default()) & RTNH_F_ONLINK;
+    header[FLAGS_PLACE..].copy_from_slice(&asked_flags.to_ne_bytes());
+    let mut message = Message::new(kind, flags, &header);
     // How long a route was not used is the kernel's to say; what a next hop's object says is not said again.
     let mut left_out = vec![libc::RTA_METRICS, RTA_CACHEINFO, RTA_EXPIRES];
     if attribute(rest, RTA_NH_ID).is_some() {
@@ -147,9 +157,6 @@ pub(crate) fn replacement(body: &[u8], asked: Metrics) -> Message {
         } else {
             message.attribute(kind, value);
         }
-    }
-    if let Some(seconds) = expires_seconds(rest) {
-        message.u32(RTA_EXPIRES, seconds);
     }
     message.nest(libc::RTA_METRICS, |metrics| {
         let kept = attributes(attribute(rest, libc::RTA_METRICS).unwrap_or(&[]));
@@ -176,7 +183,7 @@ fn asked_hops(hops: &[u8]) -> Vec<u8> {
 }
 
 /// After how long a route ends by itself, if it does, as one that a router has announced.
-fn expires_seconds(rest: &[u8]) -> Option<u32> {
+pub(crate) fn expires_seconds(rest: &[u8]) -> Option<u32> {
     let ticks =
         attribute(rest, RTA_CACHEINFO)?.get(EXPIRES_PLACE)?.try_into().ok().map(i32::from_ne_bytes)?;
     u32::try_from(ticks).ok().filter(|ticks| *ticks > 0).map(|ticks| ticks.div_ceil(TICKS_PER_SECOND))

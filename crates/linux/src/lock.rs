@@ -7,6 +7,11 @@ use std::io::ErrorKind;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How often a lock that another process has is tried again, and after how long.
+const TRIES: usize = 2;
+const MOMENT: Duration = Duration::from_millis(10);
 
 /// A lock that is held; its file is removed with it.
 pub struct Lock {
@@ -47,6 +52,7 @@ impl Lock {
             return Err(OsError { operation: operation(), source: std::io::Error::other(why) });
         }
         let path = folder.join(name);
+        let mut tries = 0;
         loop {
             let file = OpenOptions::new()
                 .write(true)
@@ -59,6 +65,12 @@ impl Lock {
             // SAFETY: no memory is passed.
             if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
                 let source = std::io::Error::last_os_error();
+                if source.kind() == ErrorKind::WouldBlock && tries < TRIES {
+                    // Another process may have it for a moment, to remove what a third has left.
+                    tries += 1;
+                    std::thread::sleep(MOMENT);
+                    continue;
+                }
                 return match source.kind() {
                     ErrorKind::WouldBlock => Ok(Attempt::Theirs),
                     _ => Err(OsError { operation: operation(), source }),
@@ -70,6 +82,19 @@ impl Lock {
             };
             if path.symlink_metadata().is_ok_and(is_same) {
                 return Ok(Attempt::Ours(Self { _file: file, path }));
+            }
+        }
+    }
+}
+
+impl Lock {
+    /// Removes the files of locks whose name begins so and that nobody has: their processes were killed.
+    pub fn sweep(folder: &Path, prefix: &str) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            if let Some(name) = name.to_str().filter(|name| name.starts_with(prefix)) {
+                // Whoever has it for a moment removes it.
+                drop(Self::take(folder, name));
             }
         }
     }
@@ -97,8 +122,14 @@ mod tests {
         let Attempt::Ours(first) = Lock::take(&folder, "a").expect("a folder") else { panic!("it is free") };
         assert!(matches!(Lock::take(&folder, "a").expect("a folder"), Attempt::Theirs));
         assert!(matches!(Lock::take(&folder, "b").expect("a folder"), Attempt::Ours(_)));
+        Lock::sweep(&folder, "a");
+        assert!(folder.join("a").exists(), "it is held");
         drop(first);
         assert!(matches!(Lock::take(&folder, "a").expect("a folder"), Attempt::Ours(_)));
+        for left in ["a-1", "a-2"] {
+            std::fs::write(folder.join(left), "").expect("a lock of the dead");
+        }
+        Lock::sweep(&folder, "a-");
         std::fs::remove_dir(&folder).expect("nothing is left there");
     }
 

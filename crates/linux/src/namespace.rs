@@ -10,7 +10,7 @@ use std::path::Path;
 /// Where `ip netns` keeps its namespaces.
 const NAMED: &str = "/run/netns";
 /// Where a file system in memory is mounted for a moment: every kernel has it, and nobody reads it meanwhile.
-const STAGE: &str = "/sys/kernel";
+pub(crate) const STAGE: &str = "/sys/kernel";
 /// Of a fresh namespace's own table: a walk over it takes a fifth of a millisecond.
 const CONNECTION_BUCKETS: &str = "16384";
 /// What the kernel derives from the table's size. A smaller table is no reason to have less of it.
@@ -137,9 +137,11 @@ pub fn enter_named(name: &str) -> Result<()> {
     })
 }
 
-/// Runs `work` on a thread of its own that sees a filesystem of `kind` at `target`; nobody else does.
+/// Runs `work` on a thread of its own that sees a filesystem of `kind`, mounted with `options`, at `target`; nobody else
+/// does.
 pub fn with_private_mount<T: Send>(
     kind: &str,
+    options: Option<&str>,
     target: &str,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> Result<T> {
@@ -147,7 +149,7 @@ pub fn with_private_mount<T: Send>(
         // SAFETY: no memory is passed; only this thread, which then ends, moves.
         check(unsafe { libc::unshare(libc::CLONE_NEWNS) }, "create a mount namespace")?;
         mount(None, "/", None, libc::MS_REC | libc::MS_PRIVATE, "make the mounts private")?;
-        mount(Some(kind), target, Some(kind), 0, &format!("mount {kind} on {target}"))?;
+        mount_with(Some(kind), target, Some(kind), 0, options, &format!("mount {kind} on {target}"))?;
         work()
     };
     std::thread::scope(|scope| scope.spawn(inside).join())
@@ -289,6 +291,15 @@ impl Network {
         let path = format!("/proc/{id}/ns/net");
         let file = File::open(&path).during(format!("open {path}"))?;
         Ok(Self { descriptor: file.into() })
+    }
+
+    /// That of a file such as `/proc/self/ns/net`.
+    pub(crate) fn of_file(file: File) -> Self {
+        Self { descriptor: file.into() }
+    }
+
+    pub(crate) fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
     }
 
     /// Moves the calling (single-threaded) process into the namespace, in which `/sys` shows that network. What is

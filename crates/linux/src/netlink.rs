@@ -74,7 +74,6 @@ impl Message {
     }
 
     /// What follows the header.
-    #[cfg(test)]
     pub(crate) fn body(&self) -> &[u8] {
         &self.bytes[HEADER..]
     }

@@ -19,7 +19,7 @@ const RTA_TABLE: u16 = 15;
 const RTA_VIA: u16 = 18;
 const RTAX_LOCK: u16 = 1;
 const RTAX_MTU: u16 = 2;
-const MTU_LOCKED: u32 = 1 << RTAX_MTU;
+pub(crate) const MTU_LOCKED: u32 = 1 << RTAX_MTU;
 /// An entry that the kernel made from what it was told, not one of a routing table.
 const RTM_F_CLONED: u32 = 0x200;
 /// `struct rtmsg`, in bytes; in it the length of the prefix, the table, the type and the flags.
@@ -51,6 +51,13 @@ pub struct RouteKey {
     pub table: u32,
     /// Of several to one network the smallest is used.
     pub priority: u32,
+}
+
+impl RouteKey {
+    /// Whether it leads to link-local addresses, as one of every interface does.
+    pub fn is_link_local(&self) -> bool {
+        matches!(self.destination, IpAddr::V6(address) if address.is_unicast_link_local())
+    }
 }
 
 impl fmt::Display for RouteKey {
@@ -125,8 +132,13 @@ fn listed(interface: &str, version: u8) -> Result<(Vec<Told>, Vec<RouteKey>)> {
     Ok((answers.into_iter().filter_map(|body| Some((parse(&body, index)?, body))).collect(), alike))
 }
 
-/// What tells one from others; `None` if it is no route to others, or damaged.
+/// What tells one from others; `None` if it is no route to others, or damaged. Link-local networks are left out.
 fn key_of(body: &[u8]) -> Option<RouteKey> {
+    key_of_any(body).filter(|key| !key.is_link_local())
+}
+
+/// The same, of link-local networks as well.
+pub(crate) fn key_of_any(body: &[u8]) -> Option<RouteKey> {
     let flags = u32::from_ne_bytes(body.get(FLAGS_PLACE..ROUTE_BYTES)?.try_into().ok()?);
     let attributes = &body[ROUTE_BYTES..];
     let table = attribute_u32(attributes, RTA_TABLE).unwrap_or(u32::from(body[TABLE_PLACE]));
@@ -143,8 +155,7 @@ fn key_of(body: &[u8]) -> Option<RouteKey> {
     if destination.is_ipv4() != unspecified.is_ipv4() || flags & RTM_F_CLONED != 0 {
         return None;
     }
-    let link_local = matches!(destination, IpAddr::V6(address) if address.is_unicast_link_local());
-    (!link_local).then_some(RouteKey {
+    Some(RouteKey {
         destination,
         prefix_length: body[PREFIX_PLACE],
         table,
@@ -152,19 +163,30 @@ fn key_of(body: &[u8]) -> Option<RouteKey> {
     })
 }
 
+/// What the metrics of a route say of its MTU.
+pub(crate) fn held_of(metrics: &[u8]) -> HeldMtu {
+    let metric = |kind| attribute_u32(metrics, kind).unwrap_or(0);
+    HeldMtu { mtu: metric(RTAX_MTU), locked: metric(RTAX_LOCK) & MTU_LOCKED != 0 }
+}
+
+/// Whether a route leads through an interface, alone or beside others.
+pub(crate) fn is_through(body: &[u8], interface: u32) -> bool {
+    let attributes = &body[ROUTE_BYTES..];
+    attribute_u32(attributes, libc::RTA_OIF) == Some(interface)
+        || attribute(attributes, RTA_MULTIPATH)
+            .is_some_and(|hops| next_hops(hops).any(|hop| hop == interface))
+}
+
 /// Reads one answer; `None` if it is no route to others through this interface, or damaged.
 pub fn parse(body: &[u8], interface: u32) -> Option<HeldRoute> {
     let key = key_of(body)?;
     let attributes = &body[ROUTE_BYTES..];
-    let several = attribute(attributes, RTA_MULTIPATH);
-    let own = attribute_u32(attributes, libc::RTA_OIF);
-    if own != Some(interface) && !several.is_some_and(|hops| next_hops(hops).any(|hop| hop == interface)) {
+    if !is_through(body, interface) {
         return None;
     }
-    let metrics = attribute(attributes, libc::RTA_METRICS).unwrap_or(&[]);
-    let metric = |kind| attribute_u32(metrics, kind).unwrap_or(0);
+    let several = attribute(attributes, RTA_MULTIPATH);
+    let held = held_of(attribute(attributes, libc::RTA_METRICS).unwrap_or(&[]));
     let far = [RTA_GATEWAY, RTA_VIA].into_iter().any(|kind| attribute(attributes, kind).is_some());
-    let held = HeldMtu { mtu: metric(RTAX_MTU), locked: metric(RTAX_LOCK) & MTU_LOCKED != 0 };
     Some(HeldRoute { key, connected: several.is_none() && !far, held })
 }
 

@@ -13,7 +13,7 @@ pub fn tracepoint_id(system: &str, name: &str) -> Result<u64> {
     let read = |path: &str| fs::read_to_string(path).during(format!("read {path}"));
     let text = match read(&path) {
         Ok(text) => text,
-        Err(_) => namespace::with_private_mount("tracefs", FOLDER, || read(&path))?,
+        Err(_) => namespace::with_private_mount("tracefs", None, FOLDER, || read(&path))?,
     };
     text.trim().parse().map_err(std::io::Error::other).during(format!("read a number in {path}"))
 }

@@ -40,7 +40,31 @@ struct Reopen {
     addresses: Vec<IpAddr>,
 }
 
-const OVER: &str = "the lease has run out, and everything was put back";
+const OVER: &str = "the lease has run out";
+
+/// What became of a lease that has ended by itself: what its holder said at last, if it could.
+fn over(said: Option<&Value>) -> Failure {
+    Failure::state(match said.and_then(|said| said["restored"].as_bool()) {
+        Some(true) => format!("{OVER}, and everything was put back"),
+        Some(false) => format!("{OVER}, and not everything is as it was: {}", differences(said)),
+        None => format!(
+            "{OVER}; nothing was heard of its end, and its guard puts everything back within its time"
+        ),
+    })
+}
+
+/// What is not as it was and the commands that mend it, in one line.
+fn differences(said: Option<&Value>) -> String {
+    let rows = said.and_then(|said| said["differs"].as_array()).map_or(&[][..], Vec::as_slice);
+    let line = |row: &Value| {
+        let text = |key: &str| row[key].as_str().unwrap_or_default().to_string();
+        let words: Vec<&str> =
+            row["commands"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let mend = if words.is_empty() { String::new() } else { format!(" (mend: {})", words.join("; ")) };
+        format!("{}: found {}, expected {}{mend}", text("what"), text("found"), text("expected"))
+    };
+    rows.iter().map(line).collect::<Vec<_>>().join(", ")
+}
 
 /// Starts the program that holds the lease; answers with what it has changed.
 fn start(asked: &Begin) -> Result<(Helper, Value), Failure> {
@@ -53,7 +77,10 @@ fn start(asked: &Begin) -> Result<(Helper, Value), Failure> {
     }
     lease.stop();
     let why = first["failed"].as_str().unwrap_or("nothing was said");
-    Err(Failure::state(format!("nothing was changed: {why}")))
+    Err(Failure::state(match first["restored"].as_bool() {
+        Some(false) => format!("{why}; not everything is as it was: {}", differences(Some(&first))),
+        _ => format!("nothing was changed: {why}"),
+    }))
 }
 
 /// Changes settings; answers with their old values and what they are now.
@@ -74,31 +101,33 @@ pub fn renew(call: &Call) -> Answer {
     let mut held = lock(&call.session.host.lease);
     let lease = held.as_mut().ok_or_else(|| Failure::state("lease.begin comes first"))?;
     // Its answer, not that it could be told: it may be putting everything back by now.
-    if lease.tell("renew\n") && lease.hear().is_ok_and(|said| said["renewed"].is_number()) {
+    lease.tell("renew\n");
+    let said = lease.hear().ok();
+    if said.as_ref().is_some_and(|said| said["renewed"].is_number()) {
         return Ok(json!({}));
     }
-    if let Some(mut over) = held.take() {
-        over.stop();
+    if let Some(mut ended) = held.take() {
+        ended.stop();
     }
-    Err(Failure::state(OVER))
+    Err(over(said.as_ref()))
 }
 
 /// Says a line to the lease: its answer, which has not failed.
 fn ask(call: &Call, line: &str) -> Answer {
     let mut held = lock(&call.session.host.lease);
     let lease = held.as_mut().ok_or_else(|| Failure::state("lease.begin comes first"))?;
-    let said = if lease.tell(&format!("{line}\n")) { lease.hear().ok() } else { None };
-    match said {
+    lease.tell(&format!("{line}\n"));
+    match lease.hear().ok() {
         Some(said) if said["ended"].is_null() => match said["failed"].as_str() {
             Some(why) if said["left"].is_null() => Err(Failure::state(why.to_string())),
             _ => Ok(said),
         },
         // It has ended, or is about to: its guard puts everything back.
-        _ => {
-            if let Some(mut over) = held.take() {
-                over.stop();
+        said => {
+            if let Some(mut ended) = held.take() {
+                ended.stop();
             }
-            Err(Failure::state(OVER))
+            Err(over(said.as_ref()))
         }
     }
 }

@@ -6,8 +6,10 @@
 
 const LIST: &str = include_str!("../../../../python/src/framegauge/files/settings.txt");
 const CONGESTION_CONTROL: &str = "net.ipv4.tcp_congestion_control";
-/// Below it the kernel takes IPv6 and its addresses from an interface (RFC 8200), and nobody puts them back.
-const LEAST_MTU: u32 = 1280;
+/// What every link of IPv4 carries (RFC 791); below it the kernel takes IPv4 from an interface, too.
+const LEAST_MTU: u32 = 68;
+/// Below it the kernel takes IPv6 from an interface (RFC 8200).
+pub const LEAST_IPV6_MTU: u32 = 1280;
 const MOST_MTU: u32 = 65_535;
 /// Bytes of an aggregate: several frames of any usual MTU, and what the kernel's largest holds (`GSO_MAX_SIZE`).
 const LEAST_AGGREGATE: u32 = 10_000;
@@ -138,15 +140,13 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_keep_ipv6_and_are_real() {
+    fn interfaces_are_real_and_keep_ipv4() {
         for (name, good) in
             [("eth0", true), ("bond0.7", true), ("lo", false), ("..", false), ("", false), ("a/b", false)]
         {
             assert_eq!(interface(name).is_ok(), good, "{name}");
         }
-        for (value, good) in
-            [("1279", false), ("1280", true), ("65535", true), ("65536", false), ("x", false)]
-        {
+        for (value, good) in [("67", false), ("68", true), ("65535", true), ("65536", false), ("x", false)] {
             assert_eq!(mtu(value).is_ok(), good, "{value}");
         }
         for (value, good) in [

@@ -1,7 +1,9 @@
 //! One setting of a host that can be changed and put back: `mtu:eth0`, `routes4:eth0`, `tso:eth0`, `gso_size:eth0`,
 //! `qdisc:eth0`, `sysctl:net.ipv4.tcp_rmem`.
 
+pub mod around;
 pub mod held_routes;
+mod mending;
 
 use crate::host::allowed;
 use crate::{OsError, Result};
@@ -119,6 +121,11 @@ impl Setting {
             Self::Qdisc(_) => allowed::qdisc(value),
             Self::Sysctl(name) => allowed::sysctl_value(name, value),
         }
+    }
+
+    /// Whether a value takes IPv6 from the interface.
+    pub fn takes_ipv6(&self, value: &str) -> bool {
+        matches!(self, Self::Mtu(_)) && value.parse::<u32>().is_ok_and(|mtu| mtu < allowed::LEAST_IPV6_MTU)
     }
 
     /// Its value now.

@@ -1,133 +1,160 @@
 //! The second process of a lease: it knows the old values, and puts them back when the lease ends.
 //!
-//! The holder tells it of each change before it makes it, and waits for one byte: the guard has heard. After `kept` the
-//! guard has forgotten what is to stay, so that none of the two can put it back.
+//! It is a copy of the first one, made before anything is promised, and no command starts it: what it puts back it has read
+//! by itself. Then it leaves all by which its caller could end it or hold it up, or there is no lease. The holder tells it
+//! of each change before it makes it, and waits until it has answered. After `kept` the guard has forgotten what is to stay,
+//! so that none of the two can put it back.
+//!
+//! ```text
+//!   holder (the caller's cgroup, terminal, sudo)     guard (a session of its own, the root of all cgroups)
+//!     more [...]  ─────────────────────────────────>   allowed? reads the old values
+//!     changes     <──────────────────────────────── !
+//!     renew       ─────────────────────────────────>   the whole time again
+//!     ends, is killed, says nothing in time ───────>   ends the holder if it lives, and puts everything back
+//! ```
 
+use super::change::{Change, before, put_back};
 use super::lines::Lines;
-use super::{OTHER, Values, alone, deadline, parsed, put_back, unless_renewed, words_of};
-use framegauge_drivers::own::{self, PollSet};
+use super::{alone, deadline, parsed, permitted, unless_renewed};
+use framegauge_drivers::own::{self, Copy, PollSet};
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::process::{Child, ChildStdout, ExitCode};
+use std::os::fd::{AsRawFd, RawFd};
+use std::path::Path;
 
 /// How long the guard may take to answer, or to end.
 const PATIENCE_SECONDS: f64 = 2.0;
-const HEARD: &[u8] = b"!";
+/// To read what a change may take along, in every network of a busy machine.
+const READING_SECONDS: f64 = 10.0;
+const HEARD: &str = "!";
+const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The guard as the holder sees it; dropped, its input ends, and it puts everything back.
 pub struct Guard {
-    child: Child,
-    output: Option<ChildStdout>,
+    copy: Copy,
 }
 
 impl Guard {
-    /// Starts it with what it is to put back; it has answered before anything changes.
-    pub fn start(seconds: f64, before: &Values) -> Result<Self, String> {
-        let mut words = vec!["lease".to_string(), "guard".to_string(), seconds.to_string()];
-        words.extend(words_of(before));
-        let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let mut child = own::spawn_agent(&words).map_err(|error| error.to_string())?;
-        let output = child.stdout.take();
-        let mut guard = Self { child, output };
+    /// Starts it; it is where its caller cannot reach it when this returns.
+    pub fn start(seconds: f64) -> Result<Self, String> {
+        let holder = std::process::id();
+        let copy = own::copy(|| run(seconds, holder)).map_err(|error| error.to_string())?;
+        let mut guard = Self { copy };
         // With no limit: it may wait for the end of another guard's process.
-        let mut first = [0u8; 1];
-        let ready = guard.output.as_mut().is_some_and(|output| output.read_exact(&mut first).is_ok());
-        if ready { Ok(guard) } else { Err(format!("the guard did not start: is there {OTHER}?")) }
+        guard.answer(u64::MAX).map(|()| guard)
     }
 
     /// Its output, which can be read only once it has ended.
-    pub fn watched(&self) -> Option<&ChildStdout> {
-        self.output.as_ref()
+    pub fn watched(&self) -> RawFd {
+        self.copy.output.as_raw_fd()
     }
 
     /// Gives it the whole time again.
     pub fn renew(&mut self) {
-        if let Some(pipe) = self.child.stdin.as_mut() {
+        if let Some(pipe) = self.copy.input.as_mut() {
             let _ = pipe.write_all(b"renew\n");
         }
     }
 
-    /// Says a line to it and waits until it has heard it.
+    /// Says a line to it and waits until it has answered.
     pub fn tell(&mut self, line: &str) -> Result<(), String> {
         let gone = || "the guard of the lease does not answer".to_string();
-        let pipe = self.child.stdin.as_mut().ok_or_else(gone)?;
+        let pipe = self.copy.input.as_mut().ok_or_else(gone)?;
         pipe.write_all(format!("{line}\n").as_bytes()).map_err(|_| gone())?;
-        let output = self.output.as_mut().ok_or_else(gone)?;
-        let until = deadline(PATIENCE_SECONDS);
-        loop {
+        self.answer(deadline(READING_SECONDS))
+    }
+
+    /// What it says next: that it has heard, or why it does not do it.
+    fn answer(&mut self, until: u64) -> Result<(), String> {
+        let gone = || "the guard of the lease does not answer".to_string();
+        let mut line = Vec::new();
+        while line.last() != Some(&b'\n') {
             let now = own::monotonic_nanoseconds();
-            if now >= until {
+            if now >= until || line.len() > LONGEST_ANSWER {
                 return Err(gone());
             }
             let mut set = PollSet::default();
-            let place = set.add(output.as_raw_fd(), true, false);
+            let place = set.add(self.copy.output.as_raw_fd(), true, false);
             set.wait(Some(until - now)).map_err(|_| gone())?;
             if set.readable(place) {
-                let mut heard = [0u8; 1];
-                return output.read_exact(&mut heard).map_err(|_| gone());
+                let mut byte = [0u8; 1];
+                self.copy.output.read_exact(&mut byte).map_err(|_| gone())?;
+                line.push(byte[0]);
             }
         }
+        let line = String::from_utf8_lossy(&line);
+        if line.trim() == HEARD { Ok(()) } else { Err(line.trim().to_string()) }
     }
 
     /// Ends its input and waits for its end; one that hangs has nothing left to do.
     pub fn dismiss(mut self) {
-        drop(self.child.stdin.take());
+        drop(self.copy.input.take());
         let until = deadline(PATIENCE_SECONDS);
-        while matches!(self.child.try_wait(), Ok(None)) {
-            if own::monotonic_nanoseconds() >= until {
-                let _ = self.child.kill().and_then(|()| self.child.wait());
-                return;
-            }
+        while !self.copy.has_ended() && own::monotonic_nanoseconds() < until {
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
+        self.copy.kill();
+        own::sweep_groups();
     }
 }
 
-/// A guard puts back whatever it is told, so only a lease may tell it: its parent is this same program.
-fn is_of_a_lease() -> bool {
-    let file =
-        |process: &str| std::fs::metadata(format!("/proc/{process}/exe")).map(|exe| (exe.dev(), exe.ino()));
-    let parent = std::os::unix::process::parent_id().to_string();
-    matches!((file(&parent), file("self")), (Ok(one), Ok(other)) if one == other)
-}
-
-/// The guard itself: waits for the end of the lease, and puts back what it was told.
-pub fn run(seconds: f64, mut before: Values) -> Result<ExitCode, String> {
-    let mut input = Lines::new(own::termination_signals().map_err(|error| error.to_string())?)?;
-    if !is_of_a_lease() {
-        return Err("a guard is started by a lease, which knows the old values".into());
-    }
-    let _alone = alone("guard")?;
+fn say(answer: &Result<(), String>) {
+    let line = answer.as_ref().map_or_else(|why| why.replace('\n', " "), |()| HEARD.to_string());
     let mut output = std::io::stdout();
-    let mut hear = || output.write_all(HEARD).and_then(|()| output.flush());
-    let _ = hear();
-    let mut until = unless_renewed(seconds);
-    while let Ok(line) = input.next(until, None) {
-        let (word, rest) = line.split_once(' ').unwrap_or((&line, ""));
-        match word {
-            "renew" => until = unless_renewed(seconds),
-            "more" => {
-                // Without an answer the holder changes nothing.
-                if let Ok(more) = parsed(rest) {
-                    before.extend(more);
-                    let _ = hear();
-                }
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// What the guard needs before it promises anything.
+fn prepare() -> Result<(Lines, own::Lock), String> {
+    let text = |error: framegauge_drivers::OsError| error.to_string();
+    own::detach().map_err(text)?;
+    let input = Lines::new(own::termination_signals().map_err(text)?)?;
+    Ok((input, alone("guard").map_err(|why| format!("the guard did not start: {why}"))?))
+}
+
+/// The guard itself: waits for the end of the lease, and puts back what was there before it.
+fn run(seconds: f64, holder: u32) -> u8 {
+    let (mut input, _alone) = match prepare() {
+        Ok(ready) => ready,
+        Err(why) => {
+            say(&Err(why));
+            return 1;
+        }
+    };
+    say(&Ok(()));
+    let mut changes = Vec::new();
+    // The holder ends the lease a little earlier, and tells of it.
+    let time = || unless_renewed(seconds, 2.0);
+    let mut until = time();
+    let why = loop {
+        let line = match input.next(until, None) {
+            Ok(line) => line,
+            Err(why) => break why,
+        };
+        match line.split_once(' ').unwrap_or((&line, "")) {
+            ("renew", _) => until = time(),
+            ("more", rest) => say(&more(rest, &mut changes)),
+            ("left", rest) => {
+                changes.truncate(rest.parse().unwrap_or(changes.len()));
+                say(&Ok(()));
             }
-            "left" => {
-                before.truncate(rest.parse().unwrap_or(before.len()));
-                let _ = hear();
-            }
-            "kept" => {
-                before.drain(..rest.parse().unwrap_or(0).min(before.len()));
-                let _ = hear();
+            ("kept", rest) => {
+                changes.drain(..rest.parse().unwrap_or(0).min(changes.len()));
+                say(&Ok(()));
             }
             _ => {}
         }
+    };
+    if why == "time" {
+        // It may be stopped in the middle of a change, which it would make when everything is back.
+        own::end_original(holder);
     }
-    let left = put_back(&before);
-    for line in &left {
-        eprintln!("framegauge-agent lease: {line}");
-    }
-    Ok(if left.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    u8::from(!put_back(&changes).is_empty())
+}
+
+/// Reads what is there before further changes, if this host's administrator permits them.
+fn more(text: &str, changes: &mut Vec<Change>) -> Result<(), String> {
+    let wanted = parsed(text)?;
+    permitted::Permitted::read(Path::new(permitted::FILE))?.demand(wanted.iter())?;
+    changes.extend(before(&wanted)?);
+    Ok(())
 }

@@ -3,8 +3,7 @@
 use framegauge_drivers::own::{self, PollSet};
 use std::fs::File;
 use std::io::Read;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
-use std::process::ChildStdout;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 
 /// What is read, and what ends it.
 pub struct Lines {
@@ -26,7 +25,7 @@ impl Lines {
 
     /// The next line; otherwise why there is none: "time", "signal", "input" or "guard". `watched` is the output of a
     /// process that says nothing unless it is asked: that it can be read tells its end.
-    pub fn next(&mut self, until: u64, watched: Option<&ChildStdout>) -> Result<String, &'static str> {
+    pub fn next(&mut self, until: u64, watched: Option<RawFd>) -> Result<String, &'static str> {
         loop {
             if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
                 let line: Vec<u8> = self.pending.drain(..=end).collect();
@@ -42,7 +41,7 @@ impl Lines {
             let mut set = PollSet::default();
             let input = set.add(self.input.as_raw_fd(), true, false);
             let signals = set.add(self.signals.as_raw_fd(), true, false);
-            let watched = watched.map(|output| set.add(output.as_raw_fd(), true, false));
+            let watched = watched.map(|output| set.add(output, true, false));
             set.wait(Some(until - now)).map_err(|_| "input")?;
             if watched.is_some_and(|place| set.readable(place)) {
                 return Err("guard");

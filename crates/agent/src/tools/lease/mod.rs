@@ -9,14 +9,16 @@
 //! `framegauge-agent change` is the same for changes that may stay: `keep 2` has the two oldest outlast the lease, and
 //! `reopen ["10.0.0.2"]` ends connections with these hosts whose MSS is below what their routes allow now.
 
+mod change;
 mod guard;
 mod lines;
 
-use crate::tools::permitted;
+use crate::tools::permitted::{self, Permitted};
 use framegauge_drivers::generators::sockets::end_small_connections_with;
 use framegauge_drivers::host::settings::Setting;
 use framegauge_drivers::own::{self, Attempt, Lock, lock_folder};
 
+use change::{Change, Values, before, put_back, told, write};
 use guard::Guard;
 use lines::Lines;
 use serde_json::{Value, json};
@@ -29,29 +31,22 @@ use std::process::ExitCode;
 const NANOSECONDS: f64 = 1e9;
 const LONGEST_SECONDS: f64 = 3600.0;
 const OTHER: &str = "another lease under way on this host";
+const LOCKS: &str = "framegauge-lease-";
 
-/// Settings and their values.
-pub type Values = Vec<(Setting, String)>;
-
-/// Runs `lease` or `change`; `lease` with the first word `guard` is the second process of either.
+/// Runs `lease` or `change`.
 pub fn run(command: &str, words: impl Iterator<Item = String>) -> ExitCode {
-    let failed = |error: String| {
+    let told = |error: String, code: u8| {
         eprintln!("framegauge-agent {command}: {error}");
-        ExitCode::FAILURE
+        ExitCode::from(code)
     };
     match parse(words) {
-        Err(error) => {
-            eprintln!("framegauge-agent {command}: {error}");
-            ExitCode::from(2)
-        }
-        Ok(asked) if asked.guard => guard::run(asked.seconds, asked.values).unwrap_or_else(failed),
-        Ok(asked) => hold(&asked, command == "change").unwrap_or_else(failed),
+        Err(error) => told(error, 2),
+        Ok(asked) => hold(&asked, command == "change").unwrap_or_else(|error| told(error, 1)),
     }
 }
 
 /// What is asked for.
 pub struct Asked {
-    guard: bool,
     /// How long it holds unless it is renewed.
     pub seconds: f64,
     /// What each setting is to be.
@@ -60,8 +55,7 @@ pub struct Asked {
 
 /// Reads what follows `lease`; the message says what was found and what was expected.
 pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
-    let mut words = words.peekable();
-    let guard = words.next_if(|word| word == "guard").is_some();
+    let mut words = words;
     let seconds = words.next().unwrap_or_default();
     let seconds: f64 = seconds.parse().map_err(|_| format!("found {seconds:?}, expected seconds"))?;
     if !(seconds > 0.0 && seconds <= LONGEST_SECONDS) {
@@ -70,9 +64,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
     let mut values = Values::new();
     for word in words {
         let (setting, value) = named(&word)?;
-        if !guard {
-            setting.allows(&value)?;
-        }
+        setting.allows(&value)?;
         if values.iter().any(|(other, _)| *other == setting) {
             return Err(format!("found {setting} twice, expected each setting once"));
         }
@@ -81,7 +73,7 @@ pub fn parse(words: impl Iterator<Item = String>) -> Result<Asked, String> {
     if values.is_empty() {
         return Err("found no setting, expected SETTING=VALUE, such as mtu:eth0=9000".into());
     }
-    Ok(Asked { guard, seconds, values })
+    Ok(Asked { seconds, values })
 }
 
 fn named(word: &str) -> Result<(Setting, String), String> {
@@ -102,45 +94,29 @@ fn words_of(values: &[(Setting, String)]) -> Vec<String> {
     values.iter().map(|(setting, value)| format!("{setting}={value}")).collect()
 }
 
-/// The changes of a lease, the process that looks after them, and the old values in the order of the changes.
+/// The changes of a lease in their order, and the process that looks after them.
 struct Held {
     guard: Guard,
-    before: Values,
+    changes: Vec<Change>,
     /// What was changed and is there for good.
     kept: usize,
 }
 
 impl Held {
-    /// Reads the old values; the guard has them before anything changes.
-    fn begin(asked: &Asked) -> Result<Self, String> {
-        let before = before(&asked.values)?;
-        Ok(Self { guard: Guard::start(asked.seconds, &before)?, before, kept: 0 })
+    /// Makes changes: the guard has read what was there before. All of them, or none.
+    fn make(&mut self, wanted: &Values) -> Result<Vec<Value>, String> {
+        self.guard.tell(&format!("more {}", json!(words_of(wanted))))?;
+        let count = self.changes.len();
+        self.changes.extend(before(wanted)?);
+        write(wanted, &self.changes[count..])
     }
 
-    /// Writes settings whose old values the guard has: what they were and are.
-    fn write(&self, wanted: &Values) -> Result<Vec<Value>, String> {
-        let first = self.before.len() - wanted.len();
-        let mut held = Vec::new();
-        for ((setting, value), (_, old)) in wanted.iter().zip(&self.before[first..]) {
-            let now =
-                setting.write(value).and_then(|()| setting.read()).map_err(|error| error.to_string())?;
-            held.push(json!({"setting": setting.to_string(), "before": old, "now": now}));
-        }
-        Ok(held)
-    }
-
-    /// Further changes: all of them, or none.
+    /// Further changes.
     fn set(&mut self, text: &str) -> Result<Value, String> {
         let wanted = parsed(text)?;
-        for (setting, value) in &wanted {
-            setting.allows(value)?;
-        }
-        permitted::check(Path::new(permitted::FILE), wanted.iter().map(|(setting, _)| setting))?;
-        let before = before(&wanted)?;
-        self.guard.tell(&format!("more {}", json!(words_of(&before))))?;
-        let count = self.before.len();
-        self.before.extend(before);
-        match self.write(&wanted) {
+        demand(&wanted)?;
+        let count = self.changes.len();
+        match self.make(&wanted) {
             Ok(held) => Ok(json!({"held": held})),
             Err(error) => {
                 let left = self.back(count)?;
@@ -151,22 +127,24 @@ impl Held {
 
     /// Puts back the newest changes, so that so many are left.
     fn back(&mut self, count: usize) -> Result<Value, String> {
-        let count = count.min(self.before.len());
-        let left = put_back(&self.before[count..]);
-        if left.is_empty() {
-            self.before.truncate(count);
+        let count = count.min(self.changes.len());
+        let differences = put_back(&self.changes[count..]);
+        if differences.is_empty() {
+            self.changes.truncate(count);
             self.guard.tell(&format!("left {count}"))?;
         }
-        Ok(json!({"restored": left.is_empty(), "failed": left.first(), "left": self.before.len()}))
+        let mut answer = told(&differences, None);
+        answer["left"] = json!(self.changes.len());
+        Ok(answer)
     }
 
     /// Has the oldest changes outlast the lease.
     fn keep(&mut self, count: usize) -> Result<Value, String> {
-        let count = count.min(self.before.len());
+        let count = count.min(self.changes.len());
         self.guard.tell(&format!("kept {count}"))?;
-        self.before.drain(..count);
+        self.changes.drain(..count);
         self.kept += count;
-        Ok(json!({"kept": self.kept, "left": self.before.len()}))
+        Ok(json!({"kept": self.kept, "left": self.changes.len()}))
     }
 
     /// Answers one line; `None` if it is no command.
@@ -186,8 +164,8 @@ impl Held {
     }
 }
 
-fn before(wanted: &Values) -> Result<Values, String> {
-    wanted.iter().map(|(setting, _)| Ok((setting.clone(), setting.before()?))).collect()
+fn demand(wanted: &Values) -> Result<(), String> {
+    Permitted::read(Path::new(permitted::FILE))?.demand(wanted.iter())
 }
 
 fn reopen(text: &str) -> Result<Value, String> {
@@ -200,23 +178,28 @@ fn reopen(text: &str) -> Result<Value, String> {
 /// The holder: changes, renews, and sees to it that all is put back.
 fn hold(asked: &Asked, may_stay: bool) -> Result<ExitCode, String> {
     let mut input = Lines::new(own::termination_signals().map_err(|error| error.to_string())?)?;
-    permitted::check(Path::new(permitted::FILE), asked.values.iter().map(|(setting, _)| setting))?;
+    demand(&asked.values)?;
     let _alone = alone("holder")?;
-    let mut held = Held::begin(asked)?;
-    let written = held.write(&asked.values);
-    let ended = match &written {
+    Lock::sweep(&lock_folder(), LOCKS);
+    let mut held = Held { guard: Guard::start(asked.seconds)?, changes: Vec::new(), kept: 0 };
+    let made = held.make(&asked.values);
+    let ended = match &made {
         Ok(changed) => {
             say(&json!({"held": changed, "seconds": asked.seconds}));
             serve(asked.seconds, &mut input, &mut held, may_stay)
         }
         Err(_) => "failure",
     };
-    // Both put everything back: which of them is slow, or stopped, does not matter.
-    let left = put_back(&held.before);
+    let differences = put_back(&held.changes);
+    if differences.is_empty() {
+        let _ = held.guard.tell("left 0");
+    }
+    // What it could not do, the guard tries again.
     held.guard.dismiss();
-    let failed = written.err();
-    say(&json!({"ended": ended, "restored": left.is_empty(), "failed": failed.as_ref().or(left.first())}));
-    Ok(if left.is_empty() && failed.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let mut end = told(&differences, made.as_ref().err());
+    end["ended"] = json!(ended);
+    say(&end);
+    Ok(if differences.is_empty() && made.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A lock that only one process of a network namespace can have, as long as it lives. What another lease has changed is
@@ -225,7 +208,7 @@ fn alone(part: &str) -> Result<Lock, String> {
     let unknown =
         |error: &dyn std::fmt::Display| format!("cannot tell whether there is a lease already: {error}");
     let network = std::fs::metadata("/proc/self/ns/net").map_err(|error| unknown(&error))?.ino();
-    match Lock::take(&lock_folder(), &format!("framegauge-lease-{network}-{part}")) {
+    match Lock::take(&lock_folder(), &format!("{LOCKS}{network}-{part}")) {
         Ok(Attempt::Ours(lock)) => Ok(lock),
         Ok(Attempt::Theirs) => Err(format!("there is {OTHER}")),
         Err(error) => Err(unknown(&error)),
@@ -234,16 +217,16 @@ fn alone(part: &str) -> Result<Lock, String> {
 
 /// Renews and changes until the time is over, the input ends, a line says so or a signal comes: which of them.
 fn serve(seconds: f64, input: &mut Lines, held: &mut Held, may_stay: bool) -> &'static str {
-    let mut until = unless_renewed(seconds);
+    let mut until = unless_renewed(seconds, 1.0);
     loop {
         // A guard says nothing unless it is asked: it has ended. Alone nobody would be left to undo this.
-        let line = match input.next(until, held.guard.watched()) {
+        let line = match input.next(until, Some(held.guard.watched())) {
             Ok(line) => line,
             Err(why) => return why,
         };
         match line.as_str() {
             "renew" => {
-                until = unless_renewed(seconds);
+                until = unless_renewed(seconds, 1.0);
                 held.guard.renew();
                 say(&json!({"renewed": seconds}));
             }
@@ -257,18 +240,10 @@ fn serve(seconds: f64, input: &mut Lines, held: &mut Held, may_stay: bool) -> &'
     }
 }
 
-/// In the opposite order of the changes; what could not be put back, a line each.
-fn put_back(before: &[(Setting, String)]) -> Vec<String> {
-    let restore = |(setting, value): &(Setting, String)| match setting.read() {
-        Ok(now) if now == *value => None,
-        _ => setting.write(value).err().map(|error| error.to_string()),
-    };
-    before.iter().rev().filter_map(restore).collect()
-}
-
-/// When a lease of so many seconds begins to end: a little earlier, so that everything is back within it.
-fn unless_renewed(seconds: f64) -> u64 {
-    deadline(seconds - (seconds / 10.0).min(1.0))
+/// When a lease of so many seconds begins to end: a little earlier, so that everything is back within it. `later`: by how
+/// much that is less.
+fn unless_renewed(seconds: f64, later: f64) -> u64 {
+    deadline(seconds - (seconds / 10.0).min(1.0) / later)
 }
 
 fn deadline(seconds: f64) -> u64 {

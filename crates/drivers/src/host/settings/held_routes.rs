@@ -56,6 +56,11 @@ impl HeldRoutes {
         Err(format!("found the route MTUs {text:?}, expected 0, or {least} to {MOST} bytes"))
     }
 
+    /// What a route is to ask for, by its name.
+    pub fn of_route(&self, name: &str) -> HeldMtu {
+        self.named.get(name).copied().unwrap_or(self.others)
+    }
+
     /// What the routes of an interface ask for now: most of them, and those that differ.
     pub fn read(interface: &str, version: u8) -> Result<Self> {
         Ok(Self::of(&read(interface, version)?))
@@ -74,7 +79,7 @@ impl HeldRoutes {
 
     /// Gives each route what is asked for it, and sees to it that it has it.
     pub fn write(&self, interface: &str, version: u8) -> Result<()> {
-        let wanted = |name: String| self.named.get(&name).copied().unwrap_or(self.others);
+        let wanted = |name: String| self.of_route(&name);
         route_mtus::set(interface, version, |key| wanted(key.to_string()))?;
         for route in read(interface, version)? {
             if route.held != wanted(route.key.to_string()) {

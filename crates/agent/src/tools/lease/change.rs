@@ -1,0 +1,78 @@
+//! The changes of a lease: what is asked for, what was there before, and how that comes back.
+
+use framegauge_drivers::host::settings::Setting;
+use framegauge_drivers::host::settings::around::{Around, Difference};
+use serde_json::{Value, json};
+
+/// Settings and their values.
+pub type Values = Vec<(Setting, String)>;
+
+/// A change of one setting.
+pub struct Change {
+    setting: Setting,
+    before: String,
+    /// What the group of changes that this one is the first of may take along.
+    around: Option<Around>,
+}
+
+/// Reads what is there before a group of changes; both processes of a lease do, before anything is written.
+pub fn before(wanted: &Values) -> Result<Vec<Change>, String> {
+    let mut around = Around::read(wanted).map_err(|error| error.to_string())?;
+    let mut changes = Vec::new();
+    for (setting, _) in wanted {
+        let before = setting.before()?;
+        // Put back in the opposite order, the first is the last of them.
+        changes.push(Change { setting: setting.clone(), before, around: around.take() });
+    }
+    Ok(changes)
+}
+
+/// Writes what is asked for: what each setting was and is.
+pub fn write(wanted: &Values, changes: &[Change]) -> Result<Vec<Value>, String> {
+    let mut held = Vec::new();
+    for ((setting, value), change) in wanted.iter().zip(changes) {
+        let now = setting.write(value).and_then(|()| setting.read()).map_err(|error| error.to_string())?;
+        held.push(json!({"setting": setting.to_string(), "before": change.before, "now": now}));
+    }
+    Ok(held)
+}
+
+/// Puts changes back in the opposite order, and with each group what it has taken along; then everything is read again.
+/// What is not as it was.
+pub fn put_back(changes: &[Change]) -> Vec<Difference> {
+    let lost: Vec<_> = changes.iter().map(|change| change.around.as_ref().map(Around::lost)).collect();
+    let mut differences = Vec::new();
+    for (change, lost) in changes.iter().zip(&lost).rev() {
+        if !matches!(change.setting.read(), Ok(now) if now == change.before) {
+            // What it refuses is read below.
+            let _ = change.setting.write(&change.before);
+        }
+        if let (Some(around), Some(lost)) = (&change.around, lost) {
+            differences.extend(around.put_back(lost));
+        }
+    }
+    for (place, change) in changes.iter().enumerate() {
+        // Of several changes of a setting the oldest counts.
+        if !changes[..place].iter().any(|older| older.setting == change.setting) {
+            for each in change.setting.differences(&change.before) {
+                if !differences.contains(&each) {
+                    differences.push(each);
+                }
+            }
+        }
+    }
+    differences
+}
+
+/// How it went, as the pipe has it.
+pub fn told(differences: &[Difference], failed: Option<&String>) -> Value {
+    let first = differences.first().map(Difference::line);
+    let mut told = json!({"restored": differences.is_empty(), "failed": failed.or(first.as_ref())});
+    if !differences.is_empty() {
+        let rows = differences.iter().map(|each| {
+            json!({"what": each.what, "found": each.found, "expected": each.expected, "commands": each.commands})
+        });
+        told["differs"] = rows.collect();
+    }
+    told
+}
