@@ -9,11 +9,11 @@ import numpy as np
 from scipy import special
 
 from framegauge.metrics import Metric
-from framegauge.statistics import robust
+from framegauge.statistics import leave_one_out, robust
 from framegauge.statistics.assurance import ASSURANCE, more_blocks
 from framegauge.statistics.cycles import Cycle
 from framegauge.statistics.ratio import Ratio, blocks_to_use, estimate, is_usable, log_ratios
-from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide
+from framegauge.statistics.verdict import EQUAL, SETTLED, Verdict, decide, edges
 from framegauge.statistics.worst_case import Bound
 
 __all__ = [
@@ -46,10 +46,11 @@ def warnings(
     least: int = 0,
     not_worse: bool = False,
     of_some: Callable[[Sequence[float], Sequence[float], float], Ratio] = estimate,
+    trials: leave_one_out.Trials = leave_one_out.of_means,
 ) -> list[str]:
     """What weakens the verdict on these pairs; `judged` is their ratio at the level of the verdict, `least` the number
     of blocks that "no practical difference" needs, `not_worse` what is asked, `of_some` estimates the ratio of other
-    pairs at a level."""
+    pairs at a level, `trials` names the blocks that are left out for it."""
     logs = log_ratios(baseline, treatment)
     verdict = decide(judged, margin, metric.higher_is_better, not_worse)
     lines = []
@@ -66,7 +67,7 @@ def warnings(
         lines.append(_to_settle(judged, margin, metric, least, not_worse))
     # Fewer blocks widen the interval anyway, so only a change from one settled verdict to another is worth a warning.
     elif judged.blocks > FEW_BLOCKS:
-        for block in range(judged.blocks):
+        for block in trials(logs, judged.alpha, edges(margin)):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
             found = of_some(rest, other, judged.alpha)

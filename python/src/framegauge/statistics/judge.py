@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import cycles, differences, doubts, family, losses, medians, shared
+from framegauge.statistics import cycles, differences, doubts, family, leave_one_out, losses, medians, shared
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
@@ -170,6 +170,13 @@ def _ratio(pairs: Pairs, baseline: Sequence[float], treatment: Sequence[float], 
     return estimate(baseline, treatment, nominal, METRICS[pairs.metric].hull, pairs.shape)
 
 
+def _trials(pairs: Pairs) -> leave_one_out.Trials:
+    """The blocks to leave out of such a ratio."""
+    if pairs.is_median:
+        return leave_one_out.of_medians
+    return partial(leave_one_out.of_means, hull=METRICS[pairs.metric].hull, shape=pairs.shape)
+
+
 def _decide(pairs: Pairs, found: Ratio) -> Verdict:
     verdict = decide(found, pairs.margin, METRICS[pairs.metric].higher_is_better, pairs.not_worse)
     few = found.blocks < LEAST_FOR_EQUALITY and not pairs.is_control
@@ -218,10 +225,10 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         lines += [*shared.note(pairs), *losses.note(pairs)]
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
-        of_some = partial(_ratio, pairs)
         lines += doubts.warnings(
-            pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse, of_some
-        )
+            pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse,
+            partial(_ratio, pairs), _trials(pairs),
+        )  # fmt: skip
     worst = None if pairs.arms is None else bound(judged.ratio, *pairs.arms)
     if worst is not None and explain:
         lines += doubts.worst_case(

@@ -6,7 +6,9 @@ from enum import StrEnum
 
 from framegauge.statistics.ratio import Ratio
 
-__all__ = ["DIFFERENT", "EQUAL", "FINAL", "LEAST_FOR_EQUALITY", "SETTLED", "WITHOUT_FIGURES", "Verdict", "decide"]
+__all__ = [
+    "DIFFERENT", "EQUAL", "FINAL", "LEAST_FOR_EQUALITY", "SETTLED", "WITHOUT_FIGURES", "Verdict", "decide", "edges",
+]  # fmt: skip
 
 # Fewer blocks show too little of what happens seldom: 8 without a stall leave stalls in up to 31 % of runs possible.
 LEAST_FOR_EQUALITY = 8
@@ -32,8 +34,13 @@ FINAL = (*SETTLED, Verdict.DOES_NOT_WORK)  # more runs are not needed
 WITHOUT_FIGURES = (Verdict.NOT_JUDGED, Verdict.DOES_NOT_WORK)  # about which a control that differs tells nothing
 
 
+def edges(margin: float) -> tuple[float, float]:
+    """The ratios at which a margin ends: it is symmetrical as a factor."""
+    return 1 / (1 + margin), 1 + margin
+
+
 def decide(found: Ratio, margin: float, higher_is_better: bool, not_worse: bool = False) -> Verdict:
-    """The verdict on an interval. The margin is symmetrical as a factor: 1/(1 + margin) … 1 + margin.
+    """The verdict on an interval.
 
     An interval wholly inside the margin shows equivalence, which the lack of a significant difference would not
     (Schuirmann 1987; at the interval's level this is twice as strict as two one-sided tests). With `not_worse`, it is
@@ -41,7 +48,7 @@ def decide(found: Ratio, margin: float, higher_is_better: bool, not_worse: bool 
     """
     if found.low is None or found.high is None:
         return Verdict.UNDECIDED
-    low_edge, high_edge = 1 / (1 + margin), 1 + margin
+    low_edge, high_edge = edges(margin)
     if found.low > high_edge:
         return Verdict.BETTER if higher_is_better else Verdict.WORSE
     if found.high < low_edge:
