@@ -15,7 +15,7 @@ from rich.console import Console
 
 from framegauge.cli.progress import Reporter
 from framegauge.experiment.busy import Process, Reading
-from framegauge.experiment.progress import Estimate, Event, Losses, exclusions, left, line, said_of
+from framegauge.experiment.progress import Attempts, Estimate, Event, Losses, exclusions, left, line, said_of
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
@@ -169,3 +169,23 @@ def test_it_does_not_warn_where_few_runs_are_lost_or_for_other_reasons(study: St
     losses = Losses(said.append, lambda: hog(0, 0), own=1000)
     losses(0, [run(1, excluded=["error: gone"]), run(2, excluded=["proof: MSS"])])
     assert said == []
+
+
+def test_each_run_is_looked_at_once_for_all_slots_of_a_study_that_is_resumed() -> None:
+    looked_at: list[int] = []
+
+    class Noticed(Run):
+        @property
+        def key(self) -> tuple[int, int, str]:
+            looked_at.append(self.number)
+            return super().key
+
+    runs: list[Run] = [Noticed(**vars(run(number, cell=number % 3, block=number // 3))) for number in range(1, 31)]
+    attempts = Attempts(runs)
+    assert [len(attempts.of((block, cell, "baseline"))) for block in range(11) for cell in range(3)].count(1) == 30
+    runs.append(Noticed(**vars(run(31, cell=2, block=10))))
+    assert len(attempts.of((10, 2, "baseline"))) == 1
+    assert attempts.is_begun(10)
+    assert not attempts.is_begun(11)
+    assert attempts.last_block() == 10
+    assert looked_at == list(range(1, 32))

@@ -20,8 +20,8 @@ from framegauge.study.model import Study
 from framegauge.summary import words
 
 __all__ = [
-    "FIDELITY", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "left", "line", "progress",
-    "remedy", "said_of", "tries",
+    "FIDELITY", "Attempts", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "left", "line",
+    "progress", "remedy", "said_of", "tries",
 ]  # fmt: skip
 
 Key = tuple[int, int, str]  # of a slot
@@ -88,6 +88,38 @@ def tries(runs: Sequence[Run]) -> dict[Key, list[Run]]:
     for run in runs:
         attempts.setdefault(run.key, []).append(run)
     return attempts
+
+
+class Attempts:
+    """The attempts at every slot among runs to which only others are added: each run is looked at once, since a study
+    that is resumed asks for each of its slots."""
+
+    def __init__(self, runs: Sequence[Run]) -> None:
+        self._runs, self._looked_at = runs, 0
+        self._of: dict[Key, list[Run]] = {}
+        self._blocks, self._last = set[int](), -1
+
+    def of(self, key: Key) -> Sequence[Run]:
+        """Those at one slot."""
+        self._look()
+        return self._of.get(key, ())
+
+    def is_begun(self, block: int) -> bool:
+        """Whether a run of this block was tried."""
+        self._look()
+        return block in self._blocks
+
+    def last_block(self) -> int:
+        """The last block of which a run was tried; -1 before the first."""
+        self._look()
+        return self._last
+
+    def _look(self) -> None:
+        for run in self._runs[self._looked_at :]:
+            self._of.setdefault(run.key, []).append(run)
+            self._blocks.add(run.block)
+            self._last = max(self._last, run.block)
+        self._looked_at = len(self._runs)
 
 
 def has_attempts(tried: Sequence[Run], retries: int) -> bool:

@@ -38,7 +38,7 @@ from framegauge.evidence.aggregates import is_asked
 from framegauge.evidence.unanswered import unanswered
 from framegauge.experiment import taps
 from framegauge.experiment.planning import conditions_of, runnable_of, stated_conditions
-from framegauge.experiment.progress import FIDELITY, Estimate, Event, Kept, has_attempts, progress, said_of
+from framegauge.experiment.progress import FIDELITY, Attempts, Estimate, Event, Kept, has_attempts, progress, said_of
 from framegauge.experiment.standing import Standing
 from framegauge.experiment.taps import Diagnose
 from framegauge.files.tables import Unfit, table, written
@@ -108,6 +108,7 @@ class Runner:
         self._diagnose = diagnose if study.meters.diagnose else None
         self._planned = study.blocks * len(cells(study)) * len(arms(study))
         self._estimate, self._after_block = Estimate(study), after_block
+        self._attempts = Attempts(journal.runs)
 
     def run(self) -> Outcome:
         """Runs until everything is settled, the study is finished, the budget is spent, or Ctrl-C. Errors that retries
@@ -125,7 +126,7 @@ class Runner:
         begun = self._now()
         try:
             for block in range(self._study.blocks):
-                begins = all(run.block < block for run in self._journal.runs)
+                begins = self._attempts.last_block() < block
                 if begins and self._settled(block, self._journal.runs):
                     return self._outcome(settled_after=block)
                 slots = [slot for slot in block_order(self._study, block) if self._attempts_left(slot)]
@@ -150,7 +151,7 @@ class Runner:
         excluded, and not on the values of the others, so the intervals remain valid."""
         for block in range(self._study.blocks, self._study.blocks + math.ceil(MORE_BLOCKS * self._study.blocks)):
             slots = block_order(self._study, block)
-            is_begun = any(run.block == block for run in self._journal.runs)
+            is_begun = self._attempts.is_begun(block)
             has_room = self._now() - begun + self._guess(slots) <= self._study.budget
             if not (is_begun or (has_room and self._wanting(self._journal.runs))):
                 return
@@ -160,11 +161,8 @@ class Runner:
     def _outcome(self, **how: Any) -> Outcome:
         return Outcome(len(self._journal.runs), self._planned, **how)
 
-    def _tried(self, slot: Slot) -> list[Run]:
-        return [run for run in self._journal.runs if run.key == slot.key]
-
     def _attempts_left(self, slot: Slot) -> bool:
-        return has_attempts(self._tried(slot), self._study.retries)
+        return has_attempts(self._attempts.of(slot.key), self._study.retries)
 
     def _guess(self, slots: Sequence[Slot]) -> float:
         return self._estimate.seconds(slots, self._journal.runs)
@@ -186,7 +184,7 @@ class Runner:
             arm=slot.arm.name,
             role=slot.arm.role,
             level=slot.arm.level,
-            attempt=len(self._tried(slot)),
+            attempt=len(self._attempts.of(slot.key)),
             workload=slot.cell.workload,
             conditions=stated_conditions(self._study, slot),
             metrics={},

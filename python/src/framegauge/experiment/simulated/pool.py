@@ -21,7 +21,7 @@ from framegauge.agents.pipe import Requests
 from framegauge.agents.simulator import Progress, Simulated
 from framegauge.errors import AgentFailure
 from framegauge.experiment.planning import conditions_of, seed_of, workload_of
-from framegauge.experiment.progress import Event, exclusions, said_of
+from framegauge.experiment.progress import Attempts, Event, exclusions, said_of
 from framegauge.experiment.runner import Outcome
 from framegauge.experiment.simulated.plan import Planned
 from framegauge.experiment.simulated.record import Judged, judged
@@ -128,7 +128,7 @@ class Pool:
         self._blocks, self._journal, self._simulate, self._jobs = blocks, journal, simulate, jobs
         self._stop, self._on_event, self._settled, self._now = stop, on_event, settled, now
         self._captured = captured
-        self._costs = _Costs()
+        self._costs, self._attempts = _Costs(), Attempts(journal.runs)
         self._lock = threading.Lock()
         self._shares: dict[int, tuple[float, float]] = {}  # of runs under way: when each began, and how far it is
         self._total = sum(map(len, blocks))
@@ -137,7 +137,7 @@ class Pool:
         """Runs until everything is settled (asked only if it may be), done, or Ctrl-C. The first error is raised."""
         groups = self._blocks if may_settle else [[each for block in self._blocks for each in block]]
         for place, group in enumerate(groups):
-            begins = all(run.block < place for run in self._journal.runs)
+            begins = self._attempts.last_block() < place
             if may_settle and begins and self._settled(place, self._journal.runs):
                 return Outcome(len(self._journal.runs), self._total, settled_after=place)
             try:
@@ -148,8 +148,7 @@ class Pool:
         return Outcome(len(self._journal.runs), self._total)
 
     def _fill(self, group: Sequence[Planned]) -> None:
-        there = {run.key for run in self._journal.runs}
-        left = [each for each in group if each.key not in there]
+        left = [each for each in group if not self._attempts.of(each.key)]
         finished: dict[int, Judged] = {}
         with ThreadPoolExecutor(self._jobs) as threads:
             running = {threads.submit(self._one, planned): planned for planned in left}
