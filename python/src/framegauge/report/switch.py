@@ -9,6 +9,7 @@ from typing import Any
 from framegauge.quantities import print_seconds
 from framegauge.report.pictures.material import Material
 from framegauge.results.journal import Run
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import words
 from framegauge.summary.intervals import CORRECTED
 from framegauge.summary.switch import QUANTITIES
@@ -61,9 +62,9 @@ def ratios(material: Material) -> list[Sequence[str]]:
 
 def _by_arm(material: Material) -> Iterator[tuple[str, str, list[Mapping[str, Any]]]]:
     """Comparison, arm and the readings of its runs that count."""
-    for cell in sorted({run.cell for run in material.saved.runs}):
+    for cell, inside in by_cell(material.saved.runs).items():
         for arm, look in material.looks.items():
-            runs = [run for run in material.saved.runs if run.cell == cell and run.arm == arm and not run.excluded]
+            runs = [run for run in inside if run.arm == arm and not run.excluded]
             if told := [switch for run in runs if (switch := _switch(run)) is not None]:
                 yield material.title_of(cell), look.label, told
 

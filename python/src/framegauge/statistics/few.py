@@ -19,7 +19,7 @@ from typing import Any
 
 from framegauge.metrics import METRICS, SHARE_OF_FEW
 from framegauge.statistics import family
-from framegauge.statistics.pairs import MOST_LOST, Row
+from framegauge.statistics.pairs import MOST_LOST, Row, by_cell
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
@@ -82,17 +82,14 @@ def shares(
     `is_doubted`: an A/A control of the study differs, so nothing is claimed.
     """
     rule = rule or StoppingRule()
-    found = [each for cell in sorted({row.cell for row in rows}) for each in _of_cell(rows, cell)]
+    found = [each for inside in by_cell(rows).values() for each in _of_cell(inside)]
     levels = family.levels([partial(_claims, each.values, margin, rule) for each in found], ALPHA)
     return [_judged(each, margin, level, rule, is_doubted) for each, level in zip(found, levels, strict=True)]
 
 
-def _of_cell(rows: Sequence[Row], cell: int) -> list[_Values]:
-    inside = sorted(
-        (row for row in rows if row.cell == cell), key=lambda row: (row.role == "treatment", json.dumps(row.level))
-    )
+def _of_cell(inside: Sequence[Row]) -> list[_Values]:
     by_level: dict[str, list[Row]] = {}
-    for row in inside:
+    for row in sorted(inside, key=lambda row: (row.role == "treatment", json.dumps(row.level))):
         by_level.setdefault(json.dumps(row.level, sort_keys=True), []).append(row)
     return [values for mine in by_level.values() if (values := _values(mine)) is not None]
 

@@ -11,13 +11,13 @@ import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from framegauge.statistics.exclusions import Counts, Unequal, unequal
 from framegauge.statistics.shapes import ALIKE, Shape
 from framegauge.statistics.worst_case import Arm
 
-__all__ = ["Pairs", "Row", "all_pairs", "log_ratios_by_cell", "not_measured", "sides_by_cell"]
+__all__ = ["Pairs", "Row", "all_pairs", "by_cell", "log_ratios_by_cell", "not_measured", "sides_by_cell"]
 
 MOST_LOST = 0.5  # a comparison that lost a larger share of its blocks is not judged: the rest is not what was planned
 UNREAD = "it was too small to measure, or not read"
@@ -84,11 +84,28 @@ class Pairs:
 _Where = tuple[int | None, str]  # a cell (None: the whole study) and an arm
 
 
+class _Placed(Protocol):
+    @property
+    def cell(self) -> int:
+        """The place of its conditions in the study's order."""
+        ...
+
+
+Placed = TypeVar("Placed", bound=_Placed)
+
+
+def by_cell(runs: Iterable[Placed]) -> dict[int, list[Placed]]:
+    """The runs, or rows, of each cell, in the cells' order."""
+    cells: dict[int, list[Placed]] = {}
+    for run in runs:
+        cells.setdefault(run.cell, []).append(run)
+    return dict(sorted(cells.items()))
+
+
 def all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Pairs]:
     """The pairs of a study, cell by cell in its order, metric by metric, the A/A control before the treatments."""
     lost = _exclusions(rows)
-    for cell in sorted({row.cell for row in rows}):
-        inside = [row for row in rows if row.cell == cell]
+    for inside in by_cell(rows).values():
         others = {row.arm: row for row in inside if row.role != "baseline"}
         ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
         counted = [row for row in inside if not row.excluded]
@@ -122,8 +139,7 @@ def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, 
 def sides_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, tuple[float, float]]]:
     """The values of the reference and of one arm, by cell, in every block that has both."""
     found: dict[int, dict[int, tuple[float, float]]] = {}
-    for cell in sorted({row.cell for row in rows}):
-        inside = [row for row in rows if row.cell == cell]
+    for cell, inside in by_cell(rows).items():
         before = _reference([_above_zero(_values(inside, name, metric)) for name in _references(inside, arm)])
         after = _above_zero(_values(inside, arm, metric))
         if blocks := sorted(before.keys() & after.keys()):

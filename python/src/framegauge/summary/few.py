@@ -9,7 +9,7 @@ from typing import Any
 from framegauge.metrics import SHARE_OF_FEW, usual_margin
 from framegauge.results.journal import Run
 from framegauge.statistics.few import Share, shares
-from framegauge.statistics.pairs import Row
+from framegauge.statistics.pairs import Row, by_cell
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.summary import words
 from framegauge.summary.intervals import CORRECTED, interval
@@ -36,12 +36,9 @@ def judged(plan: Mapping[str, Any], rows: Sequence[Row], rule: StoppingRule, is_
 def entries(found: Sequence[Share], runs: Sequence[Run], key: str) -> list[dict[str, Any]]:
     """One entry per cell and level; `key` names the treatment."""
     told: list[dict[str, Any]] = []
+    cells = by_cell(run for run in runs if not run.excluded and run.readings.get("few"))
     for each in found:
-        mine = [
-            run.readings["few"]
-            for run in runs
-            if run.cell == each.cell and not run.excluded and run.readings.get("few") and _same(run.level, each.level)
-        ]
+        mine = [run.readings["few"] for run in cells.get(each.cell, ()) if _same(run.level, each.level)]
         if not mine:
             continue
         told.append({

@@ -8,6 +8,7 @@ from typing import Any
 
 from framegauge.results.journal import Run
 from framegauge.statistics.judge import Comparison
+from framegauge.statistics.pairs import by_cell
 from framegauge.statistics.why import Arm, decompose, frame_share
 from framegauge.summary.intervals import interval
 
@@ -16,11 +17,11 @@ __all__ = ["why"]
 
 def why(runs: Sequence[Run], found: Sequence[Comparison], key: str) -> list[dict[str, Any]]:
     """One entry per goodput comparison of a treatment that has parts; `key` names the treatment."""
-    entries = []
+    entries, cells = [], by_cell(run for run in runs if not run.excluded)
     for each in found:
         if each.metric != "goodput" or each.role != "treatment" or each.ratio is None:
             continue
-        cell = [run for run in runs if run.cell == each.cell and not run.excluded]
+        cell = cells.get(each.cell, [])
         baseline = _arm([run for run in cell if run.role == "baseline"])
         treatment = _arm([run for run in cell if run.role == "treatment" and run.level == each.treatment_level])
         parts = decompose(each.ratio, baseline, treatment)

@@ -257,11 +257,8 @@ def _cpu(material: Material) -> str:
 def _medians(material: Material, caption: str, heads: dict[str, str]) -> str:
     """A table with one row per arm and cell; columns without any value are left out."""
     cells = sorted({run.cell for run in material.saved.runs})
-    found = [
-        (cell, look.label, records.medians(material.readings, cell, arm))
-        for cell in cells
-        for arm, look in material.looks.items()
-    ]
+    medians = records.medians(material.readings)
+    found = [(cell, look.label, medians.get((cell, arm), {})) for cell in cells for arm, look in material.looks.items()]
     there = {name: title for name, title in heads.items() if any(name in figures for *_, figures in found)}
     rows = [
         [material.title_of(cell), arm, *(words.figure(figures[name]) if name in figures else "-" for name in there)]

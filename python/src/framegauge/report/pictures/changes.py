@@ -18,6 +18,7 @@ from framegauge.report.pictures.charts import Picture
 from framegauge.results import spools
 from framegauge.results.journal import Run, Saved
 from framegauge.results.spools import dig
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import units, words
 
 __all__ = ["Change", "changes", "pictures"]
@@ -68,8 +69,7 @@ def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
 
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """One chart per cell that has samples: goodput over time, with the moments marked."""
-    for cell in sorted({run.cell for run in saved.runs}):
-        inside = [run for run in saved.runs if run.cell == cell]
+    for cell, inside in by_cell(saved.runs).items():
         moments = changes(saved, inside)
         if not moments:
             continue

@@ -13,6 +13,7 @@ from framegauge.printable import printable
 from framegauge.report.pictures import arms, records
 from framegauge.report.pictures.records import Reading
 from framegauge.results.journal import Run, Saved
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import words
 from framegauge.summary.intervals import shown
 from framegauge.summary.units import unit_scale
@@ -99,16 +100,11 @@ def _interactions(summary: Mapping[str, Any]) -> Iterator[Picture]:
         yield Picture(f"interaction-{metric}", "interactions", title, f"{text}.", drawn)
 
 
-def _by_cell(runs: Sequence[Run]) -> Iterator[tuple[int, list[Run]]]:
-    for cell in sorted({run.cell for run in runs}):
-        yield cell, [run for run in runs if run.cell == cell]
-
-
 def _strips(saved: Saved, cells: words.Cells) -> Iterator[Picture]:
     """One chart per metric and cell: every run that has a value."""
     looks = arms.looks(saved.plan, saved.runs)
     blocks = 1 + max((run.block for run in saved.runs), default=0)
-    for cell, inside in _by_cell(saved.runs):
+    for cell, inside in by_cell(saved.runs).items():
         for metric in saved.plan["margins"]:
             if metric not in METRICS or not any(metric in run.metrics for run in inside):
                 continue
@@ -145,7 +141,7 @@ def _ceilings(saved: Saved, cells: words.Cells) -> Iterator[Picture]:
     """One chart: the goodput of the median run of every arm and cell, and its ceiling."""
     looks = arms.looks(saved.plan, saved.runs)
     found = []
-    for _, inside in _by_cell(saved.runs):
+    for inside in by_cell(saved.runs).values():
         for name, look in looks.items():
             mine = [
                 run for run in inside
@@ -179,10 +175,10 @@ def _ceilings(saved: Saved, cells: words.Cells) -> Iterator[Picture]:
 def _cpu(saved: Saved, readings: Sequence[Reading], cells: words.Cells) -> Iterator[Picture]:
     """One chart: core-seconds per gigabyte delivered, by user."""
     looks = arms.looks(saved.plan, saved.runs)
-    found = []
-    for cell, inside in _by_cell(saved.runs):
+    found, medians = [], records.medians(readings)
+    for cell, inside in by_cell(saved.runs).items():
         for name, look in looks.items():
-            figures = records.medians(readings, cell, name)
+            figures = medians.get((cell, name), {})
             parts = {part: figures[key] for key, part in records.USERS.items() if key in figures}
             if len(parts) == len(records.USERS):
                 note = f"hosts {parts['hosts']:.2f}, fabric {parts['fabric']:.2f} s/GB"

@@ -17,6 +17,7 @@ from framegauge.report.pictures.arms import Look
 from framegauge.report.pictures.charts import Picture
 from framegauge.results import spools
 from framegauge.results.journal import Run, Saved
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import few, units, words
 
 __all__ = ["MOST_SHOWN", "pictures"]
@@ -60,9 +61,9 @@ def _shares(entries: Sequence[Mapping[str, Any]], cells: words.Cells) -> Iterato
 def _over_time(
     saved: Saved, entries: Sequence[Mapping[str, Any]], looks: Mapping[str, Look], cells: words.Cells
 ) -> Iterator[Picture]:
-    number = 0
+    number, counted = 0, by_cell(run for run in saved.runs if not run.excluded)
     for cell in dict.fromkeys(each["cell"] for each in entries):
-        inside = [run for run in saved.runs if run.cell == cell and not run.excluded]
+        inside = counted.get(cell, [])
         for arm in dict.fromkeys(run.arm for run in arms.in_order(inside)):
             found = [rates for run in inside if run.arm == arm and (rates := _read(saved, run))]
             windows = min((len(next(iter(rates.values()))) for rates in found), default=0)

@@ -21,6 +21,7 @@ from framegauge.report.pictures.charts import Picture
 from framegauge.results import flows, spools
 from framegauge.results.journal import Run, Saved
 from framegauge.results.spools import dig
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import words
 from framegauge.summary.units import unit_scale
 
@@ -39,15 +40,13 @@ Arms = Mapping[str, Sequence[Run]]
 
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """The distributions of all cells in one chart, and a chart of distances for each cell."""
-    by_cell: dict[int, Arms] = {}
-    for cell in sorted({run.cell for run in saved.runs}):
-        inside = [run for run in saved.runs if run.cell == cell and not run.excluded]
+    counted: dict[int, Arms] = {}
+    for cell, inside in by_cell(run for run in saved.runs if not run.excluded).items():
         mine = {arm: [run for run in inside if run.arm == arm][:MOST_RUNS] for arm in looks}
-        if inside:
-            by_cell[cell] = {arm: runs for arm, runs in mine.items() if runs}
-    yield from _completions(saved, by_cell, looks, cells)
+        counted[cell] = {arm: runs for arm, runs in mine.items() if runs}
+    yield from _completions(saved, counted, looks, cells)
     drawn = 0
-    for cell, by_arm in by_cell.items():
+    for cell, by_arm in counted.items():
         title = arms.cell_title(next(iter(by_arm.values())), cells)
         found = _distances(saved.folder, by_arm, looks)
         if found and (drawn := drawn + 1) <= MOST_CELLS:

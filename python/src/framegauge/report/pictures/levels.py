@@ -12,6 +12,7 @@ from framegauge.plots import dose, draw, rows
 from framegauge.printable import printable
 from framegauge.report.pictures.charts import Picture
 from framegauge.results.journal import Run, Saved
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import words
 from framegauge.summary.document import factor_key
 from framegauge.summary.intervals import shown
@@ -27,9 +28,9 @@ def pictures(saved: Saved, summary: Mapping[str, Any]) -> Iterator[Picture]:
     named = words.Cells(summary["verdicts"])
     asked = {each["metric"]: each["margin"] for each in summary.get("smallest_levels", ())}
     for metric, margin in asked.items():
-        cells = sorted({run.cell for run in saved.runs if metric in run.metrics})
-        for cell in cells:
-            inside = [run for run in saved.runs if run.cell == cell]
+        for inside in by_cell(saved.runs).values():
+            if not any(metric in run.metrics for run in inside):
+                continue
             mine = [
                 each for each in summary["verdicts"]
                 if each["metric"] == metric and each["workload"] == inside[0].workload

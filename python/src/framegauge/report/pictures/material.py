@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 from framegauge import foreign
@@ -30,7 +30,8 @@ from framegauge.report.pictures.arms import Look
 from framegauge.report.pictures.charts import Picture
 from framegauge.report.pictures.records import Reading
 from framegauge.results import shapes
-from framegauge.results.journal import Saved
+from framegauge.results.journal import Run, Saved
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import sentence, words
 from framegauge.summary.sentence import Answer, Number
 
@@ -58,14 +59,18 @@ class Material:
         """The charts of one section."""
         return [each for each in self.pictures if each.kind == kind]
 
-    @property
+    @cached_property
     def cells(self) -> words.Cells:
         """How the cells are named."""
         return words.Cells(self.summary["verdicts"])
 
     def title_of(self, cell: int) -> str:
         """What tells a cell from the others."""
-        return arms.cell_title([run for run in self.saved.runs if run.cell == cell], self.cells)
+        return arms.cell_title(self._inside[cell], self.cells)
+
+    @cached_property
+    def _inside(self) -> Mapping[int, Sequence[Run]]:
+        return by_cell(self.saved.runs)
 
 
 def gather(saved: Saved, summary: Mapping[str, Any], risks: Risks | None = None) -> Material:

@@ -19,6 +19,7 @@ from framegauge.report.pictures.charts import Picture
 from framegauge.results import spools
 from framegauge.results.journal import Run, Saved
 from framegauge.results.spools import dig
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import drop_runs, words
 from framegauge.summary.units import unit_scale
 
@@ -52,8 +53,7 @@ class _Seen:
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """Of the first cells that dropped or marked anything: the port that did most of it, in one run of each arm."""
     drawn = 0
-    for cell in sorted({run.cell for run in saved.runs}):
-        inside = [run for run in saved.runs if run.cell == cell]
+    for cell, inside in by_cell(saved.runs).items():
         chosen = {arm: series.representative([run for run in inside if run.arm == arm]) for arm in looks}
         runs = {arm: run for arm, run in chosen.items() if run is not None}
         port = _busiest(saved.folder, list(runs.values()))

@@ -49,11 +49,17 @@ def read(saved: Saved) -> list[Reading]:
     return [_reading(saved.folder, run) for run in saved.runs if not run.excluded]
 
 
-def medians(found: Sequence[Reading], cell: int, arm: str) -> dict[str, float]:
-    """The median of each figure over the runs of one arm in one cell."""
-    mine = [each.figures for each in found if each.run.cell == cell and each.run.arm == arm]
-    names = dict.fromkeys(name for figures in mine for name in figures)
-    return {name: statistics.median(figures[name] for figures in mine if name in figures) for name in names}
+def medians(readings: Sequence[Reading]) -> dict[tuple[int, str], dict[str, float]]:
+    """The median of each figure over the runs of each arm in each cell."""
+    places: dict[tuple[int, str], dict[str, list[float]]] = {}
+    for reading in readings:
+        figures = places.setdefault((reading.run.cell, reading.run.arm), {})
+        for name, value in reading.figures.items():
+            figures.setdefault(name, []).append(value)
+    return {
+        place: {name: statistics.median(values) for name, values in figures.items()}
+        for place, figures in places.items()
+    }
 
 
 def _reading(folder: Path, run: Run) -> Reading:

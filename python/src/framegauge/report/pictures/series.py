@@ -17,6 +17,7 @@ import numpy as np
 from framegauge.report.pictures import arms
 from framegauge.results import spools
 from framegauge.results.journal import Run
+from framegauge.statistics.pairs import by_cell
 
 __all__ = [
     "MOST_POINTS", "SERIES", "Cell", "Connection", "Course", "acked", "cells", "connections", "representative",
@@ -60,8 +61,7 @@ def representative(runs: Sequence[Run]) -> Run | None:
 
 def cells(folder: Path, runs: Sequence[Run]) -> Iterator[Cell]:
     """Every cell that has samples."""
-    for cell in sorted({run.cell for run in runs}):
-        inside = [run for run in runs if run.cell == cell]
+    for cell, inside in by_cell(runs).items():
         names = dict.fromkeys(run.arm for run in arms.in_order(inside))
         chosen = [representative([run for run in inside if run.arm == name]) for name in names]
         places = [(run, folder / "runs" / str(run.number)) for run in chosen if run is not None]

@@ -14,6 +14,7 @@ from framegauge.report.pictures.charts import Picture
 from framegauge.results import spools
 from framegauge.results.journal import Saved
 from framegauge.results.spools import dig
+from framegauge.statistics.pairs import by_cell
 from framegauge.summary import words
 
 __all__ = ["DIGITS", "Site", "Sites", "components", "middle", "pictures", "sites", "sizes"]
@@ -28,9 +29,9 @@ Sites = Mapping[str, Sequence[Site]]  # by arm, of runs that count
 def sites(saved: Saved, looks: Mapping[str, Look]) -> Mapping[int, Sites]:
     """The results of web sites by cell; empty for a study without the workload web."""
     found: dict[int, dict[str, Sequence[Site]]] = {}
-    for cell in sorted({run.cell for run in saved.runs}):
+    for cell, inside in by_cell(run for run in saved.runs if not run.excluded).items():
         for arm in looks:
-            mine = [run for run in saved.runs if (run.cell, run.arm) == (cell, arm) and not run.excluded]
+            mine = [run for run in inside if run.arm == arm]
             told = [dig(spools.record(saved.folder, run.number), "workload", "web") for run in mine]
             if webs := [each for each in told if each]:
                 found.setdefault(cell, {})[arm] = webs
@@ -54,11 +55,12 @@ def middle(ordered: Sequence[float], share: float = 0.5) -> float:
 
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """The cumulative distributions of all components, with a line for each arm."""
+    inside = by_cell(saved.runs)
     for cell, by_arm in sites(saved, looks).items():
         names = components([web for webs in by_arm.values() for web in webs])[:MOST_COMPONENTS]
         panels = [panel for name in names if (panel := _panel(name, by_arm, looks)).lines]
         if panels:
-            title = arms.cell_title([run for run in saved.runs if run.cell == cell], cells)
+            title = arms.cell_title(inside[cell], cells)
             drawn = draw.svg(distribution.distributions(panels, "bytes of a connection, both ways"))
             said = "; ".join(f"{each.name}: {each.note}" for each in panels)
             yield Picture(f"flow-sizes-{cell + 1}", "web", f"Sizes of connections, {title}", f"{said}.", drawn)
