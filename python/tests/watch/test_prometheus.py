@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import threading
 import urllib.parse
@@ -155,7 +156,7 @@ def test_a_server_that_says_nothing_is_left():
     waiting = threading.Event()
     with serving(lambda _: waiting.wait(20) and None) as url:
         try:
-            with pytest.raises(Unanswered, match="timed out"):
+            with pytest.raises(Unanswered, match=r"timed out|no whole answer within 0\.1 s"):
                 ask(url, timeout="100 ms")
         finally:
             waiting.set()
@@ -179,3 +180,24 @@ def test_a_server_that_is_gone_leaves_no_earlier_answer_in_the_textfile(tmp_path
     assert cli.main(["watch", str(file), "--textfile", str(metrics)]) == 2
     assert "found no answer" in capsys.readouterr().err
     assert "framegauge_watch_gate 2.0" in metrics.read_text()
+
+
+@pytest.mark.parametrize("after", [b"", b"HTTP/1.1 200 OK\r\n\r\n", b"HTTP/1.1 500 No\r\nContent-Length: 9999\r\n\r\n"])
+def test_a_server_that_sends_a_byte_now_and_then_is_left(after):
+    """Before its head, and within it; the time for one byte is never over."""
+    left = threading.Event()
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        handler.wfile.write(after)
+        with contextlib.suppress(OSError):
+            for _ in range(2000):
+                if left.wait(0.005):
+                    return
+                handler.wfile.write(b"H")
+
+    with serving(respond) as url:
+        try:
+            with pytest.raises(Unanswered, match=r"found no (whole )?answer"):
+                ask(url, timeout="100 ms")
+        finally:
+            left.set()

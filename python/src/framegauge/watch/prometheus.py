@@ -24,6 +24,7 @@ import numpy as np
 from framegauge import foreign
 from framegauge.errors import FramegaugeError, InputError
 from framegauge.printable import one_line
+from framegauge.watch.deadline import Deadline
 from framegauge.watch.model import Server
 
 __all__ = ["BadQuery", "Prometheus", "Series", "Unanswered", "matcher"]
@@ -63,8 +64,7 @@ class Prometheus:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._header = _authorization(server)
-        context = ssl.create_default_context(cafile=_existing(server.ca_file)) if server.ca_file else None
-        self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.HTTPSHandler(context=context))
+        self._context = ssl.create_default_context(cafile=_existing(server.ca_file)) if server.ca_file else None
 
     def ask(self, query: str, times: Sequence[float]) -> list[Series]:
         """The series of a query at these times (seconds since 1970, at equal distances); BadQuery if the server does
@@ -86,8 +86,22 @@ class Prometheus:
         return f"prometheus {one_line(self._server.url, 200)}"
 
     def _answer(self, request: urllib.request.Request) -> Any:
+        deadline = Deadline(self._server.timeout)
+        opener = urllib.request.build_opener(_NoRedirect, *deadline.handlers(self._context))
         try:
-            with self._opener.open(request, timeout=self._server.timeout) as response:
+            with deadline.begun():
+                return self._read(opener, request, deadline)
+        except Unanswered:
+            if not deadline.is_over:
+                raise
+            raise Unanswered(
+                f"{self._where()}: found no whole answer within {deadline.seconds:g} s, expected one"
+            ) from None
+
+    def _read(self, opener: urllib.request.OpenerDirector, request: urllib.request.Request, deadline: Deadline) -> Any:
+        """The document in an answer; Unanswered also where the time was over before its last byte."""
+        try:
+            with opener.open(request, timeout=deadline.seconds) as response:
                 data = response.read(MOST_BYTES + 1)
         except urllib.error.HTTPError as error:
             kind = BadQuery if error.code in BAD_QUERY else Unanswered
@@ -95,6 +109,8 @@ class Prometheus:
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             raise Unanswered(f"{self._where()}: found no answer ({one_line(reason, 200)})") from None
+        if deadline.is_over:
+            raise Unanswered("cut off")
         if len(data) > MOST_BYTES:
             raise Unanswered(f"{self._where()}: found an answer of more than {MOST_BYTES} bytes, expected fewer")
         try:
