@@ -249,6 +249,29 @@ def test_a_request_without_a_time_limit_ends_with_its_agent():
         agent.close()
 
 
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ({"id": 7, "result": {}}, "found an answer to request 7, expected one that was made"),
+        ({"id": 0, "result": {}}, "found an answer to request 0, expected"),
+        ({"id": "1", "result": {}}, "found an answer to request 1, expected"),
+        ({"id": 1.0, "result": {}}, "found an answer to request 1.0, expected"),
+        ({"result": {}}, "found an answer to request None, expected"),
+        ({"id": None, "error": {"code": -32700, "message": "no\u001b JSON", "data": {}}}, "request None (no. JSON), "),
+    ],
+)
+def test_an_answer_to_no_request_keeps_nobody_waiting(answer, told):
+    """Its request would wait for its time limit, or for ever."""
+    reply = f"print({json.dumps(json.dumps(answer))}, flush=True)"
+    agent = Agent([sys.executable, "-c", f"import sys; sys.stdin.readline(); {reply}; sys.stdin.read()"])
+    try:
+        with pytest.raises(AgentLost) as error:
+            agent.request("check.facts", timeout_seconds=PATIENCE_SECONDS)
+    finally:
+        agent.close()
+    assert told.replace("no.", "no\N{REPLACEMENT CHARACTER}") in str(error.value)
+
+
 def test_of_standard_error_only_the_end_is_kept():
     words = last_words.LastWords()
     for piece in (b"begun\n", b"x" * (1 << 20), b"\nthe end\x1b[2J\n"):

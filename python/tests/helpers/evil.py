@@ -91,6 +91,7 @@ MODES: dict[str, Callable[[Message], bytes]] = {
         answer, {"code": -32006, "message": ESCAPES.replace("\n", "\r"), "data": {"what": ESCAPES}}
     ),
     "bad progress": lambda _: b'{"jsonrpc":"2.0","method":"progress","params":{"id":[],"fraction":{},"text":1}}\n',
+    "wrong id": lambda answer: _told({"id": answer["id"] + 1000}, result=answer["result"]),
     "big line": _big_line,
     "huge stderr": _huge_stderr,
     "ends": lambda _: sys.exit(os.write(2, ESCAPES.encode())),

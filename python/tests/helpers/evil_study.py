@@ -83,7 +83,7 @@ def _text(new: str) -> Callable[[Any], Any]:
     return lambda value: new if evil._is_words(value) else value
 
 
-UNFIT = ("big line", "huge stderr", "ends", *evil.SHAPELY)  # of what only a process can do
+UNFIT = ("wrong id", "big line", "huge stderr", "ends", *evil.SHAPELY)  # of what only a process can do
 LINES: dict[str, Way] = {
     **{name: mode for name, mode in evil.MODES.items() if name not in UNFIT},
     "big line": lambda _: b" " * (LINE_BYTES + 1),

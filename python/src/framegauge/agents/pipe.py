@@ -9,7 +9,6 @@ BadAnswer of its request (agents/answers.py).
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import os
 import select
@@ -33,6 +32,7 @@ from framegauge.errors import (
     FramegaugeError,
     named,
 )
+from framegauge.printable import one_line
 
 __all__ = ["Agent", "Call", "Meet", "Pending", "Requests"]
 
@@ -131,7 +131,7 @@ class Agent(Requests):
         self._errors = tempfile.TemporaryFile() if meet is None else None  # noqa: SIM115 (closed in close)
         self._closed = False
         self._calls: dict[int, Call] = {}
-        self._numbers = itertools.count(1)
+        self._last = 0  # number of a request
         self._lock = threading.Lock()
         self._lost: str | None = None
         self._leaving = False
@@ -215,7 +215,8 @@ class Agent(Requests):
             if self._lost is not None:
                 raise AgentLost(f"{method}: {self._lost}")
             asked = dict(params or {})
-            call = Call(self, next(self._numbers), method, answers.shape(method, asked), on_progress)
+            self._last += 1
+            call = Call(self, self._last, method, answers.shape(method, asked), on_progress)
             self._calls[call.number] = call
             message = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": asked}
             line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
@@ -325,10 +326,9 @@ class Agent(Requests):
                 with contextlib.suppress(Exception):  # a failure to show progress must not end a measurement
                     call.on_progress(params["fraction"], params["text"])
             return
-        number = message.get("id")
-        call = self._calls.get(number) if type(number) is int else None
+        call = self._call_of(message)
         if call is None:
-            return  # an answer to a cancelled request, or a second one
+            return  # a second answer
         result: Json = {}
         error: FramegaugeError | None = None
         try:
@@ -341,6 +341,15 @@ class Agent(Requests):
         call.finish(result, error and named(error, self.host))
         with self._lock:  # only now: whatever fails before leaves the call for `_lose`
             self._calls.pop(call.number, None)
+
+    def _call_of(self, message: Json) -> Call | None:
+        """The request that a message answers, None if it was answered before; BadAnswer for one that was never made:
+        whoever made the one that it was meant for would wait for its time limit."""
+        number = message.get("id")
+        if type(number) is not int or not 0 < number <= self._last:
+            said = f" ({one_line(error.get('message'))})" if isinstance(error := message.get("error"), dict) else ""
+            raise BadAnswer(f"found an answer to request {one_line(number, 40)}{said}, expected one that was made")
+        return self._calls.get(number)
 
     def _last_words(self) -> str:
         """The last lines of standard error, joined into one."""

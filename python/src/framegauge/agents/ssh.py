@@ -271,9 +271,9 @@ def open_agent(
                 raise AgentMissing("found no folder that can hold and run a program, expected ~/.cache, or /tmp")
             if not line.startswith("send "):
                 raise AgentLost(f"found {line[:80]!r}, expected a folder for the agent")
-            say(f"{remote.name}: copying the agent ({binary.size / 1e6:.1f} MB) to {line.removeprefix('send ')}")
-            stdin.write(binary.path.read_bytes())
-            stdin.flush()
+            place = printable(line.removeprefix("send "))
+            say(f"{remote.name}: copying the agent ({binary.size / 1e6:.1f} MB) to {place}")
+            _send(stdin, binary.path.read_bytes(), COPY_SECONDS, ending)
             line = lines.next(COPY_SECONDS)
         if line == "short":
             raise AgentMissing("the agent could not be copied: is the disk full?")
@@ -285,6 +285,24 @@ def open_agent(
     agent.about = {**agent.about, "path": found}
     _company.keep(agent)
     return agent
+
+
+def _send(pipe: IO[bytes], data: bytes, seconds: float, ending: threading.Event | None) -> None:
+    """Writes bytes to a pipe; AgentTimeout if they are not taken in time, AgentLost once `ending` is set."""
+    until, left, descriptor = time.monotonic() + seconds, memoryview(data), pipe.fileno()
+    os.set_blocking(descriptor, False)
+    try:
+        with selectors.DefaultSelector() as selector:
+            selector.register(descriptor, selectors.EVENT_WRITE)
+            while left:
+                if ending is not None and ending.is_set():
+                    raise AgentLost("given up")
+                if time.monotonic() >= until:
+                    raise AgentTimeout(f"the agent was not taken within {seconds:g} s")
+                if selector.select(_Lines.LOOK_SECONDS):
+                    left = left[os.write(descriptor, left) :]
+    finally:
+        os.set_blocking(descriptor, True)
 
 
 class _Company:
