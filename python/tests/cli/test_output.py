@@ -106,6 +106,17 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
     assert place.read_bytes() == b"new"
 
 
+def test_a_device_is_written_to_and_never_replaced(tmp_path):
+    """As root, a rename onto /dev/null would put a file there. A link stands for it here: only the link can be lost."""
+    for name in ("null", "full"):
+        (tmp_path / name).symlink_to(f"/dev/{name}")
+    output.write("--html", tmp_path / "null", b"page")
+    with pytest.raises(InputError, match=r"--html: found no way to write .*full \(No space left on device\)"):
+        output.write("--html", tmp_path / "full", b"page")
+    assert all(each.is_symlink() for each in tmp_path.iterdir())
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["full", "null"]
+
+
 def test_json_is_standard_output_already(results, capsys):
     assert cli.main(["report", str(results), "--json", "--html", "page.html"]) == 0
     assert json.loads(capsys.readouterr().out)["verdicts"]

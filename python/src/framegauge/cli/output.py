@@ -180,9 +180,14 @@ def touched(path: Path) -> tuple[Path, Path]:
 @contextlib.contextmanager
 def replacing(option: str, path: Path, new: bool = False) -> Iterator[BinaryIO]:
     """A file to write to that takes the place of an option's file, or becomes a `new` one, when all went well.
-    InputError if it cannot be written; then nothing is left behind."""
+    InputError if it cannot be written; then nothing is left behind. A device or a pipe is written to, never replaced:
+    root would turn /dev/null into a page."""
     path, draft = touched(path)
     try:
+        if not new and path.exists() and not path.is_file():
+            with open(path, "wb") as device:
+                yield device
+            return
         with open(draft, "wb") as file:
             yield file
         if new:
@@ -190,7 +195,7 @@ def replacing(option: str, path: Path, new: bool = False) -> Iterator[BinaryIO]:
         draft.replace(path)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            draft.unlink()
+            draft.unlink()  # none beside a device
         if not isinstance(error, OSError):
             raise
         raise InputError(f"{option}: found no way to write {path} ({error.strerror}), expected a place to") from None
