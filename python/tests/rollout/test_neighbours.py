@@ -65,6 +65,19 @@ def test_hosts_of_the_file_and_entries_of_others_are_no_neighbours() -> None:
     assert not told(host(1, neighbours=table), host(2))
 
 
+def test_a_host_that_has_the_new_mtu_already_is_no_stranger_to_the_others() -> None:
+    """Three of four hosts were raised by hand: the file names them all, and the fourth may follow."""
+    table = [entry("10.1.0.2", "02:00:00:00:00:02"), entry("10.1.0.77", "02:00:00:00:00:03")]
+    raised = [host(number, mtu=9000, neighbours=[entry("10.1.0.1", "02:00:00:00:00:01")]) for number in (2, 3)]
+    assert not told(host(1, neighbours=table), *raised)
+    [refused] = told(host(1, neighbours=[*table, entry(BOX, BOX_MAC)]), *raised)
+    assert BOX in refused.found
+    assert "(a/eth1: REACHABLE)" in refused.found
+    assert not told(host(1), host(2, mtu=9000, neighbours=[entry(BOX, BOX_MAC)])), (
+        "what sends large already is not ours"
+    )
+
+
 def test_a_route_that_keeps_packets_small_is_enough_if_every_host_has_it() -> None:
     route = {"dst": BOX, "dev": "eth1", "scope": "link", "metrics": [{"mtu": 1500}]}
     kept = {"neighbours": [entry(BOX, BOX_MAC)], "routes": [route], "locked": [[BOX, "eth1"]]}

@@ -27,17 +27,18 @@ def probed(members: Sequence[Member], facts: Mapping[str, Json], asked: Asked) -
     """The facts with `answered`: by address the largest packet that came back. What does not answer is not among them,
     and hosts that may send no echo have asked nobody."""
     cases = [Case(name, asked.interfaces[name], asked, facts[name]) for name in asked.hosts if name in facts]
-    cases = [each for each in cases if each.interface in each.links and each.is_raised]
+    cases = [each for each in cases if each.interface in each.links]
+    raised = sorted((each for each in cases if each.is_raised), key=lambda each: -each.link.mtu)
     paths: dict[str, list[Json]] = {}
     for neighbour in strangers(cases)[:MOST_ASKED]:
         for address in sorted(neighbour.addresses):
             # The host with the largest interface can ask for most.
-            for case in sorted(cases, key=lambda each: -each.link.mtu):
+            for case in raised:
                 source = _source(case, address)
                 if source is not None:
                     paths.setdefault(case.host, []).append({"source": source, "destination": address, "tcp_port": None})
                     break
-    mtus = {case.host: min(case.link.mtu, asked.target_mtu) for case in cases}
+    mtus = {case.host: min(case.link.mtu, asked.target_mtu) for case in raised}
     errors: dict[str, str] = {}
 
     def params(member: Member) -> Json | None:

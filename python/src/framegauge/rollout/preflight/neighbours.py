@@ -46,8 +46,9 @@ class Neighbour:
 def findings(facts: Mapping[str, Json], asked: Asked) -> Iterator[Finding]:
     """What neighbours may not take, what is behind bridges, and what switches say of their ports."""
     cases = [Case(name, asked.interfaces[name], asked, facts[name]) for name in asked.hosts if name in facts]
-    cases = [case for case in cases if case.interface in case.links and case.is_raised]
-    open_ones = [(neighbour, hosts) for neighbour in strangers(cases) if (hosts := _unscoped(neighbour, cases))]
+    cases = [case for case in cases if case.interface in case.links]
+    raised, unlisted = [case for case in cases if case.is_raised], strangers(cases)
+    open_ones = [(neighbour, hosts) for neighbour in unlisted if (hosts := _unscoped(neighbour, raised))]
     refused = [one for one in open_ones if not _is_spared(one[0], asked)]
     for neighbour, hosts in refused[:MOST_SHOWN]:
         yield _finding(neighbour, hosts, "refused")
@@ -58,14 +59,15 @@ def findings(facts: Mapping[str, Json], asked: Asked) -> Iterator[Finding]:
     for neighbour, hosts in open_ones:
         if _is_spared(neighbour, asked):
             yield _finding(neighbour, hosts, "warning")
-    known = {neighbour.mac for neighbour in strangers(cases)} | _own(cases)
-    for case in cases:
+    known = {neighbour.mac for neighbour in unlisted} | _own(cases)
+    for case in raised:
         yield from _behind_ports(case, known)
         yield from _switch(case)
 
 
 def strangers(cases: Sequence[Case]) -> list[Neighbour]:
-    """The neighbours of the interfaces that are meant which are none of the hosts."""
+    """The neighbours of the interfaces that are raised which are none of the hosts. `cases` are those of all hosts: one
+    that has the new MTU already is a host of the roll-out, and no stranger to the others."""
     own, neighbours = _own(cases), dict[str, Neighbour]()
     mine = {
         one["address"]
@@ -73,7 +75,7 @@ def strangers(cases: Sequence[Case]) -> list[Neighbour]:
         for interface in case.facts["check"]["interfaces"]
         for one in interface["addresses"]
     }
-    for case in cases:
+    for case in (each for each in cases if each.is_raised):
         gateways = {str(route.get("gateway")) for route in _entries(case, "routes", "routes6") if route.get("gateway")}
         for entry in _entries(case, "neighbours"):
             mac, address = str(entry.get("lladdr", "")).lower(), str(entry.get("dst", ""))
