@@ -73,7 +73,7 @@ def test_the_plan_tells_it_in_lines() -> None:
     advice = afterwards({"a": facts}, Asked((("a",),), {"a": "eth1"}, 9000))
     plan = {
         "question": "?", "findings": [], "changes": [], "steps": [], "hosts": {}, "afterwards": advice, "link_loss_seconds": {},
-        "asked": {"waves": [], "interfaces": {}, "scope": "all", "lease_seconds": 60.0, "probes": 3},
+        "asked": {"waves": [], "interfaces": {}, "scope": "all", "target_mtu": 9000, "lease_seconds": 60.0, "probes": 3},
     }  # fmt: skip
     lines = list(text.plan_lines(plan))
     assert lines[-2:] == [

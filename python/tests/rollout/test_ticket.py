@@ -156,6 +156,17 @@ def test_the_page_has_it_all_stands_alone_and_runs_nothing(folder: Path) -> None
     assert "default-src 'none'" in page
 
 
+@pytest.mark.parametrize("name", ["netns:db1", "../../db1"])
+def test_a_host_that_ansible_cannot_name_has_a_ticket_without_playbooks(name: str, folder: Path) -> None:
+    """A namespace is a host of a roll-out as any other; and no name leads out of the folder of the ticket."""
+    lines = ticket.read(folder).replace(b"db1", name.encode()).splitlines()
+    files = ticket.bundle(chained(lines))
+    assert files["ansible/none.txt"].decode().startswith(f"No playbooks: host {name!r}: Ansible would read this as a")
+    assert not [each for each in files if each.endswith(".yml")]
+    assert f"changes/{re.sub('[^a-z0-9.]', '_', name)}_etc_netplan_01.yaml.diff" in files
+    assert name in files["ticket.html"].decode()
+
+
 def test_a_ticket_is_made_again_to_the_byte_and_a_change_of_it_is_told(folder: Path, tmp_path: Path) -> None:
     names = ticket.write(folder, tmp_path / "out")
     assert set(names) == {

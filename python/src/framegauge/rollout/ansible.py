@@ -24,7 +24,7 @@ from framegauge.errors import InputError
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
 
-__all__ = ["HOLD", "LINK", "PROBE", "PROVE", "RELEASE", "playbooks", "read"]
+__all__ = ["HOLD", "LINK", "PROBE", "PROVE", "RELEASE", "playbooks", "read", "unnamed"]
 
 # Everything else is a pattern of several hosts to Ansible, or ends the expression that it stands in.
 _NAME = re.compile(r"\w(?:[\w.-]*\w)?", re.ASCII)
@@ -141,11 +141,18 @@ def playbooks(plan: Json, version: str) -> dict[str, str]:
     }
 
 
-def _complaints(plan: Json) -> Iterator[str]:
-    """What is no name of a host or no address."""
+def unnamed(plan: Json) -> str | None:
+    """Why there are no playbooks for a plan: the first host whose name Ansible does not take, such as netns:blue."""
     for name in plan["hosts"]:
         if not _NAME.fullmatch(name):
-            yield f"host {one_line(name, 80)!r}: Ansible would read this as a pattern, expected letters, digits, . _ -"
+            return f"host {one_line(name, 80)!r}: Ansible would read this as a pattern, expected letters, digits, . _ -"
+    return None
+
+
+def _complaints(plan: Json) -> Iterator[str]:
+    """What is no name of a host or no address."""
+    if why := unnamed(plan):
+        yield why
     for name, addresses in plan.get("addresses", {}).items():
         for address in addresses:
             try:

@@ -40,7 +40,7 @@ class File(Model):
     before the hosts, and then with confirm or undo.
     """
 
-    question: StrictStr = "Raise the MTU of these hosts?"
+    question: StrictStr = "Change the MTU of these hosts?"
     hosts: list[Machine | StrictStr] | None = None
     options: list[StrictStr] = Field(default_factory=list)
     inventory: StrictStr | None = None

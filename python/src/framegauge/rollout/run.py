@@ -190,9 +190,9 @@ def plan(hosts: Opened) -> Json:
         "steps": [
             {
                 "host": step.host, "kind": step.kind, "command": list(step.command), "undo": list(step.undo),
-                "request": step.request,
+                "request": step.request, "back": step.back,
             }
-            for step in transition.steps(changes, hosts.asked.lease_seconds)
+            for step in transition.steps(changes if transition.has_room(changes) else (), hosts.asked.lease_seconds)
         ],
         "changes": [
             {"host": host, **edit.as_document()}

@@ -64,7 +64,7 @@ def plan_schema() -> Schema:
     step = _object(
         {
             "host": TEXT, "kind": {"enum": ["hold", "link", "release"]}, "command": TEXTS, "undo": TEXTS,
-            "request": _object({"method": TEXT, "settings": SETTINGS}),
+            "request": _object({"method": TEXT, "settings": SETTINGS}), "back": SETTINGS,
         }
     )  # fmt: skip
     return _document(

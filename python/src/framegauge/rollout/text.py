@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from framegauge.rollout.engine import Outcome
 from framegauge.rollout.model import Json
+from framegauge.rollout.routes import Held, parse
 
 __all__ = ["left_lines", "outcome_lines", "plan_lines", "state_lines"]
 
@@ -44,9 +45,7 @@ def plan_lines(document: Json) -> Iterator[str]:
         hosts, longest = document["link_loss_seconds"], max(document["link_loss_seconds"].values())
         yield f"links may be down for up to {longest:g} s when their MTU changes, on {', '.join(hosts)}:"
         yield f"interfaces change wave by wave, {longest:g} s apart or more"
-    for each in document["findings"]:
-        yield f"{each['severity']}: {each['where']}: {each['what']}: found {each['found']}, expected {each['expected']}"
-        yield f"  {each['remedy']}"
+    yield from _findings(document["findings"])
     for each in document["changes"]:
         yield f"to keep it, {each['owner']} on {each['host']}: {each['path']} (framegauge rollout persist)"
     kind = ""
@@ -54,13 +53,47 @@ def plan_lines(document: Json) -> Iterator[str]:
         if step["kind"] != kind:
             kind = step["kind"]
             yield f"{STAGE_WORDS[kind]}:"
-        yield f"  {number}. {step['host']}: {shlex.join(step['command'])}"
-        yield f"     undo: {shlex.join(step['undo'])}"
+        yield f"  {number}. {step['host']}: {_typed(step['request']['settings'])}"
+        yield f"     undo: {_typed(step['back'])}"
+    if not document["steps"]:
+        yield f"nothing is to be done: every host has an MTU of {asked['target_mtu']} bytes already"
     if document["afterwards"]:
         yield "afterwards, containers, which keep what they have until they are made anew:"
     for each in document["afterwards"]:
         yield f"  {each['host']}: {each['what']}: {each['now'] or 'not told'} → {each['mtu']}"
         yield f"     {each['how']}"
+
+
+def _findings(findings: Sequence[Json]) -> Iterator[str]:
+    """Each of them once, with all places that it is of: hosts are often alike."""
+    places: dict[tuple[str, ...], list[str]] = {}
+    for each in findings:
+        alike = tuple(str(each[key]) for key in ("severity", "what", "found", "expected", "remedy"))
+        places.setdefault(alike, []).append(each["where"])
+    for (severity, what, found, expected, remedy), where in places.items():
+        yield f"{severity}: {', '.join(where)}: {what}: found {found}, expected {expected}"
+        yield f"  {remedy}"
+
+
+def _typed(settings: Mapping[str, str]) -> str:
+    """Settings in the words of `ip`: a command for an interface, and what becomes of its routes, by IP version."""
+    lines, versions = [], dict[tuple[str, str], list[str]]()
+    for name, text in settings.items():
+        kind, _, interface = name.partition(":")
+        if kind == "mtu":
+            lines.append(shlex.join(["ip", "link", "set", "dev", interface, "mtu", text]))
+        else:
+            versions.setdefault((interface, text), []).append(f"IPv{kind.removeprefix('routes')}")
+    for (interface, text), families in versions.items():
+        value = parse(text)
+        parts = [f"{name} {_mtu(held)}" for name, held in sorted(value.named.items())]
+        parts.append(f"{'every other' if parts else 'every'} route {_mtu(value.others)}")
+        lines.append(f"routes of {interface} ({', '.join(families)}): {', '.join(parts)}")
+    return "; ".join(lines)
+
+
+def _mtu(held: Held) -> str:
+    return f"with mtu {'lock ' if held.locked else ''}{held.mtu}" if held.mtu else "without an mtu of its own"
 
 
 def _mtus(host: Json) -> str:

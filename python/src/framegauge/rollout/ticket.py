@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -134,6 +135,10 @@ def _told(entry: Json) -> str:
     return {"plan": "the plan was written", "kept": "every stage is kept", **OUTCOMES}.get(event, event)
 
 
+# A host or a path of somebody else's journal must not lead out of the ticket.
+_NO_NAME = re.compile(r"[^\w.-]", re.ASCII)
+
+
 def bundle(data: bytes) -> dict[str, bytes]:
     """The files of a ticket by their names, from the bytes of a journal; CorruptResults if it is damaged."""
     try:
@@ -152,10 +157,13 @@ def _bundle(data: bytes) -> dict[str, bytes]:
         "ticket.html": ticket_page.page(ticket, digest).encode(),
     }
     last = next((run for run in reversed(ticket["runs"]) if run["kind"] == "apply"), ticket["runs"][-1])
-    for name, text in ansible.playbooks(last, str(last["framegauge"])).items():
-        files[f"ansible/{name}"] = text.encode()
+    if why := ansible.unnamed(last):
+        files["ansible/none.txt"] = f"No playbooks: {why}.\n".encode()
+    else:
+        for name, text in ansible.playbooks(last, str(last["framegauge"])).items():
+            files[f"ansible/{name}"] = text.encode()
     for each in last["changes"]:
-        place = f"changes/{each['host']}{each['path'].replace('/', '_')}"
+        place = "changes/" + _NO_NAME.sub("_", f"{each['host']}{each['path']}")
         files[f"{place}.diff"] = each["diff"].encode()
         files[f"{place}.undo.diff"] = each["undo"]["diff"].encode()
     sums = "".join(f"{hashlib.sha256(found).hexdigest()}  {name}\n" for name, found in sorted(files.items()))

@@ -22,7 +22,7 @@ from framegauge.errors import BadAnswer, InputError
 from framegauge.rollout.model import Asked, Json, Step
 from framegauge.rollout.routes import FREE, Held, Route, Value, of_answer, parse, typed as typed_routes, value
 
-__all__ = ["STAGES", "HostChange", "Link", "back_to", "changes", "links_of", "steps", "typed"]
+__all__ = ["STAGES", "HostChange", "Link", "back_to", "changes", "has_room", "links_of", "steps", "typed"]
 
 STAGES = ("hold", "link", "release")
 STANDING_ON = ("vlan", "macvlan", "macvtap", "ipvlan")  # kinds whose MTU is at most that of what they stand on
@@ -252,7 +252,12 @@ def _words(settings: Mapping[str, str], lease_seconds: float) -> tuple[str, ...]
     return ("framegauge-agent", "change", f"{lease_seconds:g}", *words)
 
 
+def has_room(changes: Sequence[HostChange]) -> bool:
+    """Whether anything would change."""
+    return any(change.before != change.after for change in changes)
+
+
 def demand_room(changes: Sequence[HostChange]) -> None:
     """InputError if nothing would change."""
-    if all(change.before == change.after for change in changes):
+    if not has_room(changes):
         raise InputError(f"found every host at an MTU of {changes[0].mtu} bytes already, expected one that is not")

@@ -70,7 +70,7 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
         remedy = "log in as root, or look there for an mtu: who owns it is not known"
         yield case.finding("unread", "note", text, "the files of who sets MTUs", remedy)
     elif not mine.claims and not mine.troubles and not mine.mentions:
-        remedy = "it is lost at reboot, and when the interface is made anew"
+        remedy = "the new MTU is lost at reboot, and when the interface is made anew"
         yield case.finding("owner", "note", "no config file that sets this MTU", "one that does", remedy)
     yield from _mentions(case, mine)
     if mine.pods is not None:
