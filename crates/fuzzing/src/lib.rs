@@ -26,6 +26,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("check_echo", wire::check_echo),
     ("check_message", wire::check_message),
     ("coalesce", packets::coalesce),
+    ("datagram_head", wire::datagram_head),
     ("frame", packets::frame),
     ("hello", wire::hello),
     ("pcapng", packets::pcapng),

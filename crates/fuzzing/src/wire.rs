@@ -2,7 +2,7 @@
 
 use framegauge_frames::Family;
 use framegauge_pathmtu::{Acknowledgement, Carrier, Datagram, Echo, Probe};
-use framegauge_traffic::{Hello, RrHello};
+use framegauge_traffic::{DatagramHead, Hello, RrHello};
 
 /// The opening message of a stream, then the token.
 pub fn hello(bytes: &[u8]) {
@@ -19,6 +19,14 @@ pub fn rr_hello(bytes: &[u8]) {
     let Some(token) = rest.first_chunk() else { return };
     if let Ok(hello) = RrHello::decode(bytes, token) {
         assert_eq!(hello.encode(), *bytes);
+    }
+}
+
+/// The token, then a datagram of a workload.
+pub fn datagram_head(bytes: &[u8]) {
+    let Some((token, bytes)) = bytes.split_first_chunk() else { return };
+    if let Some(head) = DatagramHead::decode(bytes, token) {
+        assert_eq!(head.encode(token), bytes[..DatagramHead::BYTES]);
     }
 }
 

@@ -8,6 +8,7 @@ pub mod beneath;
 pub mod bridge;
 pub mod cgroup;
 pub mod clock;
+pub mod datagrams;
 pub mod detached;
 pub mod epoll;
 pub mod error;

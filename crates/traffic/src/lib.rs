@@ -2,6 +2,8 @@
 //! Times are nanoseconds on the driver's clock.
 
 mod arrivals;
+mod datagram_head;
+mod datagrams;
 mod hello;
 mod incast;
 mod message;
@@ -10,6 +12,8 @@ mod rr_hello;
 mod stream;
 
 pub use arrivals::{Arrivals, Schedule};
+pub use datagram_head::DatagramHead;
+pub use datagrams::{Datagrams, DatagramsSpec, DueDatagram, Periods};
 pub use hello::{Hello, HelloError, TOKEN_BYTES, Token};
 pub use incast::{Incast, IncastSpec, Silence, Span};
 pub use message::next_write_bytes;

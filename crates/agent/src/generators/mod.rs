@@ -1,5 +1,6 @@
 //! Commands of the load generators.
 
+pub mod datagrams;
 pub mod incast;
 pub mod rr;
 pub mod streams;

@@ -9,6 +9,7 @@ use crate::host::meter::Meter;
 use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
 use crate::tools::helper::Helper;
+use framegauge_drivers::generators::datagrams::receiver::Receiving;
 use framegauge_drivers::generators::rr::server::RrServing;
 use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_drivers::host::Applied;
@@ -43,6 +44,8 @@ pub struct HostState {
     pub serving: Mutex<Option<Serving>>,
     /// The serving end of requests.
     pub rr_serving: Mutex<Option<RrServing>>,
+    /// The receiving end of datagrams.
+    pub receiving: Mutex<Option<Receiving>>,
     /// The part in a check.
     pub check: Mutex<Option<Check>>,
     /// Changed settings that last while they are renewed.
@@ -86,6 +89,7 @@ impl HostState {
             watch: Mutex::default(),
             serving: Mutex::default(),
             rr_serving: Mutex::default(),
+            receiving: Mutex::default(),
             check: Mutex::default(),
             lease: Mutex::default(),
             counters: Mutex::default(),

@@ -1,5 +1,6 @@
-//! The load generators: clients and servers of streams and of requests, and the sockets that programs have open.
+//! The load generators: clients and servers of streams, requests and datagrams, and the sockets that programs have open.
 
+pub mod datagrams;
 pub mod incast;
 mod progress;
 pub mod rr;
