@@ -29,6 +29,7 @@ LOADS: Mapping[str, Load] = {
     "ftp": Load("FTP transfers", _BULK),
     "rr": Load("requests", _REQUESTS),
     "mixed": Load("requests beside bulk transfers", _BLOCKS),
+    "datagrams": Load("datagrams", ("delay_p50", "delay_p99", "jitter", "delivered")),
     "incast": Load("reads from many servers at once", ("completion_time", *_BULK), waits_for_all=True),
     "iscsi": Load("iSCSI", _BLOCKS),
     "nfs": Load("NFS", _BLOCKS),

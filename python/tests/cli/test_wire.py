@@ -9,7 +9,7 @@ from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.cli import main as cli, wire as cli_wire
 from framegauge.errors import AgentError
-from framegauge.evidence.carried import fragments
+from framegauge.networks.fragments import fragments
 
 TABLE = """\
 link MTU           9000

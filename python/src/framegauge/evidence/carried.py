@@ -12,28 +12,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from framegauge.evidence.nic import deltas, fabric_hosts, overlay_bytes
+from framegauge.networks.fragments import IP_BYTES, fragments
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["carried_failures", "datagrams", "fragments", "readings"]
+__all__ = ["carried_failures", "datagrams", "readings"]
 
 SHARE = 0.03  # of the bytes of a host, by which its frames may differ from them
 FRAME_BYTES = 18  # Ethernet header and FCS
 FCS_BYTES = 4
-IP_BYTES = {4: 20, 6: 40}
-FRAGMENT_BYTES = {4: 0, 6: 8}  # of the extension header (RFC 8200 section 4.5)
-UDP_BYTES = 8
 TCP_BYTES = 32  # with timestamps (RFC 7323), which Linux sends with every segment
 NOTHING = {"sent": 0, "received": 0}
-FRAGMENT_UNIT = 8  # in which offsets are counted
-
-
-def fragments(payload_bytes: int, mtu: int, family: int = 4) -> int:
-    """The number of packets that a UDP datagram with so much payload takes."""
-    whole = payload_bytes + UDP_BYTES
-    if whole + IP_BYTES[family] <= mtu:
-        return 1
-    room = (mtu - IP_BYTES[family] - FRAGMENT_BYTES[family]) // FRAGMENT_UNIT * FRAGMENT_UNIT
-    return -(-whole // room)
 
 
 def carried_failures(conditions: Conditions, record: Json) -> Iterator[str]:

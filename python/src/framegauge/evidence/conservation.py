@@ -14,6 +14,7 @@ from typing import Any
 
 from framegauge.evidence.blocks import block_failures
 from framegauge.evidence.carried import carried_failures
+from framegauge.evidence.datagrams import datagram_failures
 from framegauge.evidence.nic import deltas, fabric_hosts, loopback_packets
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
@@ -32,16 +33,18 @@ def disagreements(conditions: Conditions, record: Json) -> list[str]:
     """One line for each balance that does not close; empty if everything is accounted for."""
     if not conditions.capabilities.is_private:
         # Other traffic on these hosts cannot be counted separately.
-        return list(_ceilings(conditions, record))
+        return [*datagram_failures(conditions, record), *_ceilings(conditions, record)]
     if conditions.capabilities.is_virtual:
         return [*_ports(record), *_ceilings(conditions, record)]  # hosts have no counters of their own
     if record["measure"]["fabric"] is None:
-        return list(_veth(record) if len(record["counters_before"]) == 2 else _bridge(record))
+        links = _veth(record) if len(record["counters_before"]) == 2 else _bridge(record)
+        return [*links, *datagram_failures(conditions, record)]
     checks = (
         _interfaces(record),
         _stack(conditions, record),
         _ceilings(conditions, record),
         block_failures(conditions, record),
+        datagram_failures(conditions, record),
     )
     return [*_ports(record), *itertools.chain(*checks), *carried_failures(conditions, record)]
 

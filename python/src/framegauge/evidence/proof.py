@@ -14,6 +14,7 @@ from framegauge.evidence import fidelity, nic as proof_nic
 from framegauge.evidence.aggregates import aggregate_failures, aggregate_readings, unproved_aggregates
 from framegauge.evidence.blocks import block_readings, unproved_blocks
 from framegauge.evidence.changes import change_failures
+from framegauge.evidence.datagrams import fragment_failures, unproved_mtu
 from framegauge.evidence.frames import BULK_SHARE, frame_failures
 from framegauge.evidence.mss import live_mss_failures, mss_failures, unproved_mss
 from framegauge.evidence.multipath import multipath_failures
@@ -53,7 +54,7 @@ def failures(conditions: Conditions, record: Json) -> list[str]:
 def unproved(conditions: Conditions, record: Json) -> list[str]:
     """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
     found = [*unproved_aggregates(conditions, record), *unproved_probing(record), *unproved_blocks(record)]
-    found += unproved_mss(conditions, record)
+    found += [*unproved_mss(conditions, record), *unproved_mtu(conditions, record)]
     for host, names in record["rack"].get("switched_along", {}).items():
         found.append(f"{HARDWARE_GRO} alone: the interface of {host} has switched by itself: {', '.join(names)}")
     if conditions.capabilities.delays and _repeated_every_syn(record):
@@ -270,7 +271,7 @@ def _repeated_every_syn(record: Json) -> bool:
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, mss_failures, live_mss_failures, frame_failures, _segments, nic_failures, _congestion_control, _nodelay,
     sizes_failures, _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures, aggregate_failures,
-    remembered_failures, window_failures, pacing_failures, multipath_failures,
+    remembered_failures, window_failures, pacing_failures, multipath_failures, fragment_failures,
 )  # fmt: skip
 # On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (

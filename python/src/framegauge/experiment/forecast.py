@@ -27,7 +27,8 @@ MEASURED_OF = {"stream", "rr"}  # the workloads of those studies
 # Of the others no such series was made.
 GUESSED: Mapping[str, float] = {
     "fairness": 0.02, "smallest_goodput": 0.1, "latency_p999": 1.0, "transactions": 0.01, "sender_cpu_cost": 0.05,
-    "share_of_few": 0.1, "slowdown_p50": 0.05, "slowdown_p99": 0.75,
+    "share_of_few": 0.1, "slowdown_p50": 0.05, "slowdown_p99": 0.75, "delay_p50": 0.02, "delay_p99": 0.1,
+    "jitter": 0.2, "delivered": 0.003,
     "receiver_instructions": 0.01, "sender_instructions": 0.01, "receiver_cycles": 0.05, "sender_cycles": 0.05,
 }  # fmt: skip
 UNKNOWN = 0.05  # for metrics of which nothing is known, such as those that a study declares itself

@@ -30,6 +30,7 @@ from framegauge.study.sizes import at_mtu
 from framegauge.study.tunings import AS_IS, Tuning, tuned_sysctls
 from framegauge.testbeds.base import PLACES, Conditions
 from framegauge.workloads.base import Runnable, Workload
+from framegauge.workloads.datagrams import Datagrams
 from framegauge.workloads.ftp import Ftp
 from framegauge.workloads.incast import Incast
 from framegauge.workloads.iperf3 import Iperf3
@@ -59,6 +60,8 @@ _KEYS = {
     "rtt": "rtt_seconds", "moderation": "moderation_seconds", "buffer": "buffer_bytes", "skew": "skew_ppm",
     "gso_size": "gso_size_bytes", "gro_size": "gro_size_bytes",
 }  # fmt: skip
+# Times of a workload that tell conditions apart, or say what was asked for.
+_TIMES = ("duration_seconds", "mean_think_seconds", "spurt_seconds", "pause_seconds")
 _ECN = "net.ipv4.tcp_ecn"  # for both IP families; 1: requests ECN, and grants it
 _TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts", "simulation"]] = {
     "veth": "kernel", "ssh": "hosts", "simulator": "simulation",
@@ -178,6 +181,7 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     "mixed": lambda study, slot, factors: Mixed(
         **slot.cell.parameters, nagle=factors["nagle"], pacing=factors["pacing"], seed=seed_of(study, slot)
     ),
+    "datagrams": lambda _study, slot, factors: Datagrams(**slot.cell.parameters, pacing=factors["pacing"]),
     "iperf3": lambda _study, slot, factors: Iperf3(
         **slot.cell.parameters, nagle=factors["nagle"], congestion_control=factors["congestion_control"]
     ),
@@ -223,7 +227,7 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     """The conditions that are the same within a comparison, in base units, as shown in the summary."""
     given = slot.cell.parameters
     stated = {name: value for name, value in given.items() if not name.endswith("_seconds")}
-    stated |= {name: given[name] for name in ("duration_seconds", "mean_think_seconds") if name in given}
+    stated |= {name: given[name] for name in _TIMES if name in given}
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
     followers = (
         *OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing", "pacing", "mptcp",

@@ -27,6 +27,7 @@ from framegauge.evidence import (
     carried,
     conservation,
     costs,
+    datagrams,
     few,
     fidelity,
     proof,
@@ -341,7 +342,7 @@ def _checked(
     excluded += [f"{FIDELITY}{line}" for line in found.reasons]
     excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record)]
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
-    readings |= few.readings(record) | carried.readings(record) | switch.readings(record)
+    readings |= few.readings(record) | carried.readings(record) | switch.readings(record) | datagrams.readings(record)
     readings["ceiling_bits_per_second"] = None if conditions.changes else conservation.ceiling(record)
     readings["steady"] = None if part is None else part.as_json()
     readings["predicted_seconds"] = record.get("predicted_seconds")

@@ -73,6 +73,21 @@ class _Datagrams(_Shape):
     lost_replies: Whole
 
 
+class _OneWay(_Shape):
+    """What became of the datagrams of a run that nothing answers."""
+
+    sent: Whole
+    received: Whole
+    lost: Whole
+    copies: Whole
+    reordered: Whole
+    dropped_by_host: Whole
+    late_p99_seconds: Number | None = None
+    lost_in_network: Whole | None = None
+    dropped_by_receiver: Whole | None = None
+    packets_per_datagram: Amount | None = None
+
+
 class _Carried(_Shape):
     """What the calls of an application took on the wire."""
 
@@ -168,5 +183,6 @@ class Readings(_Shape):
     diagnosis: _Diagnosis | None = None
     few: _Few | None = None
     carried: _Carried | None = None
+    datagrams: _OneWay | None = None
     osds: dict[StrictStr, _Osd] | None = None
     switch: _Switch | None = None

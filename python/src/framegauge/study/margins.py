@@ -56,6 +56,10 @@ class Margins(Model):
     latency_p99: Margin = None
     latency_p999: Margin = None
     transactions: Margin = None
+    delay_p50: Margin = None
+    delay_p99: Margin = None
+    jitter: Margin = None
+    delivered: Margin = None
     slowdown_p50: Margin = None
     slowdown_p99: Margin = None
     receiver_cpu_cost: Margin = None

@@ -311,7 +311,7 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
         if study.testbed.family == 6 and parameters.key == "mapreduce":
             yield Problem(("testbed", "family"), 6, "4 for mapreduce: Hadoop does not speak IPv6")
         if parameters.starts_programs and not able.builds_hosts:
-            expected = "stream, rr, mixed, incast or command on testbed ssh: other workloads start programs on hosts"
+            expected = "stream, rr, mixed, incast, datagrams or command on testbed ssh: others start programs on hosts"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)
         yield from disobeyed(parameters, study.factors)
 

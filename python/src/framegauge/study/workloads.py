@@ -22,8 +22,10 @@ from pydantic import (
 
 from framegauge.files.types import Durations, Flags, Flows, Model, Problem, Rates, Seconds, Sizes, as_list
 from framegauge.study import traffic
+from framegauge.study.bulk import Bulk, paced_by
 from framegauge.study.ceph import Ceph
 from framegauge.study.command import Command
+from framegauge.study.datagrams import Datagrams
 from framegauge.study.frequencies import Frequencies
 from framegauge.study.incast import Incast
 from framegauge.study.iscsi import Iscsi
@@ -40,6 +42,7 @@ __all__ = [
     "Bulk",
     "Ceph",
     "Command",
+    "Datagrams",
     "Ftp",
     "Incast",
     "Iperf3",
@@ -64,10 +67,6 @@ Arrivals = Annotated[list[Arrival], BeforeValidator(as_list, json_schema_input_t
 
 Nic = Annotated[StrictInt, Field(ge=1)]
 Nics = Annotated[list[Nic], BeforeValidator(as_list, json_schema_input_type=Nic | list[Nic])]
-
-
-def _paced_by(rates: list[int | None], key: str) -> str | None:
-    return None if rates == [None] else f"no such factor with a {key}, which paces the same sockets"
 
 
 class Stream(Parameters):
@@ -148,7 +147,7 @@ class Stream(Parameters):
     @property
     def unpaced(self) -> str | None:
         """Nothing, unless `rate` paces already."""
-        return _paced_by(self.rate, "rate")
+        return paced_by(self.rate, "rate")
 
     @property
     def single(self) -> str | None:
@@ -243,14 +242,6 @@ class RequestResponse(Parameters):
         return [each for each in found if each["rate_per_second"] is not None or each["arrivals"] == first]
 
 
-class Bulk(Model):
-    """Bulk streams alongside rr: `hosts` other hosts (null: all) send `flows` each, at `rate` per host at most."""
-
-    flows: Flows = [1]
-    rate: Rates = [None]
-    hosts: Annotated[StrictInt, Field(ge=1)] | None = None
-
-
 class Mixed(Parameters):
     """rr alongside bulk streams to the same server, which shows whether bulk traffic raises a neighbour's latency."""
 
@@ -269,17 +260,16 @@ class Mixed(Parameters):
     @property
     def unpaced(self) -> str | None:
         """Nothing, unless the `rate` of the bulk paces already."""
-        return _paced_by(self.bulk.rate, "bulk.rate")
+        return paced_by(self.bulk.rate, "bulk.rate")
 
     def conditions(self) -> list[dict[str, Any]]:
         """The conditions of rr, and those of the bulk streams with the prefix `bulk_`."""
-        bulk: dict[str, list[Any]] = {"bulk_flows": self.bulk.flows, "bulk_bits_per_second": self.bulk.rate}
         quiet = [{name: value for name, value in each.items() if name != "pattern"} for each in self.rr.conditions()]
-        return [{**each, **beside} for each in quiet for beside in grid(bulk, {"bulk_hosts": self.bulk.hosts})]
+        return [{**each, **beside} for each in quiet for beside in self.bulk.conditions()]
 
     def needed_hosts(self) -> tuple[int, str]:
-        """Two unless `bulk.hosts` is more than one: on a pair, the client of rr also sends the bulk."""
-        return (self.bulk.hosts or 0) + 2 if (self.bulk.hosts or 1) > 1 else 2, "bulk"
+        """Those of the bulk."""
+        return self.bulk.needed_hosts()
 
 
 class Iperf3(Parameters):
@@ -334,7 +324,7 @@ class Ftp(Parameters):
 
 
 _OF_HOSTS: tuple[type[Parameters], ...] = (
-    Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web, Incast, Iscsi, Ceph, Nfs,
+    Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web, Incast, Iscsi, Ceph, Nfs, Datagrams,
 )  # fmt: skip
 _SIMULATED: tuple[type[Parameters], ...] = (*traffic.TRAFFIC, Replay)
 WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *_SIMULATED)}
@@ -357,6 +347,7 @@ class Workload(Model):
     iscsi: Iscsi | None = None
     ceph: Ceph | None = None
     nfs: Nfs | None = None
+    datagrams: Datagrams | None = None
     shuffle: traffic.Shuffle | None = None
     users: traffic.Users | None = None
     arrivals: traffic.Arrivals | None = None

@@ -104,5 +104,7 @@ def amounts(given: Mapping[str, Any]) -> Iterator[str]:
     if "rate_per_second" in given:
         arrivals = given.get("arrivals", "") if given["rate_per_second"] is not None else ""
         yield f"{rate(given['rate_per_second'])} {arrivals}".rstrip()
+    if given.get("spurt_seconds"):
+        yield " / ".join(f"{name} {quantities.print_seconds(given[f'{name}_seconds'])}" for name in ("spurt", "pause"))
     if "duration_seconds" in given:
         yield quantities.print_seconds(given["duration_seconds"])

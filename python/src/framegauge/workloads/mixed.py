@@ -9,19 +9,14 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from framegauge.networks import pacing
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress
-from framegauge.workloads import rr, sockets, stream, streams_simulated as simulations
-from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, side_by_side
+from framegauge.workloads import beside, rr, streams_simulated as simulations
+from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, side_by_side
 from framegauge.workloads.streams_simulated import Part
-from framegauge.workloads.transfers import flow_rates
 from framegauge.workloads.work import Flow, Outcome, Work
 
 __all__ = ["Mixed"]
-
-WARM_UP_SECONDS = 0.5  # until the streams have left slow start and filled their queue
-TAIL_SECONDS = 0.2  # by which the streams outlast the requests
 
 
 class MixedRecord(Record):
@@ -62,40 +57,43 @@ class Mixed(Phases):
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
         """The requested duration, with the warm-up and the tail."""
-        return self.duration_seconds + WARM_UP_SECONDS + TAIL_SECONDS
+        return self.duration_seconds + beside.WARM_UP_SECONDS + beside.TAIL_SECONDS
 
     def _asking(self) -> rr.RequestResponse:
         return rr.RequestResponse(
             self.request_bytes, self.response_bytes, self.header_bytes, self.connections, self.rate_per_second,
-            self.arrivals, self.duration_seconds + WARM_UP_SECONDS, nagle=self.nagle, seed=self.seed,
+            self.arrivals, self.duration_seconds + beside.WARM_UP_SECONDS, nagle=self.nagle, seed=self.seed,
         )  # fmt: skip
 
     @contextmanager
     def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
         """Serves both. Then runs both generators at the same time; the streams run a little longer."""
-        server, asking = hosts[-1], self._asking()
+        client, server, bulk, asking = hosts[0], hosts[-1], self._bulk(hosts), self._asking()
+        seconds = self.expected_seconds(None)
         answered: dict[str, Json] = {}
         streamed: dict[str, Json] = {}
         with ExitStack() as stack:
-            stream_port = stream.serve(stack, server, token, 0.0, streamed)
-            rr_port = rr.serve(stack, server, token, asking.nodelay, answered)
-            load = stream.request(
-                server, stream_port, token, flows=self.bulk_flows, duration_seconds=self.expected_seconds(None),
-                sample_seconds=0.0, pacing_bits_per_second=self._pacing,
-            )  # fmt: skip
+            send = beside.served(stack, server, token, streamed, self.bulk_flows, seconds, self._pacing)
+            requests = asking.request(server, rr.serve(stack, server, token, asking.nodelay, answered), token)
 
             def go(on_progress: Progress | None) -> Executed:
-                asked, sent = self._side_by_side(hosts, asking.request(server, rr_port, token), load, on_progress)
+                def ask(host: Host) -> Json:
+                    patience = seconds + beside.GRACE_SECONDS
+                    return host.agent.request("rr.run", requests, timeout_seconds=patience, on_progress=on_progress)
+
+                asked, *sent = side_by_side([(client, ask), *((host, send) for host in bulk)])
                 stack.close()
-                return self._executed(hosts, asked, sent, answered[server.name], streamed[server.name])
+                ends = answered[server.name], streamed[server.name]
+                spools = [Spool("transactions", client.name, asked["transactions"])]
+                spools += beside.spools(bulk, sent, server, ends[1])
+                return Executed(self._record(client, server, bulk, asked, sent, *ends), spools)
 
             yield go
 
     @property
     def _pacing(self) -> int | None:
         """The rate of each bulk flow."""
-        offered = self.bulk_bits_per_second
-        return pacing.bits_per_second(self.pacing) if offered is None else offered // self.bulk_flows
+        return beside.pace(self.bulk_flows, self.bulk_bits_per_second, self.pacing)
 
     def work(self, hosts: Sequence[Host]) -> Work:
         """The connections of the requests first, then the bulk, which lasts to the end."""
@@ -124,41 +122,7 @@ class Mixed(Phases):
         ]
 
     def _bulk(self, hosts: Sequence[Host]) -> list[Host]:
-        """The hosts that send the bulk: those between the first and the last, or the first."""
-        return list(hosts[1:-1])[: self.bulk_hosts] or [hosts[0]]
-
-    def _side_by_side(
-        self, hosts: Sequence[Host], requests: Json, load: Json, on_progress: Progress | None
-    ) -> tuple[Json, list[Json]]:
-        """The answers of the requests' client, and of the senders of bulk."""
-        patience = self.expected_seconds(None) + stream.GRACE_SECONDS
-
-        def send(host: Host) -> Json:
-            return host.agent.request("stream.run", load, timeout_seconds=patience)
-
-        def ask(host: Host) -> Json:
-            return host.agent.request("rr.run", requests, timeout_seconds=patience, on_progress=on_progress)
-
-        asked, *sent = side_by_side([(hosts[0], ask), *((host, send) for host in self._bulk(hosts))])
-        return asked, sent
-
-    def _executed(
-        self, hosts: Sequence[Host], asked: Json, sent: Sequence[Json], answered: Json, streamed: Json
-    ) -> Executed:
-        client, server, bulk = hosts[0], hosts[-1], self._bulk(hosts)
-        record = self._record(client, server, bulk, asked, sent, answered, streamed)
-        spools = [Spool("transactions", client.name, asked["transactions"])]
-        spools += [
-            Spool(f"bulk-{host.name}", host.name, one["transfers"]) for host, one in zip(bulk, sent, strict=True)
-        ]
-        extra = [(host.name, one["samples"]) for host, one in zip(bulk, sent, strict=True)]
-        extra.append((f"{server.name}-served", streamed["samples"]))
-        spools += [
-            Spool(f"samples-{name}", name.removesuffix("-served"), number)
-            for name, number in extra
-            if number is not None
-        ]
-        return Executed(record, spools)
+        return beside.senders(hosts, self.bulk_hosts)
 
     def _record(
         self,
@@ -170,37 +134,27 @@ class Mixed(Phases):
         answered: Json,
         streamed: Json,
     ) -> MixedRecord:
+        both = beside.record(bulk, sent, server, streamed)
         # The window in which everything was under way, on the clock that the agents share.
-        begin = max(one["started_seconds"] for one in (asked, *sent)) + WARM_UP_SECONDS
-        ends = [one["started_seconds"] + one["active_seconds"] for one in (asked, *sent)]
-        amount = sum(one["bytes"] for one in sent)
-        starts = [one["started_seconds"] for one in sent]
-        control: dict[str, set[str]] = {client.name: set(asked["congestion_control"])}
-        for host, one in zip(bulk, sent, strict=True):
-            control.setdefault(host.name, set()).update(one["congestion_control"])
-        control.setdefault(server.name, set()).update(answered["congestion_control"], streamed["congestion_control"])
-        srtt = sorted(one["srtt_median_seconds"] for one in sent if one["srtt_median_seconds"] is not None)
-        return {
-            "senders": [host.name for host in bulk],
-            "receivers": [server.name],
-            "received_bytes": {server.name: amount},
-            "bytes": amount,
-            "transfer_bytes": None,
+        begin = max(one["started_seconds"] for one in (asked, *sent)) + beside.WARM_UP_SECONDS
+        end = min(one["started_seconds"] + one["active_seconds"] for one in (asked, *sent))
+        control: dict[str, set[str]] = both.pop("congestion_control")
+        control.setdefault(client.name, set()).update(asked["congestion_control"])
+        control.setdefault(server.name, set()).update(answered["congestion_control"])
+        found: MixedRecord = {
+            **both,  # type: ignore[typeddict-item]
+            "received_bytes": {server.name: both["bytes"]},
             "only_bulk": False,
-            "active_seconds": max(ends[1:]) - min(starts),
-            "window_seconds": [begin - asked["started_seconds"], min(ends) - asked["started_seconds"]],
+            "window_seconds": [begin - asked["started_seconds"], end - asked["started_seconds"]],
             "client": client.name,
             "asked": asked,
-            "sent": [{"host": host.name, "result": one} for host, one in zip(bulk, sent, strict=True)],
             "congestion_control": {host: sorted(names) for host, names in control.items()},
-            "pacing": sockets.paced((host.name, one) for host, one in zip(bulk, sent, strict=True)),
             "nodelay": {client.name: asked["nodelay"], server.name: answered["nodelay"]},
-            "srtt_median_seconds": srtt[len(srtt) // 2] if srtt else None,
             "mean_segment_payload_bytes": None,
-            "retransmits": sum(one["retransmits"] or 0 for one in sent),
             "refused": answered["refused"] + streamed["refused"],
             "served": {"rr": answered, "stream": streamed},
         }
+        return found
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """The latencies that the run does not have, with the reasons."""
@@ -215,16 +169,6 @@ class Mixed(Phases):
         unfinished = int(record["asked"]["unfinished_requests"]) if open_loop else 0
         return rr.tail(self._values(record, tables), unfinished)
 
-    def _delivered(self, record: Json, tables: Mapping[str, pa.Table]) -> tuple[int, float]:
-        """The bytes of all streams at the end of their duration, and the time that they took."""
-        amount, starts, ends = 0, [], []
-        for one in record["sent"]:
-            table, base = tables[f"bulk-{one['host']}"], one["result"]["started_seconds"]
-            amount += sum(table.column("counted_bytes").to_pylist())
-            starts += [base + start for start in table.column("start_seconds").to_pylist()]
-            ends += [base + end for end in table.column("counted_seconds").to_pylist()]
-        return amount, max(ends) - min(starts) if ends else 0.0
-
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """Latencies and transactions of rr while all streams are active; goodput and fairness of the streams."""
         found = self._tail(record, tables)[0]
@@ -232,10 +176,4 @@ class Mixed(Phases):
         count = len(self._values(record, tables))
         if count and end > begin:
             found["transactions"] = count / (end - begin)
-        amount, active = self._delivered(record, tables)
-        if amount and active > 0:
-            found["goodput"] = 8.0 * amount / active
-        flows = [rate for one in record["sent"] for rate in flow_rates(tables[f"bulk-{one['host']}"])]
-        if len(flows) > 1 and any(flows):
-            found["fairness"] = jain(flows)
-        return found
+        return found | beside.metrics(record, tables)

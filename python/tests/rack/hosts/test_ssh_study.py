@@ -55,6 +55,19 @@ def test_synchronized_reads_over_ssh(there: Site, tmp_path: Path) -> None:
         assert (work["senders"], work["received_bytes"]) == (["alpha"], {"beta": 20 * 200_000})
 
 
+def test_datagrams_over_ssh(there: Site, tmp_path: Path) -> None:
+    """Both hosts are namespaces of one machine: their agents read one clock, and say so."""
+    study = yaml.safe_load(study_of(there, tmp_path).read_text())
+    study["workloads"] = [{"datagrams": {"size": "4 kB", "rate": 400, "duration": "0.5 s"}}]
+    study["margins"] = {"delay_p50": "10 %", "delivered": "1 %"}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    ended(framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out"), tmp_path / "out")
+    for run in undisturbed(read(tmp_path / "out").runs):
+        counts = run.readings["datagrams"]
+        assert counts["sent"] == 200 == counts["received"] + counts["lost"]
+        assert run.metrics["delay_p50"] > 0
+
+
 # Ahead of everything, and longer than the kernel's own work for packets ever takes.
 HOLD = holding(held_seconds=0.05, free_seconds=0.15, cpu=min(os.sched_getaffinity(0)))
 

@@ -35,6 +35,7 @@ SHORT = {
     "ftp": {"size": [1_000_000], "repeat": 0.1},
     "mixed": {},
     "incast": {"rounds": 2},
+    "datagrams": {"duration": [1.0]},
     "command": {},
     "iscsi": {"duration": [0.5]},
     "nfs": {"duration": [0.5]},

@@ -80,6 +80,7 @@ class BuiltRack:
     data_bytes: Counter[str] = field(default_factory=Counter)  # frame bytes of data sent
     largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
     data_by: dict[str, Counter[str]] = field(default_factory=dict)  # by NIC: frames with data, bytes, the largest
+    udp: dict[str, Counter[str]] = field(default_factory=dict)  # counters of nstat for datagrams, by host
     elapsed: float = 0.0
     metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
     # Client and server of each pair and the number of their NICs, from 0, with the MTUs of all hosts' NICs of that
@@ -212,6 +213,19 @@ class BuiltRack:
         mine["bytes"] += (size + each * (self.headers + 18)) * times
         mine["largest"] = max(full, mine["largest"])
         return each * times
+
+    def cast(self, sender: str, receiver: str, count: int, packets: int) -> None:
+        """Counts datagrams from one host to another, so many packets each."""
+        self._frames(sender, receiver, count * packets, 0)
+        cut = count if packets > 1 else 0
+        sent, came = (self.udp.setdefault(host, Counter()) for host in (sender, receiver))
+        sent.update(UdpOutDatagrams=count, IpFragOKs=cut, IpFragCreates=cut * packets)
+        came.update(UdpInDatagrams=count, IpReasmOKs=cut, IpReasmReqds=cut * packets)
+
+    def datagram_packets(self, host: str) -> int:
+        """The packets that carried a host's own datagrams."""
+        counts: Counter[str] = self.udp.get(host, Counter())
+        return counts["UdpOutDatagrams"] + counts["IpFragCreates"] - counts["IpFragOKs"]
 
     def _frames(self, sender: str, receiver: str, count: int, nic: int) -> None:
         self.sent[sender] += count

@@ -123,7 +123,8 @@ class FakeReadings:
         return {
             "interface": interface | {"tx_dropped": ring},
             "nstat": {
-                "TcpOutSegs": rack.sent[host] * spread - off,
+                "TcpOutSegs": (rack.sent[host] - rack.datagram_packets(host)) * spread - off,
+                **rack.udp.get(host, {}),
                 "TcpRetransSegs": 0,
                 "TcpInCsumErrors": 2 if rack.elapsed and self.fault("checksums") else 0,
                 segments: taken - ecn,

@@ -26,6 +26,7 @@ from framegauge.networks.aggregates import USUAL_BYTES
 from framegauge.testbeds import changing
 from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake import network as fake_network
+from framegauge.testbeds.fake.datagrams import FakeDatagrams
 from framegauge.testbeds.fake.model import FAULTS, STARTED_SECONDS, BuiltRack, FakeError, FakeModel, Fault
 from framegauge.testbeds.fake.readings import FakeReadings, ceilings
 from framegauge.testbeds.fake.traffic import FakeTraffic
@@ -128,6 +129,7 @@ class FakeRack(Requests):
         self._rack = rack = BuiltRack(params, self._racks, noise)
         self._racks += 1
         self._traffic = FakeTraffic(rack, self._fault, self._spool)
+        self._datagrams = FakeDatagrams(rack, self._spool)
         hosts = [
             {
                 "name": name,
@@ -187,6 +189,7 @@ class FakeRack(Requests):
             "spool.read": lambda: self._spool_read(asked),
             "spool.drop": lambda: self._spool_drop(asked),
             **self._traffic.methods(host, asked),
+            **self._datagrams.methods(host, asked),
         }
         if params["method"] not in known:
             raise FakeError(-32601, f"there is no method {params['method']}", {"method": params["method"]})
