@@ -5,7 +5,7 @@
 
 use crate::error::{Context, OsError, Result, check};
 use crate::namespace::{self, STAGE};
-use crate::precedence::{self, Precedence};
+use crate::precedence;
 use crate::process::effective_user;
 use crate::sched;
 use std::fs;
@@ -34,9 +34,8 @@ pub fn detach() -> Result<()> {
     leave_groups(Path::new(OWN_GROUPS), Path::new(MOUNTS))?;
     lift_limits()?;
     // Without the right to these, it competes as its caller does, and gets its turn later.
-    precedence::take(Precedence::Nice);
     let all: Vec<usize> = (0..MOST_CPUS).collect();
-    let _ = (sched::bind(0, &all), fs::write("/proc/self/oom_score_adj", NEVER));
+    let _ = (precedence::take_usual(), sched::bind(0, &all), fs::write("/proc/self/oom_score_adj", NEVER));
     Ok(())
 }
 

@@ -96,6 +96,11 @@ pub fn take(most: Precedence) -> Precedence {
     Precedence::Ordinary
 }
 
+/// Has the calling thread compete as one that asks for nothing, whatever its starter has asked for.
+pub fn take_usual() -> std::io::Result<()> {
+    Attributes { policy: libc::SCHED_OTHER as u32, ..Attributes::default() }.set()
+}
+
 /// Whether this process lets all others go first: then its fabric and receive paths do, too.
 pub fn is_given_up() -> bool {
     GIVEN_UP.load(Ordering::Relaxed)

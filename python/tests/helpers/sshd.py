@@ -174,7 +174,7 @@ def _host(
     environment = f"XDG_CACHE_HOME={cache}" + (f" PATH={programs}" if programs is not None else "")
     (place / "sshd_config").write_text(f"{config}SetEnv {environment}\n")
     before = f"mount --bind {shlex.quote(str(etc))} /etc\n" if etc is not None else ""
-    before += _guest(place, sudoers) if sudoers is not None else ""
+    before += guest(place, sudoers) if sudoers is not None else ""
     inside = f"{before}exec {SSHD} -D -e -f {shlex.quote(str(place / 'sshd_config'))}"
     sshd = subprocess.Popen(
         ["ip", "netns", "exec", namespace, "sh", "-ec", inside],
@@ -188,7 +188,7 @@ def _host(
     return SshHost(name, namespace, address, place, sshd.pid)
 
 
-def _guest(place: Path, sudoers: str) -> str:
+def guest(place: Path, sudoers: str) -> str:
     """Files that are to stand in for this machine's within one mount namespace, and the commands that put them there."""
     (place / "home").mkdir()
     os.chown(place / "home", GUEST_ID, GUEST_ID)

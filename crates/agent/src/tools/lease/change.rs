@@ -7,6 +7,9 @@ use serde_json::{Value, json};
 /// Settings and their values.
 pub type Values = Vec<(Setting, String)>;
 
+/// What each takes along is remembered by two processes that no limit of their caller's binds.
+const MOST: usize = 1000;
+
 /// A change of one setting.
 pub struct Change {
     setting: Setting,
@@ -15,16 +18,20 @@ pub struct Change {
     around: Option<Around>,
 }
 
-/// Reads what is there before a group of changes; both processes of a lease do, before anything is written.
-pub fn before(wanted: &Values) -> Result<Vec<Change>, String> {
+/// Reads what is there before a group of changes, behind those that there are; both processes of a lease do, before
+/// anything is written.
+pub fn before(wanted: &Values, changes: &mut Vec<Change>) -> Result<(), String> {
+    let count = changes.len() + wanted.len();
+    if count > MOST {
+        return Err(format!("found {count} changes under one lease, expected at most {MOST}"));
+    }
     let mut around = Around::read(wanted).map_err(|error| error.to_string())?;
-    let mut changes = Vec::new();
     for (setting, _) in wanted {
         let before = setting.before()?;
         // Put back in the opposite order, the first is the last of them.
         changes.push(Change { setting: setting.clone(), before, around: around.take() });
     }
-    Ok(changes)
+    Ok(())
 }
 
 /// Writes what is asked for: what each setting was and is.

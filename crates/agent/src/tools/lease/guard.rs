@@ -155,6 +155,5 @@ fn run(seconds: f64, holder: u32) -> u8 {
 fn more(text: &str, changes: &mut Vec<Change>) -> Result<(), String> {
     let wanted = parsed(text)?;
     permitted::Permitted::read(Path::new(permitted::FILE))?.demand(wanted.iter())?;
-    changes.extend(before(&wanted)?);
-    Ok(())
+    before(&wanted, changes)
 }

@@ -107,7 +107,7 @@ impl Held {
     fn make(&mut self, wanted: &Values) -> Result<Vec<Value>, String> {
         self.guard.tell(&format!("more {}", json!(words_of(wanted))))?;
         let count = self.changes.len();
-        self.changes.extend(before(wanted)?);
+        before(wanted, &mut self.changes)?;
         write(wanted, &self.changes[count..])
     }
 
