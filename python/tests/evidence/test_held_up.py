@@ -26,13 +26,34 @@ def record(longest_seconds: float, **more: Any) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("longest", "reasons"),
-    [(0.0199, []), (0.031, ["CPU 3 of alpha held by something else: at most 20 ms, found 31 ms"])],
+    [
+        (0.0199, []),
+        (0.031, ["CPU 3 of alpha held by something else: at most 20 ms, found 31 ms"]),
+        (0.0203, ["CPU 3 of alpha held by something else: at most 20 ms, found 20.3 ms"]),
+    ],
 )
 def test_only_a_long_piece_is_a_reason(longest: float, reasons: list[str]) -> None:
     found = fidelity.assess(CONDITIONS, record(longest))
     assert found.reasons == reasons
     assert found.readings["held_seconds"] == 1.0
     assert found.readings["held_longest_seconds"] == longest
+
+
+@pytest.mark.parametrize(
+    ("seconds", "cpu", "reasons"),
+    [
+        (0.1, 0.4, ["at most 0.5% of the time, found 5.0%", "at most 2% of a CPU, found 20.0%"]),
+        (0.01026, 0.0402, ["at most 0.5% of the time, found 0.51%", "at most 2% of a CPU, found 2.01%"]),
+        (0.010002, 0.040001, ["at most 0.5% of the time, found 0.5001%", "at most 2% of a CPU, found 2.00005%"]),
+    ],
+)
+def test_a_reason_shows_on_which_side_of_its_limit_a_run_is(seconds: float, cpu: float, reasons: list[str]) -> None:
+    """Never "at most 2%, found 2%"."""
+    run = record(0.001, rivals={"cpu_seconds": cpu, "names": ["other"]})
+    run["measure"]["held"][0]["seconds"] = seconds
+    shaped = replace(CONDITIONS, bits_per_second=10**9)
+    told = [*fidelity._held(shaped, run), *fidelity._rivals(shaped, run)]
+    assert [line.split(": ")[1] for line in told] == reasons
 
 
 def test_what_an_agent_may_not_measure_is_told_by_host() -> None:

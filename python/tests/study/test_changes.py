@@ -346,7 +346,7 @@ def test_a_faster_link_leaves_less_to_hide_lateness(execute, tmp_path):
     assert assess(asked, found).reasons == []
     faster = conditions("[{at: 1 s, from: switch, to: h2, rate: 100 Gb/s}]")
     [line] = assess(faster, found).reasons
-    assert line.startswith("lateness p50 of the fabric: at most 10 us")
+    assert line.startswith("lateness p50 of the fabric: at most 10.5 us")
 
 
 def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):

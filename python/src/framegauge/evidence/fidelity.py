@@ -80,7 +80,7 @@ def _lateness(conditions: Conditions, record: Json) -> Iterator[str]:
     for name, limit in limits:
         found = fabric["lateness"][f"{name}_seconds"]
         if found > limit:
-            yield f"lateness {name} of the fabric: at most {limit * 1e6:.0f} us, found {found * 1e6:.0f} us"
+            yield f"lateness {name} of the fabric: {_most(limit, found, ' us', 1e6)}"
 
 
 def _changes(record: Json) -> Iterator[str]:
@@ -107,9 +107,9 @@ def _held(conditions: Conditions, record: Json) -> Iterator[str]:
         name, longest = f"CPU {cpu['cpu']} of the hosts held by something else", cpu["longest_seconds"]
         if cpu["seconds"] > HELD_SHARE * elapsed:
             share = cpu["seconds"] / elapsed if elapsed > 0 else float("inf")
-            yield f"{name}: at most {HELD_SHARE:.1%} of the time, found {share:.1%}"
+            yield f"{name}: {_most(HELD_SHARE, share, '%', of=' of the time')}"
         elif longest > HELD_LONGEST_SECONDS:
-            yield f"{name}: at most {HELD_LONGEST_SECONDS * 1e3:.0f} ms, found {longest * 1e3:.0f} ms"
+            yield f"{name}: {_most(HELD_LONGEST_SECONDS, longest, ' ms', 1e3)}"
 
 
 def _rivals(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -118,7 +118,7 @@ def _rivals(conditions: Conditions, record: Json) -> Iterator[str]:
     if rivals is None or _unshaped_kernel(conditions) or rivals["cpu_seconds"] <= RIVALS_SHARE * elapsed:
         return
     share = rivals["cpu_seconds"] / elapsed if elapsed > 0 else float("inf")
-    limits = f"at most {RIVALS_SHARE:.0%} of a CPU, found {share:.0%}"
+    limits = _most(RIVALS_SHARE, share, "%", of=" of a CPU")
     yield f"programs in real time, before which this rack does not go: {limits}: {', '.join(rivals['names'])}"
 
 
@@ -127,9 +127,8 @@ def _held_up(record: Json) -> Iterator[str]:
     packets, which looks the same, gives way after a few milliseconds."""
     for cpu in record["measure"]["held"]:
         if cpu["longest_seconds"] > HELD_LONGEST_SECONDS:
-            limit, found = HELD_LONGEST_SECONDS * 1e3, cpu["longest_seconds"] * 1e3
             name = f"CPU {cpu['cpu']} of {cpu['host']} held by something else"
-            yield f"{name}: at most {limit:.0f} ms, found {found:.0f} ms"
+            yield f"{name}: {_most(HELD_LONGEST_SECONDS, cpu['longest_seconds'], ' ms', 1e3)}"
 
 
 def not_measured(record: Json) -> list[str]:
@@ -153,13 +152,13 @@ def _fabric_cpu(record: Json) -> Iterator[str]:
     fabric, elapsed = record["measure"]["fabric"], record["measure"]["elapsed_seconds"]
     if fabric is not None and fabric["thread"]["cpu_seconds"] > FABRIC_CPU_SHARE * elapsed:
         share = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else float("inf")
-        yield f"CPU of the fabric's thread: at most {FABRIC_CPU_SHARE:.0%}, found {share:.0%}"
+        yield f"CPU of the fabric's thread: {_most(FABRIC_CPU_SHARE, share, '%')}"
     if fabric is not None and fabric["thread"]["waited_seconds"] > FABRIC_WAITED_SHARE * elapsed:
         share = fabric["thread"]["waited_seconds"] / elapsed if elapsed > 0 else float("inf")
-        yield f"the fabric's thread waited for a CPU: at most {FABRIC_WAITED_SHARE:.0%} of the time, found {share:.0%}"
+        yield f"the fabric's thread waited for a CPU: {_most(FABRIC_WAITED_SHARE, share, '%', of=' of the time')}"
     if fabric is not None and fabric["thread"]["involuntary_switches"] > SWITCHES_PER_SECOND * elapsed:
         found = fabric["thread"]["involuntary_switches"] / elapsed if elapsed > 0 else float("inf")
-        yield f"involuntary switches of the fabric's thread: at most {SWITCHES_PER_SECOND}/s, found {found:.0f}/s"
+        yield f"involuntary switches of the fabric's thread: {_most(SWITCHES_PER_SECOND, found, '/s', 1)}"
 
 
 def _unshaped_kernel(conditions: Conditions) -> bool:
@@ -192,12 +191,29 @@ def _headroom(conditions: Conditions, record: Json) -> Iterator[str]:
         if idle >= SPARE_SHARE:
             continue
         if role == "fabric" or shares is None:
-            yield f"idle CPU ({role}): at least {SPARE_SHARE:.0%}, found {idle:.1%}"
+            yield f"idle CPU ({role}): {_least(SPARE_SHARE, idle, '%')}"
         elif shares.precedes:
             if shares.spare < SPARE_SHARE:
-                yield f"CPU time to spare ({role}): at least {SPARE_SHARE:.0%}, found {shares.spare:.1%}"
+                yield f"CPU time to spare ({role}): {_least(SPARE_SHARE, shares.spare, '%')}"
         elif shares.waited is None:
-            yield f"idle CPU ({role}), as waits are not measured: at least {SPARE_SHARE:.0%}, found {idle:.1%}"
+            yield f"idle CPU ({role}), as waits are not measured: {_least(SPARE_SHARE, idle, '%')}"
         elif shares.waited > WAITED_SHARE:
-            limits = f"at most {WAITED_SHARE:.1%} of the time, found {shares.waited:.1%}"
+            limits = _most(WAITED_SHARE, shares.waited, "%", of=" of the time")
             yield f"programs of a host waited for a CPU: {limits}"
+
+
+def _most(limit: float, found: float, unit: str, scale: float = 100.0, of: str = "") -> str:
+    return f"at most {_apart(limit, found, unit, scale, of)}"
+
+
+def _least(limit: float, found: float, unit: str, scale: float = 100.0, of: str = "") -> str:
+    return f"at least {_apart(limit, found, unit, scale, of)}"
+
+
+def _apart(limit: float, found: float, unit: str, scale: float, of: str) -> str:
+    """A limit and what was found, in as many digits as it takes to see on which side it is: "at most 2%, found 2%"
+    would be no reason."""
+    bound = f"{round(scale * limit, 1):g}"
+    least = max(len(bound.partition(".")[2]), unit == "%")
+    texts = [f"{scale * found:.{digits}f}" for digits in range(least, least + 6)]
+    return f"{bound}{unit}{of}, found {next((text for text in texts if float(text) != float(bound)), texts[-1])}{unit}"
