@@ -71,7 +71,7 @@ def test_no_load_is_no_bound() -> None:
     login = host(way({(0, 100): 3000}), way({(0, 100): 3000}))
     assert bound(login) is None
     lines = list(judge.load_lines(estimate({"alpha": login}, [4200, 9000])))
-    assert lines[-1] == "MTU 9000: nothing is said of the load, of fewer than 1000 packets per second"
+    assert lines[-1] == "MTU 9000: too little load to judge, fewer than 1000 packets per second"
     assert judge.bound_of(None, 9000) is None
     assert list(judge.load_lines(None)) == []
 

@@ -112,6 +112,30 @@ def test_what_was_asked_is_kept_whole(tmp_path: Path) -> None:
         assert loaded is not None
         assert loaded["schema"] == SCHEMA
         assert question.kept(loaded, tmp_path) == found
+        assert question.kept({**loaded, "load_seconds": 2.0}, tmp_path).load_seconds == 2.0
+        del loaded["load_seconds"]  # as in a folder that is older than it is
+        assert question.kept(loaded, tmp_path) == found
+
+
+def test_for_how_long_the_load_is_read_is_kept_and_what_is_none_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    asked = ["decide", "netns:a", "netns:b", "--out", str(out)]
+    assert cli.main([*asked, "--for", "0"]) == 2
+    assert '--for: found "0", expected 1 s to 1 h' in capsys.readouterr().err
+    assert not out.exists()
+    seconds: list[float] = []
+
+    def answer(_: object, __: object, ___: object, hands: steps.Hands) -> None:
+        seconds.append(hands.seconds)
+        raise InputError("that is enough")
+
+    monkeypatch.setattr("framegauge.decide.answer.answer", answer)
+    assert cli.main([*asked, "--for", "2s"]) == 2
+    again = ["decide", "--resume", "--out", str(out)]
+    assert (cli.main(again), cli.main([*again, "--for", "3s"])) == (2, 2)
+    assert seconds == [2.0, 2.0, 3.0]
 
 
 def test_hosts_that_cannot_be_changed_say_why() -> None:

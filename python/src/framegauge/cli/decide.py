@@ -6,6 +6,7 @@ import argparse
 import shlex
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,7 +74,7 @@ def parser() -> Verb:
     whole.add_argument("--mtu", metavar="BYTES", help=f"the MTU to decide about ({TARGET_MTU})")
     whole.add_former("--target-mtu", "--mtu")
     whole.add_argument("--workload", type=Path, metavar="FILE", help="what to study (streams, and small requests)")
-    whole.add_argument("--for", dest="seconds", default="10s", metavar="TIME", help="how long the load is read (10s)")
+    whole.add_argument("--for", dest="seconds", metavar="TIME", help="how long the load is read (10s)")
     whole.add_argument("--allow-changes", action="store_true", help="let hosts be raised, by leases")
     whole.add_argument(
         "--out", type=output.place, metavar="DIR", help="folder of the results (default: a new one in results/)"
@@ -111,14 +112,15 @@ def _run(words: Sequence[str]) -> int:
     if options.again is not None and not options.resume:
         raise InputError("--again: found no --resume, expected a decision whose step is to be forgotten")
     folder = Folder(options.out or commands.choose_folder("decide"))
-    question = None if options.resume else _asked(options)
+    # What cannot be asked leaves no folder behind.
+    question, seconds = None if options.resume else _asked(options), _seconds(options)
     if options.resume:
         _demand_nothing_else(options)
     if options.dry_run:
-        output.show(*_plan(folder, question, options))
+        output.show(*_plan(folder, question, options, seconds))
         return 0
     with folder.held(options.resume):
-        return _decide(folder, question, options)
+        return _decide(folder, question, options, seconds)
 
 
 def _asked(options: argparse.Namespace) -> Question:
@@ -131,12 +133,14 @@ def _asked(options: argparse.Namespace) -> Question:
 
         running = output.say if options.run_inventory or not options.dry_run else None
         machines = inventory.load(options.inventory, options.group, running)
-    return question.asked(
-        options.hosts, machines, options.rack, options.testbed, target, options.workload
-    )  # fmt: skip
+    found = question.asked(options.hosts, machines, options.rack, options.testbed, target, options.workload)
+    return replace(found, load_seconds=_seconds(options) or question.LOAD_SECONDS)
 
 
-def _seconds(options: argparse.Namespace) -> float:
+def _seconds(options: argparse.Namespace) -> float | None:
+    """What --for says; None leaves it to the question."""
+    if options.seconds is None:
+        return None
     return values.seconds("--for", options.seconds, SHORTEST_SECONDS, LONGEST_SECONDS)
 
 
@@ -159,7 +163,7 @@ def _kept(folder: Folder) -> Question:
     return question.kept(found, folder.path / "asked.json")
 
 
-def _decide(folder: Folder, given: Question | None, options: argparse.Namespace) -> int:
+def _decide(folder: Folder, given: Question | None, options: argparse.Namespace, seconds: float | None) -> int:
     from framegauge.cli.console import console
     from framegauge.decide import answer
     from framegauge.report import terminal
@@ -172,7 +176,8 @@ def _decide(folder: Folder, given: Question | None, options: argparse.Namespace)
         folder.forget(options.again)
     again = shlex.join(["framegauge", "decide", "--resume", "--out", str(folder.path)])
     try:
-        answered = answer.answer(question, options.allow_changes, folder, _hands(folder, again, _seconds(options)))
+        hands = _hands(folder, again, seconds or question.load_seconds)
+        answered = answer.answer(question, options.allow_changes, folder, hands)
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted; continue with: {again}") from None
     if options.json:
@@ -211,11 +216,12 @@ def _hands(folder: Folder, again: str, seconds: float) -> Hands:
     return Hands(output.say, progress, study, seconds)
 
 
-def _plan(folder: Folder, given: Question | None, options: argparse.Namespace) -> list[str]:
+def _plan(folder: Folder, given: Question | None, options: argparse.Namespace, seconds: float | None) -> list[str]:
     """What would be done, for --dry-run; nothing is asked of a host, and nothing is written."""
     from framegauge.cli import commands
     from framegauge.decide import answer
 
     question = given or _kept(folder)
-    lines, study = answer.plan(question, options.allow_changes, folder, options.again, _seconds(options))
+    read = seconds or question.load_seconds
+    lines, study = answer.plan(question, options.allow_changes, folder, options.again, read)
     return [*lines, *(f"     {line}" for line in (commands.plan_lines(study) if study is not None else []))]

@@ -61,6 +61,7 @@ class _Asked(_Shape):
     testbed: StrictStr | None
     target_mtu: StrictInt = Field(ge=1501, le=65_535)
     study: StrictStr | None
+    load_seconds: Annotated[float, Field(ge=1, le=3600)] = 10.0
 
 
 class _Interface(_Shape):

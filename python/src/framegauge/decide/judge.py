@@ -225,7 +225,7 @@ def load_lines(estimate: Json | None) -> Iterator[str]:
     """What an estimate says of each MTU, and of programs whose messages would begin to wait."""
     for each in (estimate or {"total": []})["total"]:
         if each["answer"] in LOADED and not _is_load(each):
-            yield f"MTU {each['mtu']}: nothing is said of the load, of fewer than {LEAST_LOAD} packets per second"
+            yield f"MTU {each['mtu']}: too little load to judge, fewer than {LEAST_LOAD} packets per second"
         elif _is_load(each):
             yield f"MTU {each['mtu']} brings the load as it is {_at_most(each)} (a bound)"
         else:

@@ -78,9 +78,13 @@ def _beside(asked: Situation, found: Found, conclusion: Conclusion) -> Iterator[
         yield f"MTU {enough} is enough: it already gives what MTU {most} does"
     if found.present is not None and found.present["verdict"] == "could_not_tell":
         yield f"Not known: whether every path carries packets of {found.present['target_mtu']} bytes now"
+    if lost := _lost_now(found):
+        yield f"Lost even now: large packets to {words.joined(lost)}, from hosts that have a larger MTU"
     refused = [each for each in (found.preflight or {"findings": []})["findings"] if each["severity"] == "refused"]
     if refused:
-        yield f"A roll-out is refused because of {words.joined([_kind(each) for each in refused[:MOST_REFUSED]])}"
+        reasons = list(dict.fromkeys(map(_kind, refused)))
+        more = [f"{len(reasons) - MOST_REFUSED} more"] if len(reasons) > MOST_REFUSED else []
+        yield f"A roll-out is refused because of {words.joined([*reasons[:MOST_REFUSED], *more])}"
     for host in found.facts["hosts"]:
         if host["error"] is not None:
             yield f"Not known: {host['name']}, which could not be asked"
@@ -190,7 +194,35 @@ def _next(asked: Situation, found: Found, conclusion: Conclusion) -> Iterator[Li
             yield "See everything that would be changed on the hosts", shlex.join([*changes, "--dry-run"])
             yield "Let the hosts be raised for the check and a short study", shlex.join(changes)
         elif paths.state is State.UNKNOWN:
-            yield "Check the paths again", shlex.join([*again, "--again", "check"])
+            yield from _towards_paths(found, again)
+
+
+def _lost_now(found: Found) -> list[str]:
+    """Hosts to which others with a larger MTU send what is lost without an error, as they all are."""
+    if found.raised or found.target is None:
+        return []
+    mtus = {host["name"]: [each["mtu"] for each in host["interfaces"]] for host in found.facts["hosts"]}
+    lost = {
+        pair["destination"]: None
+        for pair in found.target["pairs"]
+        if pair["verdict"] == "black_hole"
+        and max(mtus.get(pair["source"], ()), default=0) > min(mtus.get(pair["destination"], ()), default=0)
+    }
+    return list(lost)
+
+
+def _towards_paths(found: Found, again: list[str]) -> Iterator[Line]:
+    """What would make the paths known."""
+    check = shlex.join([*again, "--again", "check"])
+    if lost := _lost_now(found):
+        yield (
+            f"Give {words.joined(lost)} the MTU of the others, or the others theirs; then check the paths again",
+            check,
+        )
+    else:
+        yield "Check the paths again", check
+    if "not reached over ssh" in found.left_out.get("check-raised", ""):
+        yield "Or name hosts as ssh knows them: these can be raised for the check and a study, and are put back"
 
 
 def _open_ends(asked: Situation, whole: Decision) -> Iterator[Line]:

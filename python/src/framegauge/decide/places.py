@@ -109,7 +109,7 @@ class Own:
         """As Place has it."""
         here = [word for word in self._words if word == "local" or ":" in word]
         if here:
-            return f"{here[0]} is not reached over ssh, and only such hosts have leases"
+            return f"{here[0]} is not reached over ssh, and only hosts that are can be raised and put back"
         if fixed := [each.name for each in self.machines if each.read_only]:
             return f"{fixed[0]} is read_only in its inventory"
         return None if self._allowed else "changes are not allowed without --allow-changes"

@@ -18,7 +18,9 @@ from framegauge.labs import file as lab_file
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
 
-__all__ = ["Question", "asked", "kept"]
+__all__ = ["LOAD_SECONDS", "Question", "asked", "kept"]
+
+LOAD_SECONDS = 10.0
 
 Json = dict[str, Any]
 
@@ -26,7 +28,8 @@ Json = dict[str, Any]
 @dataclass(frozen=True)
 class Question:
     """`hosts` are words as for framegauge check, `machines` hosts of an inventory. `lab` is the path of a lab file.
-    `study` is resolved, and None where nothing can be studied; `rack` says that it builds its hosts."""
+    `study` is resolved, and None where nothing can be studied; `rack` says that it builds its hosts. `load_seconds`:
+    for how long the load is read."""
 
     hosts: tuple[str, ...]
     machines: tuple[Machine, ...]
@@ -34,6 +37,7 @@ class Question:
     lab: str | None
     target_mtu: int
     study: Study | None
+    load_seconds: float = LOAD_SECONDS
 
     @property
     def text(self) -> str:
@@ -59,6 +63,7 @@ class Question:
             "testbed": self.lab,
             "target_mtu": self.target_mtu,
             "study": None if self.study is None else study_file.dump(self.study),
+            "load_seconds": self.load_seconds,
         }
 
 
@@ -87,7 +92,9 @@ def asked(
     there = Own(hosts, machines, allowed=True)
     if any(word == "local" or ":" in word for word in hosts):
         if workload is not None:
-            raise InputError(f"--workload: found {', '.join(hosts)}, expected hosts over ssh: only they have leases")
+            raise InputError(
+                f"--workload: found {', '.join(hosts)}, expected hosts over ssh: only they can be raised for a study"
+            )
         return Question(tuple(hosts), tuple(machines), False, None, target_mtu, None)
     study = trial.prepared(workload, target_mtu, there.machines)
     return Question(tuple(hosts), tuple(machines), False, None, target_mtu, study)
@@ -101,4 +108,6 @@ def kept(found: Mapping[str, Any], where: Path) -> Question:
         raise CorruptResults(f"{where}: machines: found no hosts, expected those of an inventory") from None
     text = found["study"]
     study = None if text is None else study_file.parse(text, str(where))
-    return Question(tuple(found["hosts"]), machines, found["rack"], found["testbed"], found["target_mtu"], study)
+    seconds = found.get("load_seconds", LOAD_SECONDS)  # none in a folder that is older than it is
+    hosts = tuple(found["hosts"])
+    return Question(hosts, machines, found["rack"], found["testbed"], found["target_mtu"], study, seconds)
