@@ -124,6 +124,11 @@ def length(agent: bytes, machine: str, data: bytes) -> int:
     return len(data)
 
 
+def is_length(words: tuple[Any, ...]) -> bool:
+    """Whether a task calls it."""
+    return words[0] == cluster.CALL and words[1]["name"] == length.__name__
+
+
 class NobodyWorks:
     """A cluster whose scheduler says that a task is with a worker, which does not know of it; after `times` it does."""
 
@@ -132,8 +137,10 @@ class NobodyWorks:
         self._processing, self._is_idle = processing, is_idle
 
     def submit(self, function: Any, *words: Any, **_: Any) -> Any:
-        self.submitted += function is length
-        return Unheard(None if self.submitted <= self.times else len(words[-1]))
+        if not is_length(words):
+            return Unheard(None)
+        self.submitted += 1
+        return Unheard(None if self.submitted <= self.times else len(words[1]["words"][-1]))
 
     def scatter(self, data: bytes, hash: bool) -> bytes:
         return data
@@ -141,11 +148,21 @@ class NobodyWorks:
     def processing(self) -> dict[str, list[str]]:
         return self._processing
 
-    def run(self, function: Any, on_error: str) -> dict[str, bool]:
-        return dict.fromkeys(self._processing, self._is_idle)
+    def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+        return workers_of(dict.fromkeys(self._processing, self._is_idle))
 
     def cancel(self, futures: list[Any], force: bool) -> None:
         self.cancelled += len(futures)
+
+
+def workers_of(idle: dict[str, bool]) -> dict[str, Any]:
+    """What a scheduler says of its workers, by whether they are idle."""
+    return {
+        "workers": {
+            name: {"metrics": {"task_counts": {"memory": 3} if is_idle else {"executing": 1}}}
+            for name, is_idle in idle.items()
+        }
+    }
 
 
 class Unheard:
@@ -201,7 +218,7 @@ def test_whatever_a_cluster_in_disarray_raises_is_tried_again_a_little(monkeypat
     class Tripping(NobodyWorks):
         def submit(self, function: Any, *words: Any, **more: Any) -> Any:
             future = super().submit(function, *words, **more)
-            if function is length and self.submitted <= self.times:
+            if is_length(words) and self.submitted <= self.times:
                 raise IndexError("tuple index out of range")
             return future
 
@@ -221,8 +238,8 @@ def test_what_a_worker_works_on_is_waited_for(monkeypatch: pytest.MonkeyPatch) -
             looks.append(1)
             return {"w1": ["task-1"], "w2": []} if len(looks) < 30 else {}
 
-        def run(self, function: Any, on_error: str) -> dict[str, bool]:
-            return {"w1": False, "w2": True}
+        def scheduler_info(self, n_workers: int) -> dict[str, Any]:
+            return workers_of({"w1": False, "w2": True})
 
     client = Working(1, {}, is_idle=True)
     assert cluster.Work(client).answer("x", length, sent=b"abc") == 3

@@ -1,16 +1,24 @@
-"""A Dask cluster that the user has, on which agents run what needs neither root nor this machine's network."""
+"""A Dask cluster that the user has, on which agents run what needs neither root nor this machine's network.
+
+Neither its scheduler nor its workers need anything of framegauge, nor the same Python: a task is the built-in `eval`
+with an expression, the text of the program to run (such as `remote`), and data. A pickled function would be one by
+reference, to a module that a worker may not have, or the bytecode of one version of Python.
+"""
 
 from __future__ import annotations
 
+import inspect
+import logging
 import platform
+import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from framegauge.agents import remote
 from framegauge.agents.binary import find_agent
 from framegauge.errors import AgentFailure, InputError
 from framegauge.printable import one_line
@@ -24,6 +32,10 @@ LOOK_SECONDS = 5.0
 IDLE_LOOKS = 3  # between two tasks a worker is idle, too
 MOST_LOST = 10
 MOST_STRANGE = 2
+# With the names of its task: the function `name` of the program `source`, of `words`.
+CALL = "(lambda space: (exec(source, space), space[name](*words))[1])({'__name__': 'framegauge_remote'})"
+# Tasks of a worker that it works on, or will: the other states are those of results, and of what is forgotten.
+AT_WORK = ("executing", "long-running", "ready", "constrained", "waiting", "fetch", "flight", "resumed", "cancelled")
 
 
 @contextmanager
@@ -35,27 +47,42 @@ def connected(text: str) -> Iterator[Any]:
     if not text.startswith(DASK) or not text.removeprefix(DASK):
         raise InputError(f'--engine: found "{text}", expected {LOCAL} or {DASK}HOST:PORT')
     try:
-        import cloudpickle
         import distributed
     except ImportError as missing:
         raise InputError(
             f"--engine {text}: found no {missing.name}, expected it: pip install 'framegauge[dask]'"
         ) from None
+    # What it logs of the end of its scheduler is said in the line of what failed.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        client = distributed.Client(f"tcp://{text.removeprefix(DASK)}", timeout=CONNECT_SECONDS, set_as_default=False)
+        with warnings.catch_warnings():
+            # Packages that differ are no matter to tasks of data; versions of Dask are in what is said of failures.
+            warnings.simplefilter("ignore", distributed.versions.VersionMismatchWarning)
+            address = f"tcp://{text.removeprefix(DASK)}"
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as problem:
         raise InputError(
             f"--engine {text}: found no scheduler that answers ({one_line(problem, 120)}), expected HOST:PORT of one"
         ) from None
-    # By value, so that workers need no framegauge of the same version, nor any.
-    cloudpickle.register_pickle_by_value(remote)
     try:
-        if not client.scheduler_info()["workers"]:
+        if not _workers(client):
             raise InputError(f"--engine {text}: found a scheduler without workers, expected at least one")
         yield client
     finally:
-        cloudpickle.unregister_pickle_by_value(remote)
         client.close()
+
+
+def _workers(client: Any) -> dict[str, dict[str, Any]]:
+    """What the scheduler knows of each worker."""
+    # Newer versions answer for five workers unless they are asked for all.
+    everyone = {"n_workers": -1} if "n_workers" in inspect.signature(client.scheduler_info).parameters else {}
+    workers: dict[str, dict[str, Any]] = client.scheduler_info(**everyone)["workers"]
+    return workers
+
+
+def _program(function: Callable[..., Any]) -> dict[str, str]:
+    """The text of the module of a function, and its name in there."""
+    return {"source": inspect.getsource(sys.modules[function.__module__]), "name": function.__name__}
 
 
 class Work:
@@ -68,7 +95,7 @@ class Work:
     def __init__(self, client: Any) -> None:
         self._client = client
         # It is the result of a task, and not scattered: if the workers that have it die, the scheduler runs it again.
-        self._agent = client.submit(remote.same, Path(find_agent()).read_bytes(), pure=False)
+        self._agent = client.submit(eval, "data", {"data": Path(find_agent()).read_bytes()}, pure=False)
         self._lock, self._looking = threading.Lock(), threading.Lock()
         self._running: set[Any] = set()
         self._stopped = False
@@ -79,7 +106,8 @@ class Work:
         return sum(self._client.nthreads().values())
 
     def answer(self, about: str, function: Callable[..., Any], *words: Any, sent: bytes | None = None) -> Any:
-        """What `function` of `remote` answers on a worker; `sent` is its last argument, if it is given.
+        """What `function` answers on a worker, whose module needs the standard library only; `sent` is its last
+        argument, if it is given.
 
         AgentFailure for whatever a cluster may raise, `about` what it was to do.
         """
@@ -133,7 +161,8 @@ class Work:
         with self._lock:
             if self._stopped:
                 raise AgentFailure("the work was stopped")
-            future = self._client.submit(function, self._agent, platform.machine(), *words, pure=False, retries=1)
+            names = {**_program(function), "words": [self._agent, platform.machine(), *words]}
+            future = self._client.submit(eval, CALL, names, pure=False, retries=1)
             self._running.add(future)
         return future
 
@@ -164,11 +193,16 @@ class Work:
             if time.monotonic() - self._looked > LOOK_SECONDS / 2:
                 processing = self._client.processing()
                 self._busy = {worker: {str(each) for each in keys} for worker, keys in processing.items()}
-                answers = self._client.run(remote.is_idle, on_error="ignore")
-                self._idle = {worker for worker, is_idle in answers.items() if is_idle is True}
+                self._idle = {worker for worker, known in _workers(self._client).items() if _is_idle(known)}
                 self._looked = time.monotonic()
             holders = {worker for worker, keys in self._busy.items() if key in keys}
             return holders <= self._idle if holders else bool(self._idle) or not self._busy
+
+
+def _is_idle(known: dict[str, Any]) -> bool:
+    """Whether a worker had nothing to do when it last told of itself, some seconds ago."""
+    counts = known.get("metrics", {}).get("task_counts", {})
+    return not any(counts.get(state) for state in AT_WORK)
 
 
 def _said(about: str, problem: BaseException) -> str:

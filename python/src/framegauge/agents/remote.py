@@ -1,4 +1,4 @@
-"""What a worker of a Dask cluster runs. It is sent there as it is: workers need Dask and the standard library only."""
+"""What a worker of a Dask cluster runs. It is sent there as text: workers need Dask and the standard library only."""
 
 from __future__ import annotations
 
@@ -8,22 +8,10 @@ import platform
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any
 
-__all__ = ["answer", "is_idle", "same", "signature", "simulate"]
+__all__ = ["answer", "signature", "simulate"]
 
 HEAD_BYTES = 1 << 16
-
-
-def same(data: bytes) -> bytes:
-    """These bytes."""
-    return data
-
-
-def is_idle(dask_worker: Any) -> bool:
-    """Whether a worker runs no task, has none that it could run, and fetches nothing."""
-    state = dask_worker.state
-    return not (state.executing or state.long_running or state.ready or state.constrained or state.in_flight_tasks)
 
 
 def signature(path: str) -> tuple[int, str] | None:
