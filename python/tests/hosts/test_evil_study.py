@@ -193,6 +193,25 @@ def test_a_host_that_refuses_to_renew_takes_no_lease_from_another(name: str) -> 
     assert network.ended[-1][1:] == ("h2", "end")
 
 
+def test_what_was_not_put_back_is_in_the_results(folder: Path) -> None:
+    def left(answer: evil.Message) -> bytes:
+        row = {
+            "what": "the MTU of m0",
+            "found": "1500",
+            "expected": "9000",
+            "commands": ["ip link set dev m0 mtu 9000"],
+        }
+        return evil._told(answer, result={"ended": "end", "restored": False, "failed": "the MTU", "differs": [row]})
+
+    done = perform(folder, "stream", "h1", "lease.end", [left, left])
+    line = "h1: not as it was: the MTU of m0: found 1500, expected 9000; to mend it: ip link set dev m0 mtu 9000"
+    touched = [run for run in done.runs if run.readings.get("not_restored")]
+    assert touched
+    assert all(run.readings["not_restored"] == [line] and not run.excluded for run in touched)
+    assert line in done.said
+    assert f"not everything was put back after run {touched[0].number}: {line}" in readable(done)["caveats"]
+
+
 # Runs a good study, then what takes most memory, and says how much more that took at most while runs were made.
 MEASURED = """
 import resource, sys, tempfile

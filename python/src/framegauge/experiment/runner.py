@@ -214,6 +214,8 @@ class Runner:
                 if self._testbed.is_private or isinstance(error, FramegaugeError):
                     raise
                 run, record, bulk = _nonsense(run, conditions, error)
+        if lines := self._testbed.unrestored():
+            run = replace(run, readings={**run.readings, "not_restored": _few(lines)})
         if not self._testbed.is_private:
             try:
                 run = replace(run, excluded=_few(run.excluded), degraded=_few(run.degraded))

@@ -178,6 +178,7 @@ class Readings(_Shape):
     refused_connections: Count = 0
     lasting_runs: Count | None = None
     old_connections: dict[StrictStr, _Old] | None = None
+    not_restored: list[StrictStr] = []
     steady: _Steady | None = None
     not_measured: dict[StrictStr, StrictStr] = {}
     diagnosis: _Diagnosis | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from framegauge.agents.restored import unrestored
 from framegauge.check.plan import Member, ask_all
 from framegauge.errors import AgentFailure
 from framegauge.rollout.model import Json
@@ -130,7 +131,7 @@ class Fleet:
                 self.made[name].remove(stage)
                 self.now[name] = self._until(name)
             else:
-                errors[name] = answer["failed"] or "not restored"
+                errors[name] = ", ".join(unrestored(answer))
         self.lost |= errors
         return errors
 
@@ -165,7 +166,7 @@ class Fleet:
         meant = [name for name in self.renewed if name not in self.lost]
         answers, errors = self._ask(meant, "lease.end", lambda _: {})
         errors |= {name: why for name, why in self.lost.items() if name not in meant}
-        errors |= {name: str(answer["failed"]) for name, answer in answers.items() if not answer["restored"]}
+        errors |= {name: ", ".join(lines) for name, answer in answers.items() if (lines := unrestored(answer))}
         return errors
 
     def largest(self, name: str, address: str) -> int | None:

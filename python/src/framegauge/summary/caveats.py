@@ -17,7 +17,7 @@ MANY = ("connections were", "they keep their segment size until they are")
 def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[str]:
     """All caveats, one line each."""
     old = old_connections(run.readings for run in runs)
-    return [*_of_costs(metrics, scope), *_captured(runs), *old, *_refused(runs), *_lasting(runs)]
+    return [*_of_costs(metrics, scope), *_captured(runs), *old, *_refused(runs), *_lasting(runs), *_not_restored(runs)]
 
 
 def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
@@ -68,6 +68,15 @@ def _lasting(runs: Sequence[Run]) -> list[str]:
         "run proves its MSS by live sockets, also those of older connections; what servers have in memory from earlier "
         "runs, of any arm, they keep"
     ]
+
+
+def _not_restored(runs: Sequence[Run]) -> list[str]:
+    """What hosts still have of a run, each line with the first run after which it was so."""
+    first: dict[str, int] = {}
+    for run in runs:
+        for line in run.readings.get("not_restored", []):
+            first.setdefault(line, run.number)
+    return [f"not everything was put back after run {number}: {line}" for line, number in first.items()]
 
 
 def old_connections(runs: Iterable[Mapping[str, Any]]) -> Iterator[str]:

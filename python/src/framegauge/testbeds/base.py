@@ -239,6 +239,10 @@ class Testbed(Protocol):
         """Takes the hosts down, if any are up."""
         ...
 
+    def unrestored(self) -> list[str]:
+        """What of the hosts was not as before when it was last put back, a line each; every line is said once."""
+        ...
+
     def close(self) -> None:
         """Takes the hosts down, and ends the processes of the testbed."""
         ...

@@ -113,6 +113,10 @@ class LabTestbed:
         if self._nodes:
             self._forget()
 
+    def unrestored(self) -> list[str]:
+        """None: its hosts are made for it, and end with it."""
+        return []
+
     def close(self) -> None:
         """Takes the lab down and ends the agent, which puts everything back."""
         with contextlib.suppress(AgentFailure):

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from framegauge.agents.pipe import Json, Requests
+from framegauge.agents.restored import unrestored
 from framegauge.errors import AgentError, AgentFailure, MissingRequirement
 from framegauge.networks.aggregates import HARDWARE_GRO, USUAL_BYTES
 from framegauge.printable import one_line
@@ -135,7 +136,8 @@ class Leases:
                     self._lost[host] = one_line(error)
 
     def end(self) -> list[str]:
-        """Undoes all changes; one line for each host that did not confirm it, whose lease will expire."""
+        """Undoes all changes; a line for each host that did not confirm it, whose lease will expire, and for each
+        thing that is not as it was."""
         self._over.set()
         if self._keeper is not None:
             self._keeper.join()
@@ -148,7 +150,7 @@ class Leases:
                     f"{host}: not confirmed; its changes are undone within {self._seconds:g} s: {one_line(error)}"
                 )
             else:
-                lines += [f"{host}: {one_line(said['failed'])}"] if not said["restored"] else []
+                lines += [f"{host}: not as it was: {line}" for line in unrestored(said)]
         self._held = {}
         return lines
 

@@ -71,6 +71,7 @@ class SshTestbed:
         self._places: dict[str, Place] = {}
         self._hosts: list[Host] = []
         self._leases: Leases | None = None
+        self._unrestored: list[str] = []
         self._now: dict[str, Json] = {}
         self._carried: list[Mapping[str, int]] = []
         self._begun = 0.0
@@ -269,7 +270,13 @@ class SshTestbed:
         self._hosts = []
         leases, self._leases = self._leases, None
         for line in leases.end() if leases is not None else ():
+            self._unrestored.append(line)
             self._say(line)
+
+    def unrestored(self) -> list[str]:
+        """What was not as before, or was not confirmed, when changes were last undone."""
+        lines, self._unrestored = self._unrestored, []
+        return lines
 
     def close(self) -> None:
         """Undoes all changes and ends the agents, which undo any that remain."""
