@@ -39,6 +39,10 @@ impl Lock {
     /// Takes the lock `name` in `folder`, which is made if it is missing; an error unless the folder belongs to this
     /// process's user, who alone may write there. Otherwise any user could have the lock first.
     pub fn take(folder: &Path, name: &str) -> Result<Attempt> {
+        Self::attempt(folder, name, TRIES)
+    }
+
+    fn attempt(folder: &Path, name: &str, tries: usize) -> Result<Attempt> {
         let operation = || format!("lock {name} in {}", folder.display());
         match DirBuilder::new().mode(0o755).create(folder) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -52,7 +56,7 @@ impl Lock {
             return Err(OsError { operation: operation(), source: std::io::Error::other(why) });
         }
         let path = folder.join(name);
-        let mut tries = 0;
+        let mut left = tries;
         loop {
             let file = OpenOptions::new()
                 .write(true)
@@ -65,9 +69,9 @@ impl Lock {
             // SAFETY: no memory is passed.
             if unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB) } < 0 {
                 let source = std::io::Error::last_os_error();
-                if source.kind() == ErrorKind::WouldBlock && tries < TRIES {
+                if source.kind() == ErrorKind::WouldBlock && left > 0 {
                     // Another process may have it for a moment, to remove what a third has left.
-                    tries += 1;
+                    left -= 1;
                     std::thread::sleep(MOMENT);
                     continue;
                 }
@@ -94,7 +98,7 @@ impl Lock {
             let name = entry.file_name();
             if let Some(name) = name.to_str().filter(|name| name.starts_with(prefix)) {
                 // Whoever has it for a moment removes it.
-                drop(Self::take(folder, name));
+                drop(Self::attempt(folder, name, 0));
             }
         }
     }

@@ -59,6 +59,13 @@ impl WholeRoute {
         self.body[PROTOCOL_PLACE] == libc::RTPROT_KERNEL
     }
 
+    /// Whether its MTU is told by its first next hop alone: IPv6 has one for each, and the kernel changes those of an
+    /// interface.
+    pub fn hides_mtus(&self) -> bool {
+        let is_ipv6 = self.body[0] == libc::AF_INET6 as u8;
+        is_ipv6 && attribute(&self.body[ROUTE_BYTES..], RTA_MULTIPATH).is_some()
+    }
+
     /// What tells it from others, and the MTU that it asks for.
     pub fn held(&self) -> Option<(RouteKey, HeldMtu)> {
         let metrics = attribute(&self.body[ROUTE_BYTES..], libc::RTA_METRICS).unwrap_or(&[]);

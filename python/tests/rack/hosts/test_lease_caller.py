@@ -1,7 +1,7 @@
 """The user who has the rule for leases of sudo's, as an attacker: what is lent goes back, whatever this user does to it.
 
-As under `systemd-run --user --scope`, the user has a cgroup that is its own, and begins the lease in it. sudo runs without
-a terminal of its own here (`!use_pty`, `!pam_session`, `!pam_setcred`), so it is no process between the two.
+As under `systemd-run --user --scope`, the user has a cgroup that is its own, and begins the lease in it. Where sudo runs
+without a terminal of its own (`!use_pty`, `!pam_session`, `!pam_setcred`) there is no process of it between the two.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Host:
 
 
 @pytest.fixture
-def host(roomy: Path) -> Iterator[Host]:
+def host(roomy: Path, request: pytest.FixtureRequest) -> Iterator[Host]:
     """With a list of the administrator: `v0` may have any MTU of IPv6."""
     name = f"fgu{secrets.token_hex(3)}"
     place = roomy / name
@@ -96,7 +96,7 @@ def host(roomy: Path) -> Iterator[Host]:
     (etc / "sudoers").touch()
     (etc / "framegauge").mkdir()
     (etc / "framegauge" / "lease").write_text("mtu:v0\n")
-    rules = f"Defaults !use_pty\n{GUEST} ALL=(root) NOPASSWD: {agent} lease *"
+    rules = f"Defaults {getattr(request, 'param', '!use_pty')}\n{GUEST} ALL=(root) NOPASSWD: {agent} lease *"
     run("ip", "netns", "add", name)
     try:
         run("ip", "-n", name, "link", "add", "v0", "type", "veth", "peer", "name", "v1")
@@ -128,6 +128,7 @@ def own_group(kind: str, option: str) -> Iterator[Path]:
         for way, row in ENDS.items()
     ],
 )
+@pytest.mark.parametrize("host", ["!use_pty", "use_pty"], indirect=True)
 def test_in_a_cgroup_of_its_own_the_user_ends_or_stops_no_lease(host: Host, way: str) -> None:
     kind, option, file, end, back = ENDS[way]
     with own_group(kind, option) as group:

@@ -66,6 +66,41 @@ def test_a_route_that_other_interfaces_have_alike_is_told_from_theirs(there: Bed
     lent(there)
 
 
+def test_each_next_hop_of_a_route_has_its_mtu_again(there: Bed) -> None:
+    """IPv6 has an MTU for each, and a listing shows the first one's."""
+    there.ip("link add eth2 mtu 9000 type veth peer name far2 mtu 9000")
+    for words in (
+        "link set far2 up", "link set eth2 up", "addr add fd62::1/64 dev eth2 nodad",
+        "-6 route add fdaa::/64 mtu 4000 nexthop via fd62::3 dev eth2 nexthop via fd67::3 dev eth1",
+        "nexthop add id 7 via fd67::5 dev eth1", "nexthop add id 8 via fd62::5 dev eth2", "nexthop add id 9 group 8/7",
+        "-6 route add fdab::/64 nhid 7 mtu 4100", "-6 route add fdac::/64 nhid 9 mtu 4200",
+    ):  # fmt: skip
+        there.ip(words)
+    lent(there)
+    for interface in ("eth1", "eth2"):
+        assert " mtu 4000 " in there.ip(f"-6 route get fdaa::7 oif {interface}")
+
+
+@pytest.mark.needs("ethtool")
+@pytest.mark.parametrize(
+    "setting", ["tso:eth1=off", "gso:eth1=off", "tx:eth1=off", "gro:eth1=on", "gso_size:eth1=30000 30000"]
+)
+def test_offloads_that_follow_another_one_come_back(there: Bed, setting: str) -> None:
+    there.ip("link add link eth1 name mv0 mtu 9000 type macvlan mode bridge")
+    shown = [["ip", "netns", "exec", there.host, "ethtool", "-k", each] for each in ("eth1", "mv0", "far")]
+
+    def state() -> list[str]:
+        return [there.state(), *(subprocess.check_output(words, text=True) for words in shown)]
+
+    before = state()
+    with agent_in(there.host) as agent:
+        name, _, value = setting.partition("=")
+        agent.request("lease.begin", {"settings": {name: value}, "seconds": 60})
+        assert state() != before
+        assert agent.request("lease.end") == RESTORED
+    assert state() == before
+
+
 def test_the_mtu_that_ipv6_has_for_an_interface_comes_back(there: Bed) -> None:
     there.sysctl("net.ipv6.conf.eth1.mtu=3000")
     there.ip("-6 route add fd68::/64 via fd67::3 dev eth1 mtu 3000")
@@ -120,6 +155,26 @@ def test_what_stands_on_it_in_a_container_comes_back(there: Bed, mtu: int) -> No
     ):  # fmt: skip
         there.ip(words, there.container)
     lent(there, mtu)
+
+
+def test_a_container_that_ends_takes_its_interface_with_it(there: Bed) -> None:
+    there.ip("link add link eth1 name mv0 mtu 9000 type macvlan mode bridge")
+    there.ip(f"link set mv0 netns {there.container}")
+    with agent_in(there.host) as agent:
+        agent.request("lease.begin", {"settings": {"mtu:eth1": "1500"}, "seconds": 60})
+        subprocess.run(["ip", "netns", "del", there.container], check=True)
+        assert agent.request("lease.end") == RESTORED
+    assert there.mtu() == 9000
+
+
+def test_of_an_interface_that_is_gone_no_command_is_said(there: Bed) -> None:
+    with agent_in(there.host) as agent:
+        agent.request("lease.begin", {"settings": {"mtu:eth1": "1500"}, "seconds": 60})
+        there.ip("link del eth1")
+        end = agent.request("lease.end")
+    assert end["restored"] is False
+    [differs] = end["differs"]
+    assert (differs["what"], differs["expected"], differs["commands"]) == ("the MTU of eth1", "9000", [])
 
 
 def test_the_other_end_of_a_veth_is_left_to_whoever_has_it(there: Bed) -> None:

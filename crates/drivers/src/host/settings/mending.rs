@@ -11,22 +11,16 @@ use std::collections::BTreeMap;
 impl Setting {
     /// What is not as it was: its value now, against the one that it had.
     pub fn differences(&self, expected: &str) -> Vec<Difference> {
-        let found = match self.read() {
-            Ok(now) if now == expected => return Vec::new(),
-            Ok(now) => now,
-            Err(error) => error.to_string(),
+        let what = match self {
+            Self::Mtu(interface) => format!("the MTU of {interface}"),
+            _ => self.to_string(),
         };
-        match self {
-            Self::Routes(version, interface) => of_routes(interface, *version, expected),
-            Self::Mtu(interface) => {
-                vec![Difference::new(
-                    format!("the MTU of {interface}"),
-                    found,
-                    expected,
-                    self.commands(expected),
-                )]
-            }
-            _ => vec![Difference::new(self.to_string(), found, expected, self.commands(expected))],
+        match (self, self.read()) {
+            (_, Ok(now)) if now == expected => Vec::new(),
+            // Such as an interface that is gone, which no command brings back.
+            (_, Err(error)) => vec![Difference::new(what, error, expected, Vec::new())],
+            (Self::Routes(version, interface), Ok(_)) => of_routes(interface, *version, expected),
+            (_, Ok(now)) => vec![Difference::new(what, now, expected, self.commands(expected))],
         }
     }
 

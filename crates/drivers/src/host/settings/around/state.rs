@@ -95,6 +95,12 @@ impl State {
         for (place, value) in self.other_settings(name, lost_ipv6) {
             let _ = settings::write(place, value);
         }
+        // What cannot be read is written anyway.
+        for route in self.routes.values().flatten().filter(|route| route.mtu() > 0 && route.hides_mtus()) {
+            if routes::read(self.index, 6).unwrap_or_default().iter().any(|now| now.is_same(route)) {
+                let _ = routes::put_back(route, Some(route));
+            }
+        }
         for _ in 0..PASSES {
             for (version, before) in &self.routes {
                 let now = routes::read(self.index, *version).unwrap_or_default();
