@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from framegauge import temporary
 from framegauge.errors import AgentFailure, InputError
 from framegauge.networks.ports import capture_file
 from framegauge.printable import one_line
@@ -59,14 +60,12 @@ class Processes:
 
         InputError, in the agent's words, for a scenario that it refuses; AgentFailure if it fails, or was stopped.
         """
-        with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
+        with temporary.folder() as folder:
             # Beside the tables, so that the process can read while this one listens.
-            asked = Path(folder) / "scenario.json"
+            asked = folder / "scenario.json"
             asked.write_text(json.dumps(scenario), "utf-8")
-            result, code, said = self._listen(asked, Path(folder), on_progress)
-            return checked(
-                result, code, said, lambda: {name: (Path(folder) / name).read_bytes() for name in files(scenario)}
-            )
+            result, code, said = self._listen(asked, folder, on_progress)
+            return checked(result, code, said, lambda: {name: (folder / name).read_bytes() for name in files(scenario)})
 
     def stop(self) -> None:
         """Ends all processes."""

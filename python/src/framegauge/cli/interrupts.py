@@ -11,20 +11,26 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-__all__ = ["interruptible"]
+__all__ = ["ENDING", "interruptible"]
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # What is raised between taking one of their locks and entering its block leaves the lock held, and whoever needs it
 # waits for ever; what is raised in the callback of a weak reference ends there.
-FRAGILE = {"threading", "queue", "concurrent.futures._base", "concurrent.futures.thread", "weakref", "_weakrefset"}
+FRAGILE = {
+    "threading", "queue", "concurrent.futures._base", "concurrent.futures.thread", "weakref", "_weakrefset",
+    "importlib._bootstrap", "_frozen_importlib",
+}  # fmt: skip
 AGAIN_SECONDS = 0.002
 # They leave such a place within microseconds, or wait in it: then it may be raised.
-MOST_PUT_OFF = 10
+MOST_PUT_OFF = 25
 
 
 @contextmanager
-def interruptible(signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM)) -> Iterator[None]:
+def interruptible(signals: Sequence[signal.Signals] = ENDING) -> Iterator[None]:
     """Raises KeyboardInterrupt at the first of these signals, and ignores all further ones until the block is left: a
-    second Ctrl-C would interrupt the putting back, which ends by itself within seconds.
+    second Ctrl-C would interrupt the putting back, which ends by itself within seconds. SIGHUP stays ignored where
+    `nohup` has it so.
 
     It is put off for some milliseconds where it would do harm, and raised again if a destructor has swallowed it.
     """
@@ -53,6 +59,8 @@ def interruptible(signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIG
             signal.signal(number, interrupt)
         start_new_thread(again, ())
 
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+        signals = [number for number in signals if number is not signal.SIGHUP]
     hook = sys.unraisablehook
     before = {number: signal.signal(number, interrupt) for number in signals}
     sys.unraisablehook = swallowed

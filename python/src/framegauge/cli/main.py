@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
+from framegauge import temporary
 from framegauge.cli import output
 from framegauge.cli.arguments import Verb
 from framegauge.cli.interrupts import interruptible
@@ -131,8 +132,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     output.prepare()
-    # SIGTERM ends a study as Ctrl-C does: in order, with what there is.
+    # SIGTERM, and a terminal that goes away, end a study as Ctrl-C does: in order, with what there is.
     with interruptible():
+        temporary.sweep()
         then = _guarded(words)
     if isinstance(then, int):
         return then

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.ipc
 
+from framegauge import temporary
 from framegauge.agents.spools import pieces
 from framegauge.errors import BadAnswer, FramegaugeError, InputError
 from framegauge.testbeds.base import Host, Json
@@ -50,8 +50,8 @@ def captured(
             with contextlib.suppress(FramegaugeError):
                 host.agent.request("spool.drop", {"spool": _end(host)["spool"]})
         raise
-    with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
-        files = {host.name: _fetched(host, answers[host.name], Path(folder)) for host in hosts}
+    with temporary.folder() as folder:
+        files = {host.name: _fetched(host, answers[host.name], folder) for host in hosts}
         try:
             found |= diagnose(files, {host.name: host.addresses for host in hosts})
         except InputError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from framegauge import temporary
 from framegauge.errors import InputError
 from framegauge.experiment.simulated import engines, plan
 from framegauge.experiment.simulated.pool import Pool
@@ -60,14 +60,14 @@ def simulate(
         "margins": base.margin(),
         **stop,
     }
-    with tempfile.TemporaryDirectory(prefix="framegauge-") as folder, engines.opened(engine, jobs) as opened:
-        with Journal.create(Path(folder) / "out", study_file.dump(base), told) as journal:
+    with temporary.folder() as folder, engines.opened(engine, jobs) as opened:
+        with Journal.create(folder / "out", study_file.dump(base), told) as journal:
             settled = partial(judging.is_settled, told)
             pool = Pool(plan.blocks(found), journal, opened.simulate, opened.jobs, stop=opened.stop, settled=settled)
             if pool.run(base.stop == "settled").interrupted:
                 raise KeyboardInterrupt
             write_tables(journal)
-        return polars.read_parquet(Path(folder) / "out/runs.parquet")
+        return polars.read_parquet(folder / "out/runs.parquet")
 
 
 def _text(value: Any) -> str:

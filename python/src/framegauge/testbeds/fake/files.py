@@ -6,12 +6,12 @@ import base64
 import os
 import re
 import shutil
-import tempfile
 import time
 import weakref
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
+from framegauge import temporary
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.fake.testbed import FakeError
 
@@ -24,15 +24,15 @@ class FakeFolder:
     """Answers the methods of a host's folder."""
 
     def __init__(self) -> None:
-        self._made: Path | None = None
+        self._made: temporary.Folder | None = None
 
     @property
     def _path(self) -> Path:
         if self._made is None:
-            self._made = Path(tempfile.mkdtemp(prefix="framegauge-fake-"))
+            self._made = temporary.Folder()
             # Also of a host that nobody closes, as one in the process of a test.
-            weakref.finalize(self, shutil.rmtree, self._made, ignore_errors=True)
-        return self._made
+            weakref.finalize(self, self._made.remove)
+        return self._made.path
 
     def folder(self, params: Json) -> Json:
         """Where it is."""
@@ -78,7 +78,7 @@ class FakeFolder:
     def close(self) -> None:
         """Removes all of it."""
         if self._made is not None:
-            shutil.rmtree(self._made)
+            self._made.remove()
 
     def _beneath(self, method: str, path: str) -> Path:
         if path.startswith("/") or {".", ".."} & set(PurePosixPath(path).parts):

@@ -1,0 +1,109 @@
+"""Temporary folders: whoever ends how, none of the dead stays, and none of the living goes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from helpers.support import PATIENCE_SECONDS
+
+from framegauge import temporary
+from framegauge.cli.interrupts import ENDING, interruptible
+
+LONG = """
+testbed: {kind: simulator, link: {rate: 10 Gb/s}}
+factors: {mtu: {levels: [1500, 9000], baseline: 1500}}
+workloads: [{stream: {size: 1000 GB}}]
+blocks: 2
+margins: {goodput: 1 %}
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of all temporary ones."""
+    path = tmp_path / "temporary"
+    path.mkdir()
+    monkeypatch.setenv("TMPDIR", str(path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return path
+
+
+def test_a_folder_of_the_living_stays_and_one_of_the_dead_goes(place: Path):
+    with temporary.folder() as mine:
+        assert f"-{os.getpid()}-" in mine.name
+        script = "from framegauge import temporary; temporary.Folder(); import os, signal; os.kill(os.getpid(), 9)"
+        assert subprocess.run([sys.executable, "-c", script], check=False).returncode == -signal.SIGKILL
+        (dead,) = set(place.iterdir()) - {mine}
+        (dead / "inner").mkdir()
+        temporary.sweep()
+        assert list(place.iterdir()) == [mine]
+    assert list(place.iterdir()) == []
+
+
+def test_links_in_its_place_lead_nowhere(place: Path, tmp_path: Path):
+    kept = tmp_path / "kept"
+    (kept / "inner").mkdir(parents=True)
+    (place / f"{temporary.PREFIX}1-x").symlink_to(kept)
+    with temporary.folder() as mine:
+        (mine / "link").symlink_to(kept)
+    temporary.sweep()
+    assert (kept / "inner").is_dir()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can make a folder of another user")
+def test_another_users_folder_stays(place: Path):
+    other = place / f"{temporary.PREFIX}1-x"
+    other.mkdir()
+    os.chown(other, 12345, 12345)
+    temporary.sweep()
+    assert other.is_dir()
+
+
+@pytest.mark.agent
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
+def test_a_simulation_leaves_no_folder(number: signal.Signals, place: Path, tmp_path: Path):
+    (tmp_path / "long.yaml").write_text(LONG)
+    command = [sys.executable, "-m", "framegauge", "simulate", "long.yaml", "--out", "out"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as simulating:
+        until = time.monotonic() + PATIENCE_SECONDS
+        while not list(place.glob("*/scenario.json")):
+            assert simulating.poll() is None, simulating.stdout and simulating.stdout.read()
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        simulating.send_signal(number)
+        said = simulating.communicate(timeout=PATIENCE_SECONDS)[0].decode()
+    if number is signal.SIGKILL:
+        assert list(place.iterdir())
+        subprocess.run([sys.executable, "-m", "framegauge", "--version"], check=True, stdout=subprocess.DEVNULL)
+    else:
+        assert simulating.returncode == 130
+        assert "framegauge: interrupted" in said
+    assert list(place.iterdir()) == []
+
+
+@pytest.mark.parametrize("number", ENDING)
+def test_each_of_these_signals_ends_a_command_in_order(number: signal.Signals):
+    def ended() -> None:
+        with interruptible():
+            os.kill(os.getpid(), number)
+            time.sleep(PATIENCE_SECONDS)
+
+    with pytest.raises(KeyboardInterrupt):
+        ended()
+
+
+def test_under_nohup_a_terminal_that_goes_away_ends_nothing():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible():
+            os.kill(os.getpid(), signal.SIGHUP)
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
