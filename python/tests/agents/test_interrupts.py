@@ -83,9 +83,35 @@ print(interrupted)
 """
 
 
+# Other threads import, too, and a lock of the import system that is left held holds all of them.
+IMPORTS = """
+import importlib, sys
+interrupted = 0
+for step in range(1500):
+    try:
+        with interruptible([signal.SIGALRM]):
+            soon((1 + step % 40) * 2e-6)
+            while True:
+                for name in ("colorsys", "this_is_no_module"):
+                    sys.modules.pop(name, None)
+                    try:
+                        importlib.import_module(name)
+                    except ImportError:
+                        pass
+    except KeyboardInterrupt:
+        interrupted += 1
+    other = threading.Thread(target=importlib.import_module, args=["colorsys"], daemon=True)
+    other.start()
+    other.join(20)
+    assert not other.is_alive(), step
+print(interrupted)
+"""
+
+
 @pytest.mark.parametrize(
-    ("program", "times"), [(LOGINS, 120), (CALLS, 2000), (DESTRUCTORS, 20)], ids=["logins", "calls", "destructors"]
-)
+    ("program", "times"), [(LOGINS, 120), (CALLS, 2000), (DESTRUCTORS, 20), (IMPORTS, 1500)],
+    ids=["logins", "calls", "destructors", "imports"],
+)  # fmt: skip
 def test_whoever_waits_may_be_interrupted_at_any_moment(program: str, times: int) -> None:
     command = [sys.executable, "-c", BEGINNING + program]
     done = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
