@@ -50,7 +50,7 @@ def test_one_interface_may_be_meant():
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        ("local", "check: found 1 hosts, expected two or more, --hosts FILE, --testbed FILE"),
+        ("local", "check: found 1 host, expected two or more, --hosts FILE, --testbed FILE"),
         ("local local", "check: found local local, expected each host once"),
         ("local nonsense:x", "nonsense:x: found no host of this kind, expected local, netns:NAME"),
         ("local netns:", "netns:: found no host of this kind"),
@@ -58,7 +58,7 @@ def test_one_interface_may_be_meant():
             "local netns:no-such",
             "netns:no-such: found no such network namespace, expected one that `ip netns` lists",
         ),
-        ("local netns:a%", "check: found local netns:a%, expected HOST or HOST%INTERFACE"),
+        ("local netns:a%", 'check: found "netns:a%", expected HOST or HOST%INTERFACE'),
         ("local netns:a --mtu 500", '--mtu: found "500", expected 576 to 65535 bytes'),
         ("local netns:a --flows 0", '--flows: found "0", expected a number from 1 to 1024'),
         ("local netns:a --rate fast", '--rate: found "fast", expected'),

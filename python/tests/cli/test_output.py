@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 
@@ -80,6 +81,16 @@ def test_a_checks_page_on_standard_output(capsys):
     assert capsys.readouterr().out.lower().startswith("<!doctype html>")
     assert cli.main(["check", "local", "netns:a", "--json", "--html", "-"]) == 2
     assert "--json and --html: found several outputs" in capsys.readouterr().err
+
+
+def test_a_page_that_cannot_be_written_does_not_cost_the_answer(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(cli_check, "_checked", lambda *_, **__: Lab((2,)).document())
+    monkeypatch.setattr("framegauge.check.open.opened", lambda *_: contextlib.nullcontext(([], [])))
+    (tmp_path / "full").symlink_to("/dev/full")
+    assert cli.main(["check", "a", "b", "--html", str(tmp_path / "full")]) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith("All 2 pairs carry packets of 9000 bytes.")
+    assert "No space left on device" in said.err
 
 
 def test_a_capture_on_standard_output(monkeypatch, capfdbinary):

@@ -62,6 +62,40 @@ def test_the_answer_fits_a_screen_and_the_worst_comes_first():
     assert all(each["summary"][:40] in whole for each in found)
 
 
+def test_no_line_ends_with_blanks_and_a_line_that_is_broken_keeps_its_place():
+    document = faulty().document()
+    assert not [line for line in printed(document, 60).splitlines() if line != line.rstrip()]
+    summary = printed(document, 60).split("\n1. ")[1].split("──")[0].splitlines()[1:-1]
+    assert len(summary) > 3
+    assert all(line.startswith("   ") for line in summary), summary
+
+
+def test_where_no_host_took_part_nothing_is_said_to_be_probed():
+    """Nor how long it took, nor how sure it is; and hosts keep their spelling."""
+    lab = Lab((2,))
+    for name in ("a", "b"):
+        lab.hosts[name] |= {"error": f"{name}.example: ssh ended: timed out", "facts": None}
+    lab.fault([("a", "b", 4), ("b", "a", 4)], None, "unknown")
+    text = printed(lab.document())
+    assert "Nothing was probed: too few hosts took part." in text
+    assert "It took" not in text
+    assert "Probability" not in text
+    assert "\n   a.example: ssh ended: timed out. The paths of host a were not measured." in text
+    assert "start an agent" not in text
+    one = Lab((3,))
+    one.hosts["c"] |= {"error": "c: gone", "facts": None}
+    assert "Probed: every ordered pair" in printed(one.document())
+
+
+def test_a_host_that_takes_in_more_than_its_mtu_says_why():
+    lab = Lab((3,))
+    lab.device("c")["mtu"] = 1500
+    lab.fault(lab.some(lambda _, b: b == "c"), 1504, hops=[("", "silent")])
+    assert "A few bytes more than its MTU still arrive: drivers leave room for a VLAN tag." in " ".join(
+        printed(lab.document()).split()
+    )
+
+
 def test_sixteen_hosts_are_a_matrix_with_sizes_that_fits():
     document = faulty().document()
     text = printed(document)

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.agents.privilege import privileged
+from framegauge.check.judgement.remedies import count_of
 from framegauge.check.plan import Member, Target
 from framegauge.errors import InputError
 from framegauge.files.machines import Machine
@@ -36,13 +37,15 @@ def opened(
     names, with a testbed those of its hosts, too; then no words mean this host, or all others of the testbed.
     """
     asked = [word.partition("%") for word in words]
-    if any(not name or (percent and not interface) for name, percent, interface in asked):
-        raise InputError(f"check: found {' '.join(words)}, expected HOST or HOST%INTERFACE")
+    for name, percent, interface in asked:
+        if not name or (percent and not interface):
+            raise InputError(f'check: found "{name}{percent}{interface}", expected HOST or HOST%INTERFACE')
     if testbed is None:
         if not one_ended and len(words) + len(machines) < 2:
+            there = count_of(len(words) + len(machines), "host")
             raise InputError(
-                f"check: found {len(words) + len(machines)} hosts, expected two or more, --hosts FILE, --testbed FILE "
-                "or --one-ended TARGET; for example: framegauge check local netns:other"
+                f"check: found {there}, expected two or more, --hosts FILE, --testbed FILE or --one-ended TARGET; "
+                "for example: framegauge check local netns:other"
             )
         asked = asked or ([] if machines else [("local", "", "")])
         names = [*(name for name, _, _ in asked), *(machine.name for machine in machines)]

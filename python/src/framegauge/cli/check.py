@@ -187,7 +187,9 @@ def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked,
 
 
 def _expectation(prepared: Any, asked: Asked) -> str:
-    hosts, pairs = len(prepared.members), len(prepared.paths)
+    from framegauge.check.judgement.remedies import count_of as counted
+
+    hosts, pairs = counted(len(prepared.members), "host"), len(prepared.paths)
     size = prepared.cost.bytes_total / 1e6
     time_ = (
         "as fast as it goes"
@@ -195,19 +197,22 @@ def _expectation(prepared: Any, asked: Asked) -> str:
         else f"about {max(prepared.seconds, 0.1):.1f} s, and more where something is wrong"
     )
     if prepared.targets:
-        return f"{hosts} hosts, {len(prepared.targets)} targets, {pairs} paths: {size:.1f} MB in all, {time_}"
-    return f"{hosts} hosts, {pairs} directions, {asked.flows} flows each: {size:.1f} MB in all, {time_}"
+        targets = counted(len(prepared.targets), "target")
+        return f"{hosts}, {targets}, {counted(pairs, 'path')}: {size:.1f} MB in all, {time_}"
+    each_way = f"{counted(pairs, 'pair')} (each way is one), {counted(asked.flows, 'flow')} each"
+    return f"{hosts}, {each_way}: {size:.1f} MB in all, {time_}"
 
 
 def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace) -> int:
     from framegauge.check.judgement import verdict
 
     document = _checked(members, targets, asked, quiet=False)
-    _write_page(document, options.html)
+    # The answer first: a page that cannot be written must not cost it.
     if options.json:
         output.show_json(document, indent=1)
     elif options.html != output.STANDARD_OUTPUT:
         _show(document, options.details)
+    _write_page(document, options.html)
     return verdict.exit_code(document["verdict"])
 
 
@@ -219,13 +224,13 @@ def _repeat(
     from framegauge.report.check import matrix, prometheus
 
     def checked(document: dict[str, Any]) -> None:
-        _write_page(document, options.html)
         if options.json:
             output.show_json(document)
         elif options.html != output.STANDARD_OUTPUT:
             stamp = time.strftime("%Y-%m-%dT%H:%M:%S%z")
             code = verdict.exit_code(document["verdict"])
             output.show(f"{stamp} exit code {code}: {matrix.headline(document)}")
+        _write_page(document, options.html)
 
     host, _, port = options.listen.rpartition(":")
     repeat(

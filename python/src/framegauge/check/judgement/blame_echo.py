@@ -155,7 +155,7 @@ def doubts(case: Case) -> None:
         case.add(
             Finding.about(
                 "could_not_tell", _listed(pairs), _hosts(pairs), [pair.key for pair in pairs], evidence, evidence,
-                advice=f"Remove the cause named above, or run an agent at the far end. {_BOTH_ENDS}",
+                advice=f"Remove the cause named above. Or: {_BOTH_ENDS[0].lower()}{_BOTH_ENDS[1:]}",
             )
         )  # fmt: skip
     lossy = [

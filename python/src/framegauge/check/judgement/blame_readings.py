@@ -317,11 +317,11 @@ def unavailable(case: Case) -> None:
         if host.error:
             groups[host.error].append(host.name)
     for error, names in sorted(groups.items()):
-        text = f"{remedies.sentence(error)}. The paths of {remedies.host_names(names)} were not measured."
+        text = f"{error}. The paths of {remedies.host_names(names)} were not measured."
         case.add(
             Finding.about(
                 "host_unavailable", remedies.host_names(names), names, [], text, text,
-                advice="Remove the cause named above, start an agent there, and repeat the check.",
+                advice="Remove the cause named above, or leave out what cannot take part, and repeat the check.",
             )
         )  # fmt: skip
 

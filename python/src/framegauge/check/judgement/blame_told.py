@@ -113,6 +113,8 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
     summary += (
         [f"Larger packets that others send to it are lost without an error. {remedies.STALLS}"] if own.receiving else []
     )
+    if mtu is not None and any((pair.path_mtu or 0) > mtu for pair in own.receiving):
+        summary.append("A few bytes more than its MTU still arrive: drivers leave room for a VLAN tag.")
     commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, target, _peer(own))
     if kind == "nic_maximum_too_small":
         evidence.append(f"The maximum of the device is {maximum}.")

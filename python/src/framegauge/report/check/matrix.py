@@ -177,8 +177,16 @@ def headline(document: Mapping[str, Any]) -> str:
     )
 
 
+def was_probed(document: Mapping[str, Any]) -> bool:
+    """Whether any host took part that had somebody to probe."""
+    away = {host["name"] for host in document["hosts"] if host["error"]}
+    return any(pair["source"] not in away and pair["destination"] not in away for pair in document["pairs"])
+
+
 def plan_text(document: Mapping[str, Any]) -> str:
     """Which pairs were probed, and which faults that would have found."""
+    if not was_probed(document):
+        return "Nothing was probed: too few hosts took part."
     plan = document["plan"]
     what = f"{plan['pairs']} of {plan['of']} ordered pairs"
     if plan["kind"] != "sampled":
@@ -192,6 +200,6 @@ def plan_text(document: Mapping[str, Any]) -> str:
     flows = f"{document['flows']} flow{'' if document['flows'] == 1 else 's'}"
     return (
         f"Probed: {what}, {flows} per pair. Probability that a pair's flows meet a bad parallel path, if it is chosen "
-        f"by ports, too (layer 3+4): {chances}. Probability of a false black hole, whatever losses depend on: at most "
-        f"{document['false_claim_probability']:.1g}."
+        f"by ports, too (layer 3+4): {chances}. Probability that a black hole is a false alarm, whatever causes the "
+        f"losses: at most {document['false_claim_probability']:.1g}."
     )

@@ -30,6 +30,7 @@ from framegauge.report.check.matrix import (
     legend,
     matrices,
     plan_text,
+    was_probed,
 )
 
 __all__ = ["show"]
@@ -65,7 +66,8 @@ def show(document: Mapping[str, Any], console: Console, details: bool = False) -
     else:
         _briefly(console, document)
     _print(console, plan_text(document), "dim")
-    _print(console, f"It took {quantities.print_seconds(document['seconds'])}.", "dim")
+    if was_probed(document):
+        _print(console, f"It took {quantities.print_seconds(document['seconds'])}.", "dim")
 
 
 def _peers(console: Console, inside: Mapping[str, Any]) -> None:
@@ -79,7 +81,12 @@ def _peers(console: Console, inside: Mapping[str, Any]) -> None:
 
 
 def _print(console: Console, text: str, style: str = "", indent: int = 0) -> None:
-    console.print(Padding(Text(_fit(console, text), style=style), (0, 0, 0, indent), expand=False))
+    """A paragraph; all of its lines begin where the first does, and none ends with blanks."""
+    text = _fit(console, text)
+    indent += len(text) - len(text.lstrip(" "))
+    for line in Text(text.lstrip(" "), style=style).wrap(console, max(1, console.width - indent)):
+        line.rstrip()
+        console.print(Text(" " * indent).append_text(line), soft_wrap=True)
 
 
 def _is_unicode(console: Console) -> bool:
@@ -122,6 +129,7 @@ def _matrix(console: Console, matrix: Matrix) -> None:
                 line.append(_fit(console, " " if source == destination else NOT_PROBED).rjust(wide), style="dim")
             else:
                 line.append(_fit(console, cell.text(is_short)).rjust(wide), style=_STYLES[cell.verdict])
+        line.rstrip()
         console.print(line, soft_wrap=True)
     _print(console, legend(matrix, is_short), "dim")
     console.print()
