@@ -14,12 +14,15 @@ from helpers.support import by_length
 from hypothesis import given, settings, strategies as st
 
 from framegauge.cli import main as cli
+from framegauge.decide import question
+from framegauge.decide.places import Own
 from framegauge.errors import FramegaugeError, InputError, StudyError
 from framegauge.experiment.planning import conditions_of
 from framegauge.files import inventory
 from framegauge.files.machines import Machine
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
+from framegauge.testbeds import listed
 
 OURS = """\
 hosts:
@@ -108,7 +111,7 @@ def test_what_ansible_lists(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )  # fmt: skip
     assert everything[1].options == ["-o", "ProxyCommand=ssh -W %h:%p j", "-o", "IdentityFile=/keys/db"]
     assert [each.name for each in inventory.load(place, "web")] == ["web1"]
-    with pytest.raises(InputError, match="found no hosts in group cache, expected one of all, storage, web"):
+    with pytest.raises(InputError, match="found no hosts in group cache, expected one of the groups all, storage, web"):
         inventory.load(place, "cache")
     wrong = json.loads(json.dumps(LISTED).replace("40000-40099", "9-1"))
     says(tmp_path, wrong)
@@ -294,3 +297,35 @@ def test_large_receive_is_asked_for_only_by_name(
     study = study_file.parse(text, "study.yaml")
     asked = conditions_of(study, block_order(study, 0)[0])
     assert (asked.tso, asked.lro, asked.qdisc) == (tso, lro, qdisc)
+
+
+def test_a_wrong_key_of_a_host_is_one_line_with_the_keys_that_there_are(tmp_path: Path) -> None:
+    """Not also that text would do as well; and a key that no other is like has all of them beside it."""
+    path = tmp_path / "hosts.yaml"
+    path.write_text("hosts:\n  - {name: a, netns: blue}\n  - {name: b, interfce: eth1}\n")
+    with pytest.raises(StudyError) as refused:
+        inventory.load(path)
+    assert str(refused.value).splitlines() == [
+        f"{path}:2: hosts.0.netns: found an unknown key, expected one of agent, interface, name, options, ports, "
+        "read_only, ssh",
+        f'{path}:3: hosts.1.interfce: found an unknown key, expected "interface"',
+    ]
+    path.write_text("hosts: [5]\n")
+    with pytest.raises(StudyError, match=r"hosts\.0: found 5, expected"):
+        inventory.load(path)
+
+
+def test_an_inventory_without_hosts_names_no_group_that_is_none_either(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"x: found no hosts in group all, expected an inventory with hosts"):
+        inventory._machines({"_meta": {}, "all": {"children": ["ungrouped"]}, "ungrouped": {}}, "x", "all")
+
+
+def test_names_in_an_inventory_mean_what_they_mean_on_a_command_line() -> None:
+    """A namespace of this machine is none that ssh could know, unless its destination says so."""
+    assert listed.placed(Machine(name="local")) == "local"
+    assert listed.placed(Machine(name="netns:blue", interface="eth0")) == "netns:blue"
+    for machine in (Machine(name="alpha"), Machine(name="netns:blue", ssh="blue.example")):
+        assert listed.placed(machine) == listed.of_machine(machine)
+    mine = [Machine(name="netns:blue"), Machine(name="netns:red")]
+    assert question.asked([], mine, False, None, 9000, None).study is None
+    assert "netns:blue is not reached over ssh" in str(Own([], mine, True).unchangeable())

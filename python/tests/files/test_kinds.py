@@ -28,6 +28,7 @@ FILES = {
     "watch": (WATCH, "a watch file", "framegauge watch"),
     "rollout": ((ROOT / "examples/rollout/storage.yaml").read_text(), "a roll-out's file", "framegauge rollout plan"),
     "lab": ((ROOT / "examples/faults/clean.yaml").read_text(), "a lab file", "framegauge check --testbed"),
+    "inventory": ((ROOT / "examples/inventory/hosts.yaml").read_text(), "an inventory", "framegauge hosts"),
 }
 LOADERS: dict[str, Callable[[Path], object]] = {
     "study": study_file.load, "watch": watch_file.load, "rollout": rollout_file.load, "lab": lab_file.load,

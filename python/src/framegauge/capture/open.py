@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from framegauge.errors import InputError
 from framegauge.files.machines import Machine
 from framegauge.testbeds.base import Host
-from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine, remote
+from framegauge.testbeds.listed import ListedHosts, Unreachable, placed, remote
 
 __all__ = ["RACK", "Member", "opened"]
 
@@ -51,7 +51,7 @@ def opened(
             f"{verb}: found no host, expected local, netns:NAME, rack:NAME, what ssh knows, or --hosts FILE; "
             f"for example: framegauge {verb} local --for 30s"
         )
-    known = {machine.name: of_machine(machine) for machine in machines}
+    known = {machine.name: placed(machine) for machine in machines}
     listed = ListedHosts([known.get(name) or remote(name) for name in asked], say, _commands(asked, say, verb))
     try:
         hosts = listed.hosts()

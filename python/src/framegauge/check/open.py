@@ -15,7 +15,7 @@ from framegauge.check.plan import Member, Target
 from framegauge.errors import InputError
 from framegauge.files.machines import Machine
 from framegauge.testbeds.base import Host
-from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine, remote
+from framegauge.testbeds.listed import ListedHosts, Unreachable, placed, remote
 
 __all__ = ["opened"]
 
@@ -52,7 +52,7 @@ def opened(
         if len(set(names)) < len(names):
             raise InputError(f"check: found {' '.join(names)}, expected each host once")
         targets = [_target(name) for name in one_ended]
-        known = [of_machine(each) for each in machines]
+        known = [placed(each) for each in machines]
         listed = ListedHosts([*(remote(name) for name, _, _ in asked), *known], say)
         interfaces = [*(interface for _, _, interface in asked), *(each.interface for each in machines)]
         try:

@@ -24,6 +24,7 @@ from framegauge.rollout.preflight import run as preflight
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
 from framegauge.testbeds.base import Host, Place as Way
+from framegauge.testbeds.listed import is_here
 from framegauge.testbeds.rack import RackTestbed
 from framegauge.testbeds.ssh import SshTestbed
 from framegauge.testbeds.veth import VethTestbed
@@ -108,6 +109,7 @@ class Own:
     def unchangeable(self) -> str | None:
         """As Place has it."""
         here = [word for word in self._words if word == "local" or ":" in word]
+        here += [each.name for each in self._listed if is_here(each)]
         if here:
             return f"{here[0]} is not reached over ssh, and only hosts that are can be raised and put back"
         if fixed := [each.name for each in self.machines if each.read_only]:

@@ -17,6 +17,7 @@ from framegauge.files.machines import Machine
 from framegauge.labs import file as lab_file
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
+from framegauge.testbeds.listed import is_here
 
 __all__ = ["LOAD_SECONDS", "Question", "asked", "kept"]
 
@@ -90,10 +91,12 @@ def asked(
         found = "no hosts" if not own else f"{own[0]} alone"
         raise InputError(f"decide: found {found}, expected two or more, --hosts FILE, or --rack")
     there = Own(hosts, machines, allowed=True)
-    if any(word == "local" or ":" in word for word in hosts):
+    here = [word for word in hosts if word == "local" or ":" in word]
+    here += [each.name for each in machines if is_here(each)]
+    if here:
         if workload is not None:
             raise InputError(
-                f"--workload: found {', '.join(hosts)}, expected hosts over ssh: only they can be raised for a study"
+                f"--workload: found {', '.join(here)}, expected hosts over ssh: only they can be raised for a study"
             )
         return Question(tuple(hosts), tuple(machines), False, None, target_mtu, None)
     study = trial.prepared(workload, target_mtu, there.machines)

@@ -106,8 +106,9 @@ def _machines(listed: Mapping[str, Any], place: str, group: str) -> list[Machine
     variables = listed.get("_meta", {}).get("hostvars", {})
     names = list(dict.fromkeys(_members(listed, group, set())))
     if not names:
-        known = ", ".join(sorted(name for name in listed if name != "_meta"))
-        raise InputError(f"{place}: found no hosts in group {group}, expected one of {known or 'no groups at all'}")
+        known = ", ".join(sorted(name for name in listed if name not in ("_meta", group)))
+        expected = "an inventory with hosts" if group == "all" or not known else f"one of the groups {known}"
+        raise InputError(f"{place}: found no hosts in group {group}, expected {expected}")
     return [_machine(name, variables.get(name, {}), place) for name in names]
 
 

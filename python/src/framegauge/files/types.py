@@ -87,7 +87,7 @@ class Problem(ValueError):
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word most similar to an unknown one, or all of them, as text for an error."""
     names = sorted(known)
-    close = difflib.get_close_matches(word, names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
     return f'"{close[0]}"' if close else one_of(names)
 
 

@@ -45,12 +45,15 @@ _EXPECTED = {
 }
 
 
+_OF_A_TYPE = frozenset(kind for kind in _EXPECTED if kind.endswith("_type"))
+
 # By the root of its messages, each kind of file: keys that no other kind has, its name, and what reads it.
 _KINDS: Mapping[str, tuple[Sequence[set[str]], str, str]] = {
     "study": ([{"factors", "workloads"}], "a study file", "framegauge study"),
     "watch": ([{"change"}], "a watch file", "framegauge watch"),
     "rollout": ([{"mtu", "hosts"}, {"mtu", "inventory"}], "a roll-out's file", "framegauge rollout plan"),
     "lab": ([{"network"}], "a lab file", "framegauge check --testbed"),
+    "inventory": ([{"hosts"}], "an inventory", "framegauge hosts"),  # the last: others have this key beside their own
 }
 
 
@@ -96,7 +99,8 @@ def parse(
         found = model.model_validate(given, context=dict(context or {}))
     except ValidationError as error:
         # Unknown keys first: a misspelt key is often also a missing one.
-        items = sorted(error.errors(include_url=False), key=lambda item: item["type"] != "extra_forbidden")
+        items = _meant(node, error.errors(include_url=False))
+        items.sort(key=lambda item: item["type"] != "extra_forbidden")
         if other is not None:
             raise StudyError(
                 [f"{name}:1: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"]
@@ -108,6 +112,21 @@ def parse(
     if broken:
         raise _error(name, broken)
     return found
+
+
+def _meant(node: yaml.Node, items: Sequence[Any]) -> list[Any]:
+    """Without the problems of alternatives that were not meant: of a host that is a mapping with a wrong key, nobody
+    has to know that text would do as well."""
+
+    def is_meant(item: Any) -> bool:
+        within, place = item["loc"][:-1], _locate(node, item["loc"])[1]
+        is_alternative = bool(item["loc"]) and place == _locate(node, within)[1]
+        if item["type"] not in _OF_A_TYPE or not is_alternative:
+            return True
+        besides = [each["loc"] for each in items if each["loc"][: len(within)] == within]
+        return not any(len(_locate(node, loc)[1]) > len(place) for loc in besides)
+
+    return list(filter(is_meant, items))
 
 
 def _other_kind(given: Mapping[str, Any], root: str) -> tuple[str, str] | None:

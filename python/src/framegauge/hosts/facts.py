@@ -9,7 +9,7 @@ from framegauge.check import plan as check_plan
 from framegauge.files.machines import Machine
 from framegauge.quantities import print_bits_per_second
 from framegauge.testbeds.base import Json
-from framegauge.testbeds.listed import ListedHosts, of_machine
+from framegauge.testbeds.listed import ListedHosts, placed
 
 __all__ = ["explained", "gather", "table"]
 
@@ -18,7 +18,7 @@ EPHEMERAL = "32768 60999"  # the kernel's own default (ip-sysctl.rst)
 
 def gather(machines: Sequence[Machine], say: Callable[[str], None]) -> Json:
     """The facts of every host; a host that cannot be reached is listed with its error."""
-    listed = ListedHosts([of_machine(each) for each in machines], say)
+    listed = ListedHosts([placed(each) for each in machines], say)
     try:
         errors: dict[str, str] = {}
         facts = check_plan.read_facts([check_plan.Member(host) for host in listed.hosts()], errors)

@@ -8,12 +8,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
-from framegauge.agents.ssh import Remote
 from framegauge.check.addresses import candidates
 from framegauge.check.judgement import planner
 from framegauge.check.plan import Member, ask_all, read_facts
 from framegauge.errors import AgentFailure, BadAnswer, InputError
-from framegauge.files.machines import Machine
 from framegauge.rollout import preflight, transition
 from framegauge.rollout.answers import probed
 from framegauge.rollout.engine import Engine, Outcome, Settings
@@ -28,7 +26,7 @@ from framegauge.rollout.proof import HEADERS, TIMESTAMPS_BYTES, Prover, new_conn
 from framegauge.rollout.routes import largest, parse
 from framegauge.rollout.switches import hook
 from framegauge.rollout.transition import HostChange, Link
-from framegauge.testbeds.listed import NETNS, ListedHosts, of_machine, remote
+from framegauge.testbeds.listed import ListedHosts, placed
 
 __all__ = [
     "Opened", "apply", "described", "engine", "lines_of", "opened", "plan", "refused", "states", "surveyed",
@@ -90,7 +88,7 @@ def opened(rollout: Rollout, folder: Path | None, say: Say, undoing: bool = Fals
     that cannot be reached is `missing`."""
     past = read(folder or folder_of(rollout.path))
     asked = rollout.asked if rollout.asked.old_mtu is not None else replace(rollout.asked, old_mtu=past.hold)
-    listed = ListedHosts([_remote(each) for each in rollout.machines], say)
+    listed = ListedHosts([placed(each) for each in rollout.machines], say)
     try:
         members = tuple(Member(host, asked.interfaces[host.name]) for host in listed.hosts())
         errors: dict[str, str] = {}
@@ -113,12 +111,6 @@ def opened(rollout: Rollout, folder: Path | None, say: Say, undoing: bool = Fals
 def lines_of(errors: Mapping[str, str]) -> list[str]:
     """A line for each host that failed."""
     return [why if why.startswith(name) else f"{name}: {why}" for name, why in errors.items()]
-
-
-def _remote(machine: Machine) -> str | Remote:
-    """A host on this machine, or one for ssh."""
-    here = machine.name == "local" or machine.name.startswith(NETNS)
-    return remote(machine.name) if here and machine.ssh is None else of_machine(machine)
 
 
 def _links(

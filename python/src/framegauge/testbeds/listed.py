@@ -18,7 +18,7 @@ from framegauge.printable import printable
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.logins import AT_ONCE, Logins, Unreachable
 
-__all__ = ["ListedHosts", "Unreachable", "of_machine", "remote"]
+__all__ = ["ListedHosts", "Unreachable", "is_here", "of_machine", "placed", "remote"]
 
 NETNS = "netns:"
 NAMESPACES = Path("/run/netns")  # ip-netns(8)
@@ -108,6 +108,17 @@ def _is_there(namespace: str) -> bool:
 def of_machine(machine: Machine) -> Remote:
     """The settings of a machine for ssh and its agent."""
     return Remote(machine.name, machine.destination, machine.options, machine.agent, machine.ports)
+
+
+def is_here(machine: Machine) -> bool:
+    """Whether a machine of an inventory is this one, or a network namespace of it. One with a destination of its own is
+    reached by ssh whatever it is called."""
+    return machine.ssh is None and (machine.name == "local" or machine.name.startswith(NETNS))
+
+
+def placed(machine: Machine) -> str | Remote:
+    """The host that a machine of an inventory stands for: what a word stands for, its name does, too."""
+    return machine.name if is_here(machine) else of_machine(machine)
 
 
 def remote(name: str) -> str | Remote:

@@ -21,7 +21,7 @@ from framegauge.errors import AgentFailure, AgentTimeout, BadAnswer, FramegaugeE
 from framegauge.files import inventory
 from framegauge.files.machines import Machine
 from framegauge.printable import one_line
-from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine, remote
+from framegauge.testbeds.listed import ListedHosts, Unreachable, of_machine, placed, remote
 from framegauge.watch import counters
 from framegauge.watch.model import Agents, Watch
 from framegauge.watch.samples import Sample, Writer
@@ -173,7 +173,7 @@ def where(watch: Watch, say: Say) -> dict[str, str | Remote]:
     known: Mapping[str, Machine] = MappingProxyType({})
     if asked.inventory is not None:
         known = {each.name: each for each in inventory.load(asked.inventory, asked.group, say)}
-    return {name: of_machine(known[name]) if name in known else _word(name, asked) for name in watch.hosts}
+    return {name: placed(known[name]) if name in known else _word(name, asked) for name in watch.hosts}
 
 
 def _word(name: str, asked: Agents) -> str | Remote:

@@ -12,7 +12,7 @@ from framegauge.rollout.model import Asked, Finding, Json, Scope
 from framegauge.rollout.preflight import survey
 from framegauge.rollout.preflight.links import Links
 from framegauge.rollout.preflight.schema import SCHEMA
-from framegauge.testbeds.listed import ListedHosts, of_machine, remote
+from framegauge.testbeds.listed import ListedHosts, placed, remote
 
 __all__ = ["KINDS", "chosen", "document", "exit_code", "named", "read"]
 
@@ -57,7 +57,7 @@ def read(
 
     `commands` start the agents of hosts on this machine that are of no kind known to ListedHosts.
     """
-    known = {machine.name: of_machine(machine) for machine in machines}
+    known = {machine.name: placed(machine) for machine in machines}
     given = commands or {}
     listed = ListedHosts([name if name in given else known.get(name) or remote(name) for name in names], say, given)
     errors: dict[str, str] = {}
