@@ -316,16 +316,17 @@ impl Network {
     /// Runs `work` on a thread of its own inside the namespace.
     pub fn run<T: Send>(&self, work: impl FnOnce() -> Result<T> + Send) -> Result<T> {
         let descriptor = self.descriptor.as_raw_fd();
+        let inside = move || {
+            // SAFETY: the descriptor is open for the whole scope; only this thread moves.
+            let moved = unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) };
+            check(moved, "enter a network namespace")?;
+            work()
+        };
         std::thread::scope(|scope| {
-            scope
-                .spawn(move || {
-                    // SAFETY: the descriptor is open for the whole scope; only this thread moves.
-                    let moved = unsafe { libc::setns(descriptor, libc::CLONE_NEWNET) };
-                    check(moved, "enter a network namespace")?;
-                    work()
-                })
-                .join()
-                .unwrap_or_else(|_| Err(OsError::errno("work in a network namespace", libc::EIO)))
+            let operation = "work in a network namespace";
+            // A machine that has no thread left is an error: whoever puts settings back goes on with the others.
+            let thread = std::thread::Builder::new().spawn_scoped(scope, inside).during(operation)?;
+            thread.join().unwrap_or_else(|_| Err(OsError::errno(operation, libc::EIO)))
         })
     }
 }

@@ -10,6 +10,8 @@ from framegauge.errors import AgentError, AgentLost, BadAnswer, Refused
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, read
 from framegauge.study import file as study_file
+from framegauge.study.blocks import block_order
+from framegauge.summary.caveats import caveats
 from framegauge.summary.document import summarise
 from framegauge.summary.judging import compare, is_evidence
 from framegauge.testbeds.base import afterwards
@@ -237,6 +239,29 @@ def test_an_interrupt_is_not_lost_behind_a_host_that_is_gone(study, tmp_path):
     with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
         outcome = Runner(study, Gone(FakeModel(faults=[Fault("late", interrupt)])), journal).run()
     assert outcome.interrupted
+
+
+def test_what_was_not_put_back_is_said_of_the_run_after_which_it_was_so(study, tmp_path):
+    """Also of what the end of the study puts back."""
+
+    lines = [["h1: first"], ["h1: at last"], []]
+
+    class Left(FakeTestbed):
+        def unrestored(self):
+            return lines.pop(0)
+
+    with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
+        runner = Runner(study, Left(FakeModel()), journal)
+        for slot in block_order(study, 0)[:2]:
+            lines.append([])
+            runner.once(slot)
+    first, second = read(tmp_path / "out").runs
+    assert first.readings["not_restored"] == ["h1: first", "h1: at last"]
+    assert "not_restored" not in second.readings
+    assert [line for line in caveats([], "emulated", [first, second]) if "put back" in line] == [
+        "not everything was put back after run 1: h1: first",
+        "not everything was put back after run 1: h1: at last",
+    ]
 
 
 @pytest.mark.parametrize("first", [KeyboardInterrupt(), AgentLost("gone"), None], ids=["interrupt", "error", "none"])

@@ -141,8 +141,13 @@ pub fn read(interface: u32, version: u8) -> Result<Vec<WholeRoute>> {
     let mut message = Message::new(RTM_GETROUTE, DUMP, &header);
     // A kernel that cannot filter lists all.
     message.u32(libc::RTA_OIF, interface);
-    let answers = Socket::route()?.filtering().request(message, "list the routes")?;
-    Ok(answers.into_iter().filter_map(|body| parse(body, interface)).collect())
+    let answers = match Socket::route()?.filtering().request(message, "list the routes") {
+        // A kernel without this version of IP; one that has it as a module lists the other.
+        Err(error) if matches!(error.code(), libc::EOPNOTSUPP | libc::EAFNOSUPPORT) => Vec::new(),
+        answers => answers?,
+    };
+    let of_version = answers.into_iter().filter(|body| body.first() == Some(&header[0]));
+    Ok(of_version.filter_map(|body| parse(body, interface)).collect())
 }
 
 /// Reads one answer; `None` if it is no route to others through this interface, or damaged.

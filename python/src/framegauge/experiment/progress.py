@@ -74,6 +74,10 @@ class Kept(Protocol):
         """Keeps a finished run."""
         ...
 
+    def amend(self, run: Run) -> None:
+        """Keeps a finished run anew, with what became known of it afterwards."""
+        ...
+
 
 def said_of(slot: Slot, treatment: str) -> str:
     """What a slot's run is: "stream, RTT 200 us, offloads off, MTU 9000"."""

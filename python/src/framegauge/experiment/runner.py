@@ -114,14 +114,20 @@ class Runner:
     def run(self) -> Outcome:
         """Runs until everything is settled, the study is finished, the budget is spent, or Ctrl-C. Errors that retries
         cannot help are raised."""
-        with afterwards(self._standing.end):
+        with afterwards(self._end):
             return self._blocks()
 
     def once(self, slot: Slot) -> Run:
         """One run of a slot by itself."""
-        with afterwards(self._standing.end):
+        with afterwards(self._end):
             self._once(slot)
         return self._journal.runs[-1]
+
+    def _end(self) -> None:
+        """Ends what outlasted the last run; what was not put back then belongs to that run."""
+        self._standing.end()
+        if (lines := self._testbed.unrestored()) and self._journal.runs:
+            self._journal.amend(_left(self._journal.runs[-1], lines))
 
     def _blocks(self) -> Outcome:
         begun = self._now()
@@ -215,7 +221,7 @@ class Runner:
                     raise
                 run, record, bulk = _nonsense(run, conditions, error)
         if lines := self._testbed.unrestored():
-            run = replace(run, readings={**run.readings, "not_restored": _few(lines)})
+            run = _left(run, lines)
         if not self._testbed.is_private:
             try:
                 run = replace(run, excluded=_few(run.excluded), degraded=_few(run.degraded))
@@ -305,6 +311,12 @@ def _nonsense(run: Run, conditions: Conditions, error: Exception) -> tuple[Run, 
     why = f"the hosts' answers make no sense ({type(error).__name__}: {one_line(error)})"
     kept = replace(run, excluded=[f"error: {why}"], metrics={}, readings={}, degraded=[])
     return kept, {"conditions": conditions.as_json()}, {}
+
+
+def _left(run: Run, lines: Sequence[str]) -> Run:
+    """A run with what was not put back after it."""
+    known = run.readings.get("not_restored", [])
+    return replace(run, readings={**run.readings, "not_restored": _few([*known, *lines])})
 
 
 def _few(lines: Sequence[str]) -> list[str]:

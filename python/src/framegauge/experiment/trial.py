@@ -154,6 +154,10 @@ class _Memory:
         del record, bulk
         self.runs.append(run)
 
+    def amend(self, run: Run) -> None:
+        """Keeps what became known of the last run."""
+        self.runs[-1] = run
+
 
 def attempt_at(study: Study, bed: Testbed, **clocks: Any) -> Callable[[int], Sequence[str]]:
     """Runs a rehearsal of the study at a rate, and returns the reasons why this machine does not carry it.

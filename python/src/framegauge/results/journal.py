@@ -274,6 +274,15 @@ class Journal:
         if numbers == sorted(numbers):
             return
         self.runs.sort(key=lambda run: run.number)
+        self._rewrite()
+
+    def amend(self, run: Run) -> None:
+        """Writes a finished run anew, with what became known of it afterwards."""
+        place = next(place for place, each in enumerate(self.runs) if each.number == run.number)
+        self.runs[place] = run
+        self._rewrite()
+
+    def _rewrite(self) -> None:
         _write_whole(self.folder / "runs.jsonl", b"".join(map(_line, self.runs)))
         os.close(self._file)
         self._file = _opened(self.folder)

@@ -23,7 +23,7 @@ use std::path::Path;
 
 /// How long the guard may take to answer, or to end.
 const PATIENCE_SECONDS: f64 = 2.0;
-/// To read what a change may take along, in every network of a busy machine.
+/// To get ready, and to read what a change may take along, in every network of a busy machine.
 const READING_SECONDS: f64 = 10.0;
 const HEARD: &str = "!";
 const LONGEST_ANSWER: usize = 64 * 1024;
@@ -39,8 +39,7 @@ impl Guard {
         let holder = std::process::id();
         let copy = own::copy(|| run(seconds, holder)).map_err(|error| error.to_string())?;
         let mut guard = Self { copy };
-        // With no limit: it may wait for the end of another guard's process.
-        guard.answer(u64::MAX).map(|()| guard)
+        guard.answer(deadline(READING_SECONDS)).map(|()| guard)
     }
 
     /// Its output, which can be read only once it has ended.
