@@ -71,7 +71,7 @@ class Host:
         join = f"echo $$ > {shlex.quote(str(group / 'cgroup.procs'))}\n" if group is not None else ""
         return ["sh", "-ec", join + inside]
 
-    def lease(self, *settings: str, seconds: float = 4, before: str = "") -> str:
+    def lease(self, *settings: str, seconds: float = 60, before: str = "") -> str:
         return f"{before}exec sudo -n {self.agent} lease {seconds} {' '.join(settings)}"
 
     def processes(self) -> list[int]:
@@ -132,7 +132,8 @@ def own_group(kind: str, option: str) -> Iterator[Path]:
 def test_in_a_cgroup_of_its_own_the_user_ends_or_stops_no_lease(host: Host, way: str) -> None:
     kind, option, file, end, back = ENDS[way]
     with own_group(kind, option) as group:
-        words = host.words(host.lease("mtu:v0=9000"), group)
+        # What is stopped ends nothing, so the time does.
+        words = host.words(host.lease("mtu:v0=9000", seconds=60 if back is None else 6), group)
         with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as user:
             assert user.stdout is not None
             assert '"now":"9000"' in user.stdout.readline()
@@ -196,7 +197,7 @@ def test_limits_that_end_a_process_are_lifted_or_there_is_no_lease(host: Host) -
 def test_the_terminal_of_the_user_stops_no_lease(host: Host) -> None:
     """Ctrl-Z: what waits in the foreground is stopped, and the lease is over in time all the same."""
     leader, terminal = pty.openpty()
-    words = ["setsid", "--ctty", "--wait", *host.words(host.lease("mtu:v0=9000"))]
+    words = ["setsid", "--ctty", "--wait", *host.words(host.lease("mtu:v0=9000", seconds=6))]
     with subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal):
         assert until(lambda: host.mtu() == 9000, PATIENCE_SECONDS)
         os.write(leader, b"\x1a")
