@@ -262,10 +262,14 @@ def test_a_lease_that_has_ended_by_itself_says_what_is_not_as_it_was(there: Bed)
 PERMIT = "mount -t tmpfs none /etc; mkdir /etc/framegauge; echo 'mtu:eth1 below-1280' > /etc/framegauge/lease; "
 
 
-def small(there: Bed, mtu: int, permit: str = PERMIT) -> subprocess.CompletedProcess[str]:
+def small_words(there: Bed, mtu: int, permit: str = PERMIT) -> list[str]:
     """A lease of an MTU that no IPv6 has, with the word for it."""
-    script = f"{permit}exec {find_agent()} lease 30 mtu:eth1={mtu}"
-    words = ["ip", "netns", "exec", there.host, "unshare", "-m", "sh", "-c", script]
+    script = f"{permit}exec {find_agent()} lease 60 mtu:eth1={mtu}"
+    return ["ip", "netns", "exec", there.host, "unshare", "-m", "sh", "-c", script]
+
+
+def small(there: Bed, mtu: int, permit: str = PERMIT) -> subprocess.CompletedProcess[str]:
+    words = small_words(there, mtu, permit)
     return subprocess.run(words, input="end\n", capture_output=True, text=True, check=False)
 
 
@@ -285,6 +289,21 @@ def test_ipv6_that_a_small_mtu_takes_away_comes_back(there: Bed) -> None:
         done = small(there, mtu)
         assert '"restored":true' in done.stdout, done
         assert there.state() == before
+
+
+def test_ipv6_comes_back_also_when_its_mtu_is_back_already(there: Bed) -> None:
+    """As when the holder is killed in the middle of putting everything back."""
+    for words in ROUTES:
+        there.ip(words)
+    before = there.state()
+    words = small_words(there, 1000)
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None
+        assert '"now":"1000"' in holder.stdout.readline()
+        there.ip("link set eth1 mtu 9000")
+        assert "fd67::1" not in there.state()
+        holder.kill()
+    assert until(lambda: there.state() == before, PATIENCE_SECONDS)
 
 
 def test_a_small_mtu_takes_the_word_for_it(there: Bed) -> None:

@@ -47,16 +47,13 @@ pub fn write(wanted: &Values, changes: &[Change]) -> Result<Vec<Value>, String> 
 /// Puts changes back in the opposite order, and with each group what it has taken along; then everything is read again.
 /// What is not as it was.
 pub fn put_back(changes: &[Change]) -> Vec<Difference> {
-    let lost: Vec<_> = changes.iter().map(|change| change.around.as_ref().map(Around::lost)).collect();
     let mut differences = Vec::new();
-    for (change, lost) in changes.iter().zip(&lost).rev() {
+    for change in changes.iter().rev() {
         if !matches!(change.setting.read(), Ok(now) if now == change.before) {
             // What it refuses is read below.
             let _ = change.setting.write(&change.before);
         }
-        if let (Some(around), Some(lost)) = (&change.around, lost) {
-            differences.extend(around.put_back(lost));
-        }
+        differences.extend(change.around.iter().flat_map(Around::put_back));
     }
     for (place, change) in changes.iter().enumerate() {
         // Of several changes of a setting the oldest counts.

@@ -34,10 +34,6 @@ struct Place {
     states: Vec<State>,
 }
 
-/// The interfaces that had lost IPv6 before anything was put back.
-#[derive(Debug, Clone, Default)]
-pub struct Lost(BTreeSet<(Option<u64>, u32)>);
-
 impl Around {
     /// Reads what the changes of `wanted` may take along; `None` if they change nothing else.
     pub fn read(wanted: &[(Setting, String)]) -> Result<Option<Self>> {
@@ -70,27 +66,11 @@ impl Around {
         Ok(Some(Self { places }))
     }
 
-    /// Which interfaces have lost IPv6 by now: to be asked before an MTU is put back, which brings some of it again.
-    pub fn lost(&self) -> Lost {
-        let mut lost = BTreeSet::new();
-        for place in &self.places {
-            let inside = || {
-                let now = relations::read()?;
-                let of = |state: &&State| {
-                    now.iter().any(|each| each.index == state.index && state.has_lost_ipv6(each))
-                };
-                Ok(place.states.iter().filter(of).map(|state| (place.inode, state.index)).collect::<Vec<_>>())
-            };
-            lost.extend(place.inside(inside).unwrap_or_default());
-        }
-        Lost(lost)
-    }
-
     /// Puts everything back; what differs then.
-    pub fn put_back(&self, lost: &Lost) -> Vec<Difference> {
+    pub fn put_back(&self) -> Vec<Difference> {
         let mut differences = Vec::new();
         for place in &self.places {
-            match place.inside(|| Ok(place.put_back(lost))) {
+            match place.inside(|| Ok(place.put_back())) {
                 Ok(more) => differences.extend(more),
                 Err(error) => differences.push(Difference::new(
                     "the interfaces of another network".into(),
@@ -114,7 +94,7 @@ impl Place {
         }
     }
 
-    fn put_back(&self, lost: &Lost) -> Vec<Difference> {
+    fn put_back(&self) -> Vec<Difference> {
         let read = || relations::read().unwrap_or_default();
         for _ in 0..PASSES {
             for state in &self.states {
@@ -128,17 +108,16 @@ impl Place {
             }
         }
         let now = read();
-        let is_lost = |state: &State| lost.0.contains(&(self.inode, state.index));
         let there: Vec<(&State, &Related)> = self
             .states
             .iter()
             .filter_map(|state| Some((state, now.iter().find(|each| each.index == state.index)?)))
             .collect();
         for (state, one) in &there {
-            state.put_back(&one.name, is_lost(state));
+            state.put_back(&one.name);
         }
         let names: Names = now.iter().map(|each| (each.index, each.name.clone())).collect();
-        let found = there.iter().flat_map(|(state, one)| state.differences(one, is_lost(state), &names));
+        let found = there.iter().flat_map(|(state, one)| state.differences(one, &names));
         let path = self.inode.and_then(|inode| networks::others().ok()?.remove(&inode));
         found.map(|each| path.as_ref().map_or(each.clone(), |path| each.inside(path))).collect()
     }

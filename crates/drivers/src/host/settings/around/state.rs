@@ -36,6 +36,9 @@ pub struct State {
     addresses: Vec<WholeAddress>,
     neighbours: Vec<Neighbour>,
     of: Of,
+    /// IPv6 may have been taken from it: all of it is compared, whatever its MTU is by now, since whoever began to put it
+    /// back may have been killed.
+    whole: bool,
 }
 
 impl State {
@@ -60,12 +63,8 @@ impl State {
             addresses: if whole { addresses::read(one.index)? } else { Vec::new() },
             neighbours: if whole { neighbours::read(one.index)? } else { Vec::new() },
             of,
+            whole: whole && one.mtu >= LEAST_IPV6_MTU,
         })
-    }
-
-    /// Whether it has lost the IPv6 that it had.
-    pub fn has_lost_ipv6(&self, now: &Related) -> bool {
-        !self.settings.is_empty() && now.mtu < LEAST_IPV6_MTU && self.mtu >= LEAST_IPV6_MTU
     }
 
     /// Whether its MTU has to be put back.
@@ -79,7 +78,7 @@ impl State {
     }
 
     /// Puts back all but its MTU. What cannot be is told by [`State::differences`].
-    pub fn put_back(&self, name: &str, lost_ipv6: bool) {
+    pub fn put_back(&self, name: &str) {
         for (direction, bytes) in self.other_sizes(name) {
             let _ = sizes::set(name, direction, bytes.0, bytes.1);
         }
@@ -89,10 +88,10 @@ impl State {
         if self.of == Of::Features {
             return;
         }
-        if lost_ipv6 {
+        if self.whole {
             self.put_ipv6_back(name);
         }
-        for (place, value) in self.other_settings(name, lost_ipv6) {
+        for (place, value) in self.other_settings(name) {
             let _ = settings::write(place, value);
         }
         // What cannot be read is written anyway.
@@ -104,7 +103,7 @@ impl State {
         for _ in 0..PASSES {
             for (version, before) in &self.routes {
                 let now = routes::read(self.index, *version).unwrap_or_default();
-                for (route, other) in other_routes(before, &now, lost_ipv6 && *version == 6) {
+                for (route, other) in other_routes(before, &now, self.whole && *version == 6) {
                     let _ = routes::put_back(route, other);
                 }
             }
@@ -113,7 +112,7 @@ impl State {
 
     /// Settings before addresses, which depend on them; what the kernel has made anew by itself goes.
     fn put_ipv6_back(&self, name: &str) {
-        for (place, value) in self.other_settings(name, true) {
+        for (place, value) in self.other_settings(name) {
             let _ = settings::write(place, value);
         }
         let now = addresses::read(self.index).unwrap_or_default();
@@ -141,7 +140,7 @@ impl State {
     }
 
     /// What is not as it was.
-    pub fn differences(&self, now: &Related, lost_ipv6: bool, names: &Names) -> Vec<Difference> {
+    pub fn differences(&self, now: &Related, names: &Names) -> Vec<Difference> {
         let (name, word) = (now.name.as_str(), quoted(&now.name));
         let mut lines = self.differences_of_device(name, &word);
         if self.of == Of::Features {
@@ -152,12 +151,12 @@ impl State {
             lines.insert(0, Difference::new(format!("the MTU of {name}"), now.mtu, self.mtu, vec![command]));
         }
         let settings = settings::read(name);
-        for (place, value) in self.other_settings(name, lost_ipv6) {
+        for (place, value) in self.other_settings(name) {
             let found = settings.get(place).map_or("none", String::as_str);
             let command = format!("sysctl -w {}", quoted(&format!("net/ipv6/{place}={value}")));
             lines.push(Difference::new(format!("net/ipv6/{place}"), found, value, vec![command]));
         }
-        if lost_ipv6 {
+        if self.whole {
             let now = addresses::read(self.index).unwrap_or_default();
             for address in missing(&self.addresses, &now, WholeAddress::is_same) {
                 let command = format!("ip -6 address replace {address} dev {word}");
@@ -172,7 +171,7 @@ impl State {
         }
         for (version, before) in &self.routes {
             let now = routes::read(self.index, *version).unwrap_or_default();
-            for (route, other) in other_routes(before, &now, lost_ipv6 && *version == 6) {
+            for (route, other) in other_routes(before, &now, self.whole && *version == 6) {
                 lines.push(difference_of_route(name, *version, route, other, names));
             }
         }
@@ -231,9 +230,9 @@ impl State {
     }
 
     /// The settings of IPv6 that are not as they were: its MTU, and after a loss all of them.
-    fn other_settings(&self, name: &str, lost_ipv6: bool) -> Vec<(&String, &String)> {
+    fn other_settings(&self, name: &str) -> Vec<(&String, &String)> {
         let now = settings::read(name);
-        let kept = self.settings.iter().filter(|(place, _)| lost_ipv6 || place.ends_with("/mtu"));
+        let kept = self.settings.iter().filter(|(place, _)| self.whole || place.ends_with("/mtu"));
         kept.filter(|(place, value)| now.get(*place).is_some_and(|after| after != *value)).collect()
     }
 }
