@@ -29,6 +29,7 @@ __all__ = [
     "print_bits_per_second",
     "print_bytes",
     "print_seconds",
+    "print_stated_bytes",
 ]
 
 BYTES_EXPECTED = "bytes such as 9000, 64 KiB or 100 MB (units: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)"
@@ -219,6 +220,11 @@ def _scaled(value: float, units: Mapping[str, float], digits: int) -> str:
 def print_bytes(value: float, digits: int = 4) -> str:
     """Bytes as short text: 1000000 is "1 MB"."""
     return _scaled(value, {"B": 1, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}, digits)
+
+
+def print_stated_bytes(value: int) -> str:
+    """A size as somebody stated it: "64 KiB" of a block of storage, "256 kB" of a transfer."""
+    return exact_bytes(value) if value and value % 1024 == 0 and value % 1000 != 0 else print_bytes(value)
 
 
 def print_bits_per_second(value: float, digits: int = 4) -> str:

@@ -142,6 +142,29 @@ def test_quantities_are_read_alike_by_all_verbs(words: str, capsys: pytest.Captu
     assert said.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "simulate f --seeds WORD", "simulate f --seed WORD", "simulate f --jobs WORD", "study f --seed WORD",
+        "study --resume --out f --blocks WORD", "plan f --seed WORD", "report f --run WORD",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("word", ["1e30", "soon", ""])
+def test_whole_numbers_are_asked_for_in_the_words_of_all_else(
+    words: str, word: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended([word if each == "WORD" else each for each in words.split()]) == 2
+    assert f'found "{word}", expected a whole number\n' in capsys.readouterr().err
+
+
+def ended(words: list[str]) -> object:
+    """The code with which a command line ends that cannot be read."""
+    try:
+        return cli.main(words)
+    except SystemExit as end:
+        return end.code
+
+
 def test_switches_count_in_whole_minutes(capsys: pytest.CaptureFixture[str]) -> None:
     words = ["rollout", "switches", "--platform", "eos", "--port", "Ethernet1", "--for"]
     assert cli.main([*words, "90s"]) == 2

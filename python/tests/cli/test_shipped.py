@@ -88,6 +88,7 @@ def test_nothing_is_overwritten(capsys: pytest.CaptureFixture[str], tmp_path: Pa
         ("examples qqq", "examples: found no example 'qqq', expected one that `framegauge examples` lists"),
         ("docs wach", "docs: found no topic 'wach': did you mean 'watch'?"),
         ("docs qqq", "docs: found no topic 'qqq', expected one that `framegauge docs` lists"),
+        ("docs iscsi", "docs: found no topic 'iscsi', expected one that `framegauge docs` lists; with this word: "),
         ("docs --open --html -", "--html: found -, expected a file that --open can show"),
         ("simulate --preset pair", "--preset: found \"pair\", expected one of simulate, simulate-arrivals"),
         ("simulate", "simulate: found neither FILE nor --preset, expected one"),
@@ -144,6 +145,17 @@ def test_a_page_is_readable_and_its_links_are_commands(page: str, capsys: pytest
     for link in opened:
         target = str(link.attrs["href"])
         assert "://" in target or pages.named(target.removeprefix("framegauge docs ")), target
+
+
+def test_a_page_whose_commands_name_examples_says_where_they_come_from(capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, "docs", "storage").rstrip().endswith(cli_docs.EXAMPLES)
+    assert cli_docs.EXAMPLES not in printed(capsys, "docs", "fidelity")
+
+
+def test_the_word_of_a_reader_leads_to_the_pages_that_have_it() -> None:
+    assert "storage" in pages.with_word("iSCSI")[:3]
+    assert pages.with_word("cite") == ["reproduce-a-paper"]
+    assert pages.with_word("qqq") == []
 
 
 def test_a_page_has_headings_and_tables(capsys: pytest.CaptureFixture[str]) -> None:

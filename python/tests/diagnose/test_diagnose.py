@@ -173,7 +173,7 @@ def test_what_could_be_read_of_a_damaged_file_is_used(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "byte 0 of the capture: "),
+        (b"", "x.pcap: found an empty file, expected a capture"),
         (b"no capture at all, but words", "byte 0 of the capture: "),
         (b"\xd4\xc3\xb2\xa1\x02\x00\x04\x00" + bytes(12) + b"\x93\x00\x00\x00", "link type"),
     ],
@@ -193,7 +193,8 @@ def test_wrong_words_are_told_with_what_was_expected(tmp_path: Path, capsys: pyt
     for words, said in (
         (["--only", "slow"], '--only: found "slow", expected one of rto_stall, '),
         (["--threshold", "pause"], '--threshold: found "pause", expected NAME=VALUE'),
-        (["--threshold", "pauses=1"], "--thresholds: unknown field `pauses`, expected "),
+        (["--threshold", "bloats=1"], '--threshold: found "bloats", expected one of pause_rtts, '),
+        (["--threshold", "pause_rts=1"], "--threshold: found \"pause_rts\": did you mean 'pause_rtts'?"),
     ):
         assert main(["diagnose", str(path), *words]) == 2
         (line,) = capsys.readouterr().err.splitlines()

@@ -95,6 +95,15 @@ def test_a_baseline_of_0_can_fail():
     assert "no negligible level" in unsaid.why
 
 
+def test_nothing_on_either_side_of_too_short_a_time_says_so():
+    """Not that it "changed by anything"."""
+    negligible = replace(COUNT, negligible=1e-9)
+    assert one(negligible, counted((0.0, 0.0), (0.0, 0.0))).why == (
+        f"Undecided: too few events to say by how much {COUNT.name} changed against the hosts not switched "
+        "(0 before and 0 after the switch; the others 0 and 0)."
+    )
+
+
 def test_what_falls_to_0_is_an_outage():
     traffic = Rule("bytes", "rate", higher_is_better=True, margin=0.2)
     found = one(traffic, series((10, 0), (10, 10)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.support import ROOT
 
-from framegauge.errors import InputError
+from framegauge.errors import InputError, StudyError
 from framegauge.study.sweep import Axis, Source, axes, points, simulated
 
 TEXT = """\
@@ -118,6 +118,12 @@ def test_too_many_combinations() -> None:
     many = [Axis(f"testbed.links.{number}.rate", tuple(map(str, range(1, 101)))) for number in range(3)]
     with pytest.raises(InputError, match="found 1000000 combinations, expected at most 10000"):
         points(SOURCE, many)
+
+
+def test_a_workload_that_starts_programs_is_refused_for_what_the_file_says() -> None:
+    """The file has testbed rack: that a simulation is none is no mistake of the file."""
+    with pytest.raises(StudyError, match=r"workloads\.0\.iscsi: .* that can be simulated: iscsi starts programs"):
+        simulated(Source((ROOT / "examples/iscsi.yaml").read_text(), "iscsi.yaml"))
 
 
 @pytest.mark.parametrize("kind", ["ssh", "veth"])

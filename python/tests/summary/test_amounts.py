@@ -33,7 +33,7 @@ def test_what_is_done_to_storage_is_said() -> None:
         "replication": 3, "store": "memstore", "storage_network": True,
     }  # fmt: skip
     assert words.conditions(given) == (
-        "block 65.54 kB, 40/s, random write, depth 4, replication 3, memstore, storage network"
+        "block 64 KiB, 40/s, random write, depth 4, replication 3, memstore, storage network"
     )
 
 

@@ -394,7 +394,7 @@ def test_the_command_asks_nothing_in_a_dry_run_and_ships_its_files(tmp_path, cap
         (["FILE", "--listen", "127.0.0.1:1", "--json"], "--json: found --listen beside it"),
         (["FILE", "--listen", "127.0.0.1:0", "--every", "2"], '--every: found "2", expected a time'),
         (["FILE", "--html", "-", "--textfile", "-"], "found several outputs on standard output"),
-        (["FILE", "--at", "soon"], 'change.at: found "soon", expected a time with a date'),
+        (["FILE", "--at", "soon"], '--at: found "soon", expected a time with a date'),
         (["none.yaml"], "none.yaml: found no readable file"),
     ],
 )  # fmt: skip

@@ -57,6 +57,15 @@ class Verb(argparse.ArgumentParser):
             if option.startswith("-") and option != "-" and option not in known and not is_short:
                 self._end(f"unknown option '{option}'{nearest(option, known, self._former)}")
 
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Of a number that is none, what was expected."""
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError:
+            if action.type is not int:
+                raise
+            raise argparse.ArgumentError(action, f'found "{arg_string}", expected a whole number') from None
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Of values that are one of a few."""
         if action.choices is None or value in action.choices:

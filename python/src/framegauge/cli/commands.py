@@ -38,7 +38,7 @@ from framegauge.study.aggregates import largest_aggregates
 from framegauge.study.blocks import order
 from framegauge.study.model import Study, arms, cells, level_text
 from framegauge.study.rates import at_rate
-from framegauge.summary import document as summary, judging
+from framegauge.summary import document as summary, judging, words
 from framegauge.testbeds.base import Testbed
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed, Fault
 from framegauge.testbeds.rack import RackTestbed
@@ -343,5 +343,5 @@ def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
     seen = {slot.cell.index: slot for slot in slots}
     for index in sorted(seen):
         stated = stated_conditions(study, seen[index])
-        lines.append(f"  {seen[index].cell.workload}: " + ", ".join(f"{k} {level_text(v)}" for k, v in stated.items()))
+        lines.append(f"  {seen[index].cell.workload}: {words.conditions(stated)}")
     return lines

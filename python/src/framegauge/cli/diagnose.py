@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.cli import output
-from framegauge.cli.arguments import Verb, verb_parser
+from framegauge.cli.arguments import Verb, nearest, verb_parser
 from framegauge.errors import InputError, failing_as
 
 __all__ = ["SUMMARY", "parser", "run"]
@@ -184,11 +184,17 @@ def _write_evidence(path: Path, captures: Sequence[Path], document: Mapping[str,
 
 
 def _threshold(text: str) -> tuple[str, float]:
+    from framegauge.diagnose.kinds import LIMITS
+
     name, _, value = text.partition("=")
     try:
-        return name, int(value) if value.isdecimal() else float(value)
+        limit = int(value) if value.isdecimal() else float(value)
     except ValueError:
         raise InputError(f'--threshold: found "{text}", expected NAME=VALUE, such as pause_rtts=3') from None
+    if name not in LIMITS:
+        expected = nearest(name, LIMITS) or f", expected one of {', '.join(LIMITS)}"
+        raise InputError(f'--threshold: found "{name}"{expected}')
+    return name, limit
 
 
 def _hosts(given: Sequence[str]) -> dict[str, Path]:

@@ -20,6 +20,8 @@ __all__ = ["SUMMARY", "markdown", "parser", "run"]
 
 SUMMARY = "read the documentation: how-tos, reference, reasons, measurements"
 COLUMNS = 120  # of a page where no terminal has fewer
+MOST_NAMED = 5
+EXAMPLES = "Files in examples/: `framegauge examples --copy examples` puts them there."
 _MORE = """\
 A short name such as check means the first page of that name of how-to, reference, why and measured.
 Commands in the pages name files in examples/: `framegauge examples --copy examples` puts them there.
@@ -78,6 +80,8 @@ def _chosen(name: str | None) -> Topic | None:
     if topic is None:
         known = [word for listed in pages.topics() for word in dict.fromkeys((listed.name, listed.page))]
         expected = nearest(name, known) or ", expected one that `framegauge docs` lists"
+        if named := pages.with_word(name)[:MOST_NAMED]:
+            expected = f", expected one that `framegauge docs` lists; with this word: {', '.join(named)}"
         raise InputError(f"docs: found no topic '{name}'{expected}")
     return topic
 
@@ -104,6 +108,8 @@ def _show(topic: Topic) -> None:
     with made.capture() as captured:
         made.print(markdown(topic), width=min(COLUMNS, made.width))
     text = "\n".join(line.rstrip() for line in captured.get().splitlines())
+    if " examples/" in topic.text:  # in a command, which only a clone could run as it stands
+        text += f"\n\n{EXAMPLES}"
     if made.is_terminal:
         pager.show(f"{text}\n")
     else:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from framegauge.cli import output, values
 from framegauge.cli.arguments import Verb, verb_parser
-from framegauge.errors import FramegaugeError, InputError, failing_as
+from framegauge.errors import FramegaugeError, InputError, QuantityError, failing_as
 
 if TYPE_CHECKING:
     from framegauge.watch.model import Watch
@@ -145,6 +145,11 @@ def _asked(options: argparse.Namespace) -> Watch:
     """The file, with what the arguments say instead."""
     from framegauge.watch import model
 
+    if options.at is not None:
+        try:
+            model.moment(options.at)
+        except QuantityError as error:  # no fault of the file
+            raise InputError(f"--at: {error}") from None
     if not options.wave:
         return model.load(options.file, options.at, options.switched, options.control)
     if options.at is not None or options.switched or options.control:

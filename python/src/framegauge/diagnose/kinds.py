@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["GROUPS", "KINDS", "NOTES", "QUALITY", "TABLE", "WORTH_NOTHING", "Kind"]
+__all__ = ["GROUPS", "KINDS", "LIMITS", "NOTES", "QUALITY", "TABLE", "WORTH_NOTHING", "Kind"]
 
 TABLE = Path(__file__).with_name("kinds.json")
 
@@ -30,6 +30,8 @@ class Kind:
 
 _READ = json.loads(TABLE.read_bytes())
 KINDS: Mapping[str, Kind] = {row["name"]: Kind(**{**row, "limits": tuple(row["limits"])}) for row in _READ["kinds"]}
+# The names of all limits.
+LIMITS = tuple(_READ["limits"])
 # What a group says in a legend.
 GROUPS: Mapping[str, str] = {group["name"]: group["words"] for group in _READ["groups"]}
 # What a capture cannot tell, and why.

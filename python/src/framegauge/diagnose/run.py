@@ -55,6 +55,8 @@ def separate(
     engine: Engine = local,
 ) -> Json:
     """The same without what captures say together, which takes a second reading."""
+    if empty := [str(path) for path in files if path.is_file() and not path.stat().st_size]:
+        raise InputError("\n".join(f"{one_line(path, 300)}: found an empty file, expected a capture" for path in empty))
     words = ["--thresholds", json.dumps(dict(thresholds or {})), "--rows"]
     answers = [rows.read(answer) for answer in engine(words, files, done)]
     problems = [one_line(each["error"], 300) for each, _ in answers if "error" in each]

@@ -36,7 +36,7 @@ def lines(document: Json) -> Iterator[str]:
     if not worth:
         yield _nothing(document)
     else:
-        more = f"; the first {FIRST}" if worth > FIRST else ""
+        more = f"; the first {FIRST}, and all with --html FILE or --json" if worth > FIRST else ""
         yield f"{worth} finding{'' if worth == 1 else 's'} worth fixing{more}:"
     for place, each in enumerate(first, start=1):
         yield ""

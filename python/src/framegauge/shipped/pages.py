@@ -9,7 +9,7 @@ from posixpath import normpath
 
 from framegauge.shipped import places
 
-__all__ = ["Topic", "linked", "named", "topics"]
+__all__ = ["Topic", "linked", "named", "topics", "with_word"]
 
 INDEX = "README.md"
 # A short name means the first of these folders that has a page of that name.
@@ -38,6 +38,13 @@ class Topic:
     def text(self) -> str:
         """The page, in Markdown."""
         return self.path.read_text("utf-8")
+
+
+def with_word(word: str) -> list[str]:
+    """The names of the pages in which a word stands, those first in which it stands most."""
+    whole = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
+    counts = {topic.name: len(whole.findall(topic.text)) for topic in topics()}
+    return sorted((name for name, count in counts.items() if count), key=lambda name: -counts[name])
 
 
 def topics() -> list[Topic]:

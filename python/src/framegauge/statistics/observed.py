@@ -183,6 +183,11 @@ def _why(rule: Rule, verdict: Verdict, found: switched.Estimate | events.Events,
     if found.high == math.inf:
         ends = f"at least {show(found.low)}" if found.low > 0 else "anything"
     counted = _counted(found) if isinstance(found, events.Events) else ""
+    if ends == "anything":
+        return (
+            f"{_word(verdict)}: too few events to say by how much {rule.name} changed against the hosts not switched"
+            f"{counted}."
+        )
     better = "higher" if rule.higher_is_better else "lower"
     return (
         f"{_word(verdict)}: against the hosts not switched, {rule.name} changed by {middle}{ends}{counted}: "

@@ -27,7 +27,7 @@ from framegauge.study.mtus import host_mtus, mtu_problems, route_mtu, storage_mt
 from framegauge.study.multipath import multipath_problems
 from framegauge.study.network_rules import network_problems
 from framegauge.study.parameters import disobeyed
-from framegauge.study.simulated import simulation_problems, unmeasured_problems
+from framegauge.study.simulated import no_rack, simulation_problems, unmeasured_problems
 from framegauge.study.testbed import Testbed
 from framegauge.study.tunings import Tuning, tuning_problems
 from framegauge.study.workloads import WORKLOADS, Workload
@@ -306,8 +306,7 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
             expected = f"{beds} for {parameters.key}: an invented network runs no programs"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
         if parameters.needs_rack and not able.names_hosts:
-            expected = f"rack for {parameters.key}: its hosts need names and folders of their own"
-            yield Problem(("testbed", "kind"), study.testbed.kind, expected)
+            yield no_rack(study.testbed, parameters, index)
         if study.testbed.family == 6 and parameters.key == "mapreduce":
             yield Problem(("testbed", "family"), 6, "4 for mapreduce: Hadoop does not speak IPv6")
         if parameters.starts_programs and not able.builds_hosts:

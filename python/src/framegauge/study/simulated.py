@@ -23,6 +23,7 @@ __all__ = [
     "LONGEST_SECONDS",
     "SYSCTLS",
     "left_out",
+    "no_rack",
     "simulation_problems",
     "unmeasured_problems",
 ]
@@ -41,6 +42,15 @@ _ONLY_CPU = ("tso", "checksum")
 _RACK = "testbed rack has it"
 LONGEST_SECONDS = 9_000_000  # that a run may last, as in crates/simulator/src/spec.rs
 OF_CPUS = "_per_gigabyte"  # the unit of metrics that CPUs have
+
+
+def no_rack(bed: Testbed, parameters: Parameters, index: int) -> Problem:
+    """A workload whose hosts need a rack. Of a simulation the file may well say rack: the verb made it one."""
+    key = parameters.key
+    if bed.capabilities.is_virtual:
+        expected = f"a workload that can be simulated: {key} starts programs, and is for framegauge study"
+        return Problem(("workloads", index, key), key, expected)
+    return Problem(("testbed", "kind"), bed.kind, f"rack for {key}: its hosts need names and folders of their own")
 
 
 def simulation_problems(

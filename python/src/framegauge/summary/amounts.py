@@ -19,7 +19,7 @@ OF_TRAFFIC = (
 def of_traffic(name: str, value: Any) -> str:
     """One of these conditions: "unit 256 kB", "8 servers"."""
     if name.endswith("_bytes"):
-        return f"{name.removesuffix('_bytes')} {quantities.print_bytes(value)}"
+        return f"{name.removesuffix('_bytes')} {quantities.print_stated_bytes(value)}"
     if name == "mean_think_seconds":
         return f"think {quantities.print_seconds(value)}"
     if name.endswith("_sizes"):
