@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from helpers import drawing, unjudged
@@ -25,6 +26,9 @@ from framegauge.study import file as study_file
 from framegauge.study.model import Study
 from framegauge.summary.judging import wants_runs
 from framegauge.testbeds.fake.testbed import FakeModel, FakeTestbed
+
+if TYPE_CHECKING:
+    from helpers.followed import Recorded
 
 # As from a terminal: under nohup, or in the background of a shell, these are ignored, and children inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -101,6 +105,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture
 def study() -> Study:
     return study_file.parse(STUDY, "study.yaml")
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    """Of a study that has ended: tests take copies of its folder, and change nothing in it."""
+    from helpers.followed import Recorded
+
+    return Recorded(tmp_path_factory.mktemp("live") / "out")
 
 
 @pytest.fixture

@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser.test_page import FORBIDDEN, PHONE, overflow
+from helpers import followed
+from helpers.followed import Recorded
 from helpers.support import PATIENCE_SECONDS
-from live.test_state import Recorded
 
-from framegauge import listening
 from framegauge.live import server
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return Recorded(tmp_path_factory.mktemp("live") / "out")
 
 
 @pytest.fixture
@@ -30,10 +25,8 @@ def folder(recorded: Recorded, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def address(folder: Path) -> Iterator[str]:
-    token, socket_ = server.new_token(), listening.listen((server.LOOPBACK, 0), "--live")
-    where = server.address_of(socket_, token)
-    with server.served(socket_, token, folder):
-        yield where
+    with followed.served(folder) as (socket_, token):
+        yield server.address_of(socket_, token)
 
 
 def visited(browser: Browser, address: str, **options: object) -> Page:

@@ -9,17 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers import pages
-from live.test_state import Recorded
+from helpers import followed, pages
+from helpers.followed import Recorded
 
 from framegauge import listening
 from framegauge.errors import InputError
 from framegauge.live import beside, server
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return Recorded(tmp_path_factory.mktemp("live") / "out")
 
 
 @pytest.fixture
@@ -29,10 +24,8 @@ def folder(recorded: Recorded, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def where(folder: Path) -> Iterator[tuple[int, str]]:
-    token, socket_ = server.new_token(), listening.listen((server.LOOPBACK, 0), "--live")
-    port = socket_.getsockname()[1]
-    with server.served(socket_, token, folder):
-        yield port, token
+    with followed.served(folder) as (socket_, token):
+        yield socket_.getsockname()[1], token
 
 
 def asked(port: int, path: str, method: str = "GET") -> tuple[http.client.HTTPResponse, str]:

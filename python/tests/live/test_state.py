@@ -5,50 +5,16 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from helpers.pages import VARIED
+from helpers.followed import Recorded
 
-from framegauge.cli import commands
-from framegauge.experiment.progress import Event, line
 from framegauge.live import folder as files
 from framegauge.live.state import Reader
 from framegauge.results import lock
-from framegauge.results.journal import Journal, Run, read
-from framegauge.study import file as study_file
-
-
-class Recorded:
-    """A study that has ended, its runs one by one, and what the terminal said before each."""
-
-    def __init__(self, folder: Path) -> None:
-        study = study_file.parse(VARIED, "study.yaml")
-        said: list[Event] = []
-        commands.run_study(study, folder, False, said.append, lambda _: None)
-        self.folder = folder
-        self.runs: Sequence[Run] = read(folder).runs
-        self.said = list(dict.fromkeys(line(event) for event in said if event.run is None and event.fraction == 0.0))
-
-    def begun(self, folder: Path, runs: int) -> Path:
-        """A folder as it was after so many runs."""
-        folder.mkdir()
-        for name in ("results.json", "study.yaml", "environment.json"):
-            (folder / name).write_bytes((self.folder / name).read_bytes())
-        self.grow(folder, runs)
-        return folder
-
-    def grow(self, folder: Path, runs: int, torn: str = "") -> None:
-        """The journal after so many runs, and the beginning of a line."""
-        lines = "".join(json.dumps(asdict(run)) + "\n" for run in self.runs[:runs])
-        (folder / "runs.jsonl").write_text(lines + torn)
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
-    return Recorded(tmp_path_factory.mktemp("live") / "out")
+from framegauge.results.journal import Journal
 
 
 def test_it_says_the_words_of_the_terminal_before_every_run(recorded: Recorded, tmp_path: Path) -> None:
