@@ -9,6 +9,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
@@ -197,12 +198,29 @@ pub fn spawn_agent(arguments: &[&str]) -> Result<Child> {
     command.spawn().during("start a host's agent")
 }
 
+/// The path of this program. Hosts that share a home put the same agent there at the same time, one in place of another:
+/// the kernel calls the file that this process was started from deleted then, and the path has the same content.
+fn own_path() -> Result<PathBuf> {
+    let path = std::env::current_exe().during("find this program")?;
+    Ok(without_mark(path))
+}
+
+fn without_mark(path: PathBuf) -> PathBuf {
+    const DELETED: &[u8] = b" (deleted)";
+    let known = path
+        .as_os_str()
+        .as_bytes()
+        .strip_suffix(DELETED)
+        .map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
+    known.filter(|known| !path.exists() && known.exists()).unwrap_or(path)
+}
+
 /// Starts this same program again with pipes, through `sudo -n` if asked to: it never waits for a password.
 pub fn spawn_self(arguments: &[String], sudo: bool) -> Result<Child> {
-    let own = std::env::current_exe().during("find this program")?;
-    let mut command = if sudo { Command::new("sudo") } else { Command::new(&own) };
+    // By its path only where a rule for sudo names it.
+    let mut command = Command::new(if sudo { "sudo" } else { "/proc/self/exe" });
     if sudo {
-        command.args(["-n", "--"]).arg(&own);
+        command.args(["-n", "--"]).arg(own_path()?);
     }
     command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     command.process_group(0);
@@ -212,7 +230,7 @@ pub fn spawn_self(arguments: &[String], sudo: bool) -> Result<Child> {
 /// Starts this same program again through `sudo -n`, which never waits for a password. Its standard input is a Unix
 /// socket, whose other end comes with it: for descriptors that it hands over.
 pub fn spawn_handing_over(arguments: &[String]) -> Result<(Child, UnixStream)> {
-    let own = std::env::current_exe().during("find this program")?;
+    let own = own_path()?;
     let (ours, theirs) = UnixStream::pair().during("start sudo")?;
     let mut command = Command::new("sudo");
     command.args(["-n", "--"]).arg(&own).args(arguments);
@@ -330,7 +348,21 @@ pub fn start_ticks(pid: u32) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::with_system_folders;
+    use super::{with_system_folders, without_mark};
+
+    #[test]
+    fn a_program_that_another_has_taken_the_place_of_is_found_at_its_path() {
+        let folder = std::env::temp_dir().join(format!("framegauge-own-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("a folder");
+        let (file, marked) = (folder.join("agent"), folder.join("agent (deleted)"));
+        assert_eq!(without_mark(marked.clone()), marked);
+        std::fs::write(&file, "").expect("a file");
+        assert_eq!(without_mark(marked.clone()), file);
+        assert_eq!(without_mark(file.clone()), file);
+        std::fs::write(&marked, "").expect("a file of that name");
+        assert_eq!(without_mark(marked.clone()), marked);
+        std::fs::remove_dir_all(folder).expect("the folder");
+    }
 
     #[test]
     fn a_path_is_completed_behind_its_own_folders() {
