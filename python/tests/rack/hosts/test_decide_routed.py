@@ -99,7 +99,7 @@ def test_a_router_of_1500_leaves_the_subnet_and_its_routes(tmp_path: Path) -> No
             assert (program, *words[:2]) == ("framegauge", "rollout", "plan")
             code, said = said_by(tmp_path, *words)
             assert code == 0, said
-            assert f"{near}=0" in said
+            assert f"(IPv4): {near} without an mtu of its own, every other route with mtu 1500" in said
             assert {there.mtu(name) for name in inside} == {1500}
             if by_length(0, 1):
                 code, said = said_by(tmp_path, "rollout", "apply", *words[2:])
