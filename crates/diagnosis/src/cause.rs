@@ -6,6 +6,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
+use crate::copies::LEAST_TIMEOUT;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -45,6 +46,10 @@ const REPEATS: Table = (
     &[
         (Connection::asks_for_life, Cause::Known(Kind::ApplicationLimited)),
         (Connection::is_closed_to, Cause::Shown(Kind::ZeroWindow)),
+        (Connection::fills_what_passed_it, Cause::Known(Kind::NetworkLimited)),
+        // Nothing says that anybody sent it now.
+        (Connection::repeats_unclearly_in_rest, Cause::Known(Kind::ApplicationLimited)),
+        (Connection::repeats_unclearly, Cause::Known(Kind::NetworkLimited)),
         // More was lost before it came here.
         (Connection::repeats_among_missing, Cause::LostBefore),
         // The answer was lost, or late, with the data that came with it.
@@ -59,7 +64,7 @@ const REPEATS: Table = (
 const NEWS: Table = (
     &[
         (Connection::is_closed_to, Cause::Shown(Kind::ZeroWindow)),
-        // A FIN after all was answered ends a rest, and no loss.
+        // A FIN after all was answered, or behind what was not seen, ends a rest, and no loss.
         (Connection::is_bare_end, Cause::Shown(Kind::ApplicationLimited)),
         (Connection::leaves_hole, Cause::BehindHole),
         (Connection::leaves_numbers, Cause::BehindNumbers),
@@ -209,6 +214,25 @@ impl Connection {
         self.end_of(gap) <= self.half(gap.from).way.una()
     }
 
+    /// It fills a hole, and was sent before what left that, or nobody knows.
+    fn fills_what_passed_it(&self, gap: &Gap) -> bool {
+        let Some(hole) = self.half(gap.from).way.skipped((self.begin_of(gap), self.end_of(gap))) else {
+            return false;
+        };
+        let is_soon = self.last + gap.length - hole.since < LEAST_TIMEOUT;
+        hole.marks_tell(gap.segment).unwrap_or(self.path_rtt() == 0 && is_soon)
+    }
+
+    fn repeats_unclearly(&self, gap: &Gap) -> bool {
+        let range = (self.begin_of(gap), self.end_of(gap));
+        self.half(gap.from).way.has_seen(range)
+            && self.is_unclear(gap.segment, gap.from, range, self.last + gap.length, gap.limits)
+    }
+
+    fn repeats_unclearly_in_rest(&self, gap: &Gap) -> bool {
+        self.half(gap.from).way.is_idle() && self.repeats_unclearly(gap)
+    }
+
     fn repeats_among_missing(&self, gap: &Gap) -> bool {
         self.repeats_acknowledged(gap) && self.missing_before(gap.from) > 0
     }
@@ -218,7 +242,7 @@ impl Connection {
     }
 
     fn is_bare_end(&self, gap: &Gap) -> bool {
-        gap.segment.payload_bytes == 0 && !self.is_under_way(gap)
+        gap.segment.payload_bytes == 0 && (!self.is_under_way(gap) || self.leaves_hole(gap))
     }
 
     fn is_under_way(&self, gap: &Gap) -> bool {
@@ -227,7 +251,7 @@ impl Connection {
 
     fn leaves_hole(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
-        half.way.has_begun() && self.begin_of(gap) > half.way.high()
+        half.way.is_seen() && self.begin_of(gap) > half.way.high()
     }
 
     fn leaves_numbers(&self, gap: &Gap) -> bool {

@@ -220,8 +220,9 @@ impl Connection {
         }
         self.catch_up(segment, from, now, limits);
         self.watch_origin(segment, from, now);
-        let mss = self.mss(from);
-        self.half_mut(from).identities.take(segment, mss);
+        let half = self.half_mut(from);
+        let (mss, is_known) = (half.mss(), half.opening.mss().is_some());
+        half.identities.take(segment, mss, is_known);
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
         let is_taken = self.check_header(segment, from, now) && !self.is_of_another(segment, from);

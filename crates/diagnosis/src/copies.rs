@@ -4,12 +4,20 @@
 //!   client ──▶ tap 1 ──── hops ────▶ tap 2 ──▶ server      the same packet, later, with a smaller TTL
 //! ```
 //!
-//! A copy has all that the packet has but its TTL. What an end sends again has another identification where that counts, and
-//! mostly another timestamp; without both it comes from the same place, so with the same TTL, and no SYN comes again sooner
-//! than the least timeout. Where a SYN was seen twice, the file has several taps, and what follows comes twice as well.
+//! A copy has all that the packet has but its TTL. What tells it from what an end sends again, the first that is there:
+//!
+//! - the number of a sender that counts (`numbers.rs`): a repeat has one of its own, so that the same number is the same packet,
+//!   among the newest 65,536 of its direction;
+//! - the timestamp, where the sender's clock ticks more often than an answer takes to come: nothing can have told it to repeat
+//!   what it stamped at the same tick (RFC 7323);
+//! - the TTL, which only the place changes; and nearness, since no SYN comes again sooner than the least timeout.
+//!
+//! Where a SYN was seen twice, the file has several taps, and what follows comes twice as well. Without any of these nobody can
+//! tell (identification 0 or IPv6, RFC 6864): what came twice then is `unclear_repeats`. All but the numbers are looked up among
+//! the newest packets of a direction.
 
 use crate::Thresholds;
-use crate::connection::{Connection, Side};
+use crate::connection::{Connection, Side, mark};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -20,7 +28,7 @@ const MOST_PRINTS_OF_TAPS: usize = 1024;
 /// A copy of a packet without an identification follows it within this.
 const UNMARKED_NANOSECONDS: i64 = 20_000;
 /// No timer repeats anything sooner (Linux: `TCP_RTO_MIN`).
-const LEAST_TIMEOUT: i64 = 200_000_000;
+pub(crate) const LEAST_TIMEOUT: i64 = 200_000_000;
 /// What queues between two taps may add.
 const QUEUES_NANOSECONDS: i64 = 1_000_000;
 
@@ -79,6 +87,17 @@ impl Print {
     }
 }
 
+/// What tells a packet from one that its sender repeats, besides the number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tells {
+    /// An end may repeat such an acknowledgement at once, or is asked to repeat such data.
+    Nothing,
+    /// It has data and a timestamp.
+    Data,
+    /// And the sender's clock ticks more often than an answer comes, at least to what comes so much later.
+    Stamp { least: i64 },
+}
+
 impl Prints {
     fn keep(&mut self, new: Kept) {
         let most = self.most();
@@ -120,9 +139,8 @@ impl Prints {
         newer.iter().rev().chain(older.iter().rev())
     }
 
-    /// How long ago the same packet passed, if this may be a copy of it. `may_tell`: it has more than an acknowledgement that
-    /// an end may repeat.
-    fn copied(&self, new: &Kept, may_tell: bool, limits: &Thresholds) -> Option<i64> {
+    /// How long ago the same packet passed, if this may be a copy of it.
+    fn copied(&self, new: &Kept, tells: Tells, limits: &Thresholds) -> Option<i64> {
         let Kept { at: now, hops, print } = new;
         let marked = print.identification.is_some_and(|id| id != 0);
         // A sender that numbers its packets gives a repeat a number of its own, however late it is (RFC 6864 section 4.1).
@@ -130,7 +148,9 @@ impl Prints {
         let opens = TcpFlags(print.flags).contains(TcpFlags::SYN);
         let of_taps = if self.apart > 0 { 2 * self.apart + QUEUES_NANOSECONDS } else { 0 };
         // Without a number, a repair within a rack may look the same, but not so soon.
-        let within = match (numbers, opens, marked) {
+        // No number and no stamp may tell alone whether they go on: both together stand still for no repeat.
+        let is_same = numbers || (marked && tells != Tells::Nothing);
+        let within = match (is_same, opens, marked) {
             (true, _, _) => i64::MAX,
             (_, true, _) => LEAST_TIMEOUT,
             (_, _, true) => limits.duplicate_nanoseconds,
@@ -139,8 +159,9 @@ impl Prints {
         let is_copy = |old: &&Kept| {
             let ago = now - old.at;
             old.print == *print
-                && ((ago <= within && (marked || opens || may_tell))
+                && ((ago <= within && (marked || opens || tells != Tells::Nothing))
                     || ago <= of_taps
+                    || matches!(tells, Tells::Stamp { least } if ago >= least)
                     || (old.hops != *hops && ago <= LEAST_TIMEOUT))
         };
         self.newest_first().find(is_copy).map(|old| now - old.at)
@@ -160,11 +181,13 @@ impl Connection {
             self.prints[from as usize].keep_of(segment, now);
             return false;
         }
+        if self.repeats_a_number(segment, from) {
+            return true;
+        }
         let new = Kept::of(segment, now);
-        let may_tell =
-            segment.payload_bytes > 0 && segment.timestamps.is_some() && !self.notes.tell_too_big();
+        let tells = self.tells(segment, from);
         let prints = &mut self.prints[from as usize];
-        let copied = prints.copied(&new, may_tell, limits);
+        let copied = prints.copied(&new, tells, limits);
         if let Some(ago) = copied
             && (segment.syn.is_some() || prints.kept.iter().any(|old| old.hops != new.hops))
         {
@@ -172,6 +195,56 @@ impl Connection {
         }
         prints.keep(new);
         copied.is_some()
+    }
+
+    /// Whether its sender, which counts, has sent this number before, with what was seen then. A SYN or a reset may be that of
+    /// something else in the name of its end.
+    fn repeats_a_number(&self, segment: &Segment, from: Side) -> bool {
+        let half = self.half(from);
+        let begin = half.way.near(segment.seq);
+        let end = begin + u64::from(segment.payload_bytes);
+        segment.identification.is_some_and(|own| half.identities.has_passed(own))
+            && segment.flags.0 & TcpFlags::SYN.with(TcpFlags::RST).0 == 0
+            && half.way.has_seen((begin, end))
+    }
+
+    fn tells(&self, segment: &Segment, from: Side) -> Tells {
+        let tells = segment.payload_bytes > 0 && segment.timestamps.is_some();
+        match tells && !self.notes.tell_too_big() {
+            true if self.stamps_tell(from) => Tells::Stamp { least: 0 },
+            // Where nobody knows how soon answers come, what comes ticks later tells.
+            true if self.may_be_slow(from) => Tells::Stamp { least: 2 * self.half(from).lag.tick() },
+            true => Tells::Data,
+            false => Tells::Nothing,
+        }
+    }
+
+    /// Whether the newest segment of a sender was sent long before it came, so that it repeats nothing now: its number lies behind
+    /// that of another, or it acknowledges less than its sender has acknowledged (RCV.NXT never goes back, RFC 9293 section 3.4),
+    /// or its timestamp is old and, as far as the first copy is known, the same.
+    pub(crate) fn is_stale(&self, segment: &Segment, from: Side) -> bool {
+        let (half, answered) = (self.half(from), &self.half(from.other()).way);
+        let has_forgotten =
+            segment.flags.contains(TcpFlags::ACK) && answered.near(segment.ack) < answered.una();
+        let number = segment.identification.unwrap_or(0);
+        if has_forgotten || half.identities.last_is_behind(number) {
+            return true;
+        }
+        let original = half.way.flight().last_sent(half.way.near(segment.seq));
+        segment.timestamps.is_some()
+            && !half.identities.last_is_newest(number)
+            && original.is_none_or(|(_, before)| before == mark(segment))
+            && half.lag.is_stale(self.stamps_tell(from) || self.may_be_slow(from))
+    }
+
+    /// Whether a sender's clock ticks more often than an answer takes to come to it.
+    pub(crate) fn stamps_tell(&self, from: Side) -> bool {
+        self.path_rtt() / 2 > self.half(from).lag.tick()
+    }
+
+    /// Whether nobody knows how soon an answer comes to a sender, of which the clock ticks often enough.
+    fn may_be_slow(&self, from: Side) -> bool {
+        self.path_rtt() == 0 && self.half(from).lag.tick() < i64::MAX
     }
 
     /// Whether a segment has data, or acknowledges some, beyond all before it, so that it is no copy.

@@ -9,6 +9,7 @@
 //! Only the first is a loss. Of the others the silence is that of a sender that had nothing to send.
 
 use crate::connection::{Connection, Side};
+use crate::copies::LEAST_TIMEOUT;
 use crate::kinds::Kind;
 use crate::silences::{Doubtful, Silence, take_behind};
 
@@ -54,12 +55,15 @@ impl Connection {
         }
     }
 
-    /// Nothing has filled these holes until the end. Of numbers, a capture that lacks packets tells nothing.
+    /// Nothing has filled these holes until the end: they are losses, unless the capture lacks packets, or ends before the
+    /// receiver can have asked for them.
     pub(crate) fn settle_doubtful(&mut self, sender: Side) {
-        self.prove_loss(sender, (0, u64::MAX));
-        let lacks_packets = self.halves.iter().any(|half| half.counts.unseen_bytes > 0);
+        let lacks_packets = self.halves.iter().any(|half| half.counts.unseen_bytes > 0)
+            || self.half(sender.other()).counts.segments == 0;
+        let rtt = self.path_rtt();
+        let answerable = self.last - if rtt == 0 { LEAST_TIMEOUT } else { rtt };
         for Doubtful { silence, kind } in std::mem::take(&mut self.half_mut(sender).doubtful) {
-            if lacks_packets {
+            if lacks_packets || silence.end > answerable {
                 self.discard(sender, &silence);
             } else {
                 self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);

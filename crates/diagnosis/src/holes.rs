@@ -1,5 +1,6 @@
 //! Bytes that a tap has not seen while later ones passed: reordered, lost on the way to the tap, or not captured.
 
+use crate::copies::LEAST_TIMEOUT;
 use crate::lag::Lag;
 use framegauge_packets::capture::Segment;
 
@@ -11,7 +12,9 @@ const MOST_HOLES: usize = 256;
 pub(crate) struct Hole {
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    /// When later bytes passed, in nanoseconds.
+    /// When the bytes below it passed, in nanoseconds: its own were sent after them.
+    after: i64,
+    /// When later bytes passed.
     pub(crate) since: i64,
     /// The packet that passed.
     pub(crate) number: u64,
@@ -26,13 +29,14 @@ pub(crate) struct Holes(Vec<Hole>);
 
 impl Holes {
     /// A segment came after `[begin, end)`, which was not seen.
-    pub(crate) fn open(&mut self, begin: u64, end: u64, by: &Segment, now: i64) {
+    pub(crate) fn open(&mut self, (begin, end): (u64, u64), by: &Segment, after: i64, now: i64) {
         if self.0.len() == MOST_HOLES {
             self.0.remove(0);
         }
         self.0.push(Hole {
             begin,
             end,
+            after,
             since: now,
             number: by.number,
             timestamps: by.timestamps,
@@ -64,6 +68,11 @@ impl Holes {
         found
     }
 
+    /// The first that touches `[begin, end)`.
+    pub(crate) fn touching(&self, begin: u64, end: u64) -> Option<&Hole> {
+        self.0.iter().find(|hole| hole.begin < end && begin < hole.end)
+    }
+
     /// Takes off what lies below `una`: the other end has it, so the capture lacks it. Bytes.
     pub(crate) fn acknowledge(&mut self, una: u64) -> u64 {
         if self.0.is_empty() {
@@ -79,28 +88,40 @@ impl Holes {
 }
 
 impl Hole {
-    /// Whether a segment that fills it was sent before that which had passed it: then the network reordered them, and
-    /// nothing was lost. Timestamps tell (RFC 7323), also those that they echo, of which a sender has the newest in what it
-    /// sends next; or IPv4's identification where it counts up; else the time does:
-    /// a repair takes at least half an RTT, unless the sender knew of losses before (`is_calm`: it did not). `clock`: that of
-    /// the sender, which has taken the segment.
-    pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64, is_calm: bool, clock: &Lag) -> bool {
+    /// Whether a segment that fills it was sent before that which had passed it, as its marks tell: timestamps (RFC 7323), also
+    /// those that they echo, of which a sender has the newest in what it sends next; or IPv4's identification where it counts up.
+    pub(crate) fn marks_tell(&self, by: &Segment) -> Option<bool> {
         if let (Some(own), Some(later)) = (by.timestamps, self.timestamps)
             && own != later
         {
             let (own, later) = if own.0 == later.0 { (own.1, later.1) } else { (own.0, later.0) };
-            return (own.wrapping_sub(later) as i32) < 0;
+            return Some((own.wrapping_sub(later) as i32) < 0);
         }
         if let (Some(own), Some(later)) = (by.identification, self.identification)
             && own != later
             && own != 0
         {
-            return (own.wrapping_sub(later) as i16) < 0;
+            return Some((own.wrapping_sub(later) as i16) < 0);
+        }
+        None
+    }
+
+    /// Whether a segment that fills it was sent before that which had passed it: then the network reordered them, and nothing
+    /// was lost. Where marks do not tell, the time does: a repair takes at least half an RTT, unless the sender knew of losses
+    /// before (`is_calm`: it did not), but not of what it had sent less than half an RTT ago; with an RTT that nobody knows,
+    /// it tells only of timers. `clock`: that of the sender, which has taken the segment.
+    pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64, is_calm: bool, clock: &Lag) -> bool {
+        if let Some(told) = self.marks_tell(by) {
+            return told;
         }
         // They left within a tick of the sender's clock, whenever they came here.
         let has_clock = by.timestamps.is_some();
         let left_within = if has_clock { clock.tick().min(now - self.since) } else { now - self.since };
-        (has_clock && clock.is_older()) || (is_calm && left_within < rtt / 2)
+        let is_soon = match rtt {
+            0 => now - self.since < LEAST_TIMEOUT,
+            _ => now - self.after < rtt / 2 || (is_calm && left_within < rtt / 2),
+        };
+        (has_clock && clock.is_older()) || is_soon
     }
 }
 
@@ -109,8 +130,15 @@ mod tests {
     use super::*;
 
     fn holes(ranges: &[(u64, u64)]) -> Holes {
-        let hole =
-            |&(begin, end)| Hole { begin, end, since: 0, number: 1, timestamps: None, identification: None };
+        let hole = |&(begin, end)| Hole {
+            begin,
+            end,
+            after: 0,
+            since: 0,
+            number: 1,
+            timestamps: None,
+            identification: None,
+        };
         Holes(ranges.iter().map(hole).collect())
     }
 

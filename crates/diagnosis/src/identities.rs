@@ -1,6 +1,7 @@
 //! Packets that a tap never saw, by the identification of IPv4: many senders count it up for each packet of a connection
 //! (Linux does), so that a step tells how many were lost before they came here, even where nothing else does.
 
+use crate::numbers::Numbers;
 use framegauge_packets::capture::Segment;
 
 /// A larger step is no loss, but another way to count.
@@ -22,7 +23,7 @@ const TIMED_OUT_NANOSECONDS: i64 = 200_000_000;
 const MOST_HOPS_OF_LINUX: u8 = 64;
 
 /// The identifications of one end's packets in one connection.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Identities {
     next: Option<u16>,
     last: i64,
@@ -39,11 +40,13 @@ pub(crate) struct Identities {
     older: u32,
     /// A packet was that of a sender which may count for all its connections together.
     is_shared: bool,
+    numbers: Numbers,
 }
 
 impl Identities {
-    /// Takes a packet; an aggregate has one identification for each segment of `mss` bytes.
-    pub(crate) fn take(&mut self, segment: &Segment, mss: u32) {
+    /// Takes a packet; an aggregate has one identification for each segment of `mss` bytes. `is_mss_known`: the SYNs told it, so
+    /// that no segment is larger.
+    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_mss_known: bool) {
         self.missing = 0;
         self.last_follows = false;
         // Linux answers a SYN with 0, before the connection has a counter.
@@ -57,6 +60,7 @@ impl Identities {
         // Nearly all are of one segment, which needs no division.
         let is_one = segment.payload_bytes <= mss;
         let pieces = if is_one { 1 } else { segment.payload_bytes.div_ceil(mss.max(1)).min(64) };
+        self.numbers.pass(own, if is_mss_known { pieces as u16 } else { 1 });
         let next = own.wrapping_add(pieces as u16);
         match self.next.map(|expected| own.wrapping_sub(expected)) {
             Some(0) => {
@@ -81,6 +85,22 @@ impl Identities {
         }
         self.older = 0;
         self.next = Some(next);
+    }
+
+    /// Whether a packet with this number has passed. 0 is none: that of a packet without a socket, or of a stack that gives
+    /// none to packets that are not to be fragmented (RFC 6864 section 4.1).
+    pub(crate) fn has_passed(&self, own: u16) -> bool {
+        own != 0 && self.numbers.has_passed(own)
+    }
+
+    /// Whether the last packet that was taken was sent after all others, by its number.
+    pub(crate) fn last_is_newest(&self, own: u16) -> bool {
+        own != 0 && self.numbers.last_is_newest()
+    }
+
+    /// Whether it was sent before another that had passed.
+    pub(crate) fn last_is_behind(&self, own: u16) -> bool {
+        own != 0 && self.numbers.last_is_behind()
     }
 
     /// How many packets were lost between the last two that came here.

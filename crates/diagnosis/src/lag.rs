@@ -22,6 +22,8 @@ pub(crate) struct Lag {
     is_fine: bool,
     /// Whether the newest packet is older than one that passed before it.
     is_older: bool,
+    /// Whether its stamp is as old as that of one which passed long before it, or older.
+    is_stale: bool,
     /// The newest packet: how much later than the shortest way it came, and how long after the last one it left.
     queued: i64,
     step: i64,
@@ -38,6 +40,7 @@ impl Lag {
         self.is_fine = ticks(origin.0, self.last.0) * TICK * 2 >= self.last.1 - origin.1;
         self.step = ticks(self.last.0, value) * TICK;
         self.is_older = self.step < 0;
+        self.is_stale = self.is_older || (self.step == 0 && now - self.last.1 > 2 * TICK);
         if !self.is_older {
             self.last = (value, now);
         }
@@ -57,6 +60,17 @@ impl Lag {
     /// Whether the newest packet was sent before one that passed before it.
     pub(crate) fn is_older(&self) -> bool {
         self.is_older
+    }
+
+    /// Whether the newest packet was stamped after all that passed before it.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.step > 0
+    }
+
+    /// Whether the newest packet was stamped long before it came, as one that is repeated cannot be. Where an answer comes within
+    /// a tick (not `is_slower`), only what is ticks older tells.
+    pub(crate) fn is_stale(&self, is_slower: bool) -> bool {
+        self.is_fine && ((self.is_stale && is_slower) || self.step < -2 * TICK)
     }
 
     /// How far apart packets may have left that have the same timestamp: any time, by a clock that is too coarse.

@@ -34,6 +34,7 @@ mod kinds;
 mod lag;
 mod marks;
 mod notes;
+mod numbers;
 mod opening;
 mod outcast;
 mod peers;

@@ -113,14 +113,27 @@ impl Repairs {
         }
     }
 
+    /// Whether nothing asks for a repeat: no answer, no timer that may have run out after `least`, and no repair that goes on.
+    pub(crate) fn has_no_reason(&self, again: &Again, least: i64) -> bool {
+        let is_open = self.state == State::Open || again.una >= self.until;
+        is_open && !again.revealed && !(self.is_silence(again) && self.quiet(again) >= least)
+    }
+
+    fn quiet(&self, again: &Again) -> i64 {
+        again.now - self.heard.max(again.last_data)
+    }
+
+    fn is_silence(&self, again: &Again) -> bool {
+        let late = if again.revealed { ANSWERING + TICKING } else { ANSWERING };
+        self.quiet(again) > again.rtt.saturating_add(again.rtt / 4).saturating_add(late)
+    }
+
     /// Takes a repeat.
     pub(crate) fn take(&mut self, again: &Again) {
         if again.una >= self.until {
             self.state = State::Open;
         }
-        let quiet = again.now - self.heard.max(again.last_data);
-        let late = if again.revealed { ANSWERING + TICKING } else { ANSWERING };
-        let is_silence = quiet > again.rtt.saturating_add(again.rtt / 4).saturating_add(late);
+        let (quiet, is_silence) = (self.quiet(again), self.is_silence(again));
         let is_oldest = again.range.0 <= again.una;
         let is_last = again.range.1 >= again.high;
         let before = self.probe.filter(|probe| probe.una == again.una);

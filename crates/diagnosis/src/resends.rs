@@ -2,6 +2,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side, mark};
+use crate::copies::LEAST_TIMEOUT;
 use crate::flight::{Piece, Resent};
 use crate::holes::Hole;
 use crate::kinds::Kind;
@@ -31,24 +32,24 @@ impl Connection {
         {
             return;
         }
-        let told = self.notes.tell_too_big();
-        let half = self.half_mut(from);
+        let half = self.half(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let in_episode = half.episode.as_ref().is_some_and(|episode| episode.by_timeout);
         let mark = mark(segment);
-        // Of a sender that numbers its packets, the same number is the same packet, however late.
-        let is_numbered =
-            segment.identification.is_some_and(|own| own != 0) && half.identities.counts_by_one();
-        let within = if is_numbered { i64::MAX } else { limits.duplicate_nanoseconds };
-        let is_copy = |(last, before)| now - last < within && before == mark && mark != 0;
-        let is_copied = half.way.flight().last_sent(range.0).is_some_and(is_copy);
-        if hole.is_none() && !revealed && is_copied && !told {
+        if hole.is_none() && !revealed && self.is_copied(segment, from, range.0, now, limits) {
             // No sender repeats so soon what nothing has revealed as lost.
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
             return;
         }
-        self.take_reason(segment, from, range, now, revealed);
+        if hole.is_none() && self.is_unclear(segment, from, range, now, limits) {
+            self.note(Kind::UnclearRepeats, now, now, 0, &[segment.number]);
+            return;
+        }
+        let again = self.again(segment, from, range, now, revealed);
         let half = self.half_mut(from);
+        if segment.payload_bytes > 0 {
+            half.repairs.take(&again);
+        }
         half.counts.resent_segments += 1;
         half.tracking.resend(range, segment.number, now);
         half.counts.resent_bytes += range.1 - range.0;
@@ -63,26 +64,55 @@ impl Connection {
         }
     }
 
-    /// Tells why the sender repeats this. A FIN alone is no data.
-    fn take_reason(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64, revealed: bool) {
-        if segment.payload_bytes == 0 {
-            return;
-        }
+    /// Whether what is under way has the same marks as this.
+    fn is_copied(&self, segment: &Segment, from: Side, begin: u64, now: i64, limits: &Thresholds) -> bool {
+        let (half, mark) = (self.half(from), mark(segment));
+        // Of a sender that numbers its packets, the same number is the same packet, however late.
+        let is_numbered =
+            segment.identification.is_some_and(|own| own != 0) && half.identities.counts_by_one();
+        let is_known = is_numbered || (segment.timestamps.is_some() && self.stamps_tell(from));
+        let within = if is_known { i64::MAX } else { limits.duplicate_nanoseconds };
+        let is_copy = |(last, before)| now - last < within && before == mark && mark != 0;
+        !self.notes.tell_too_big() && half.way.flight().last_sent(begin).is_some_and(is_copy)
+    }
+
+    /// What tells why the sender repeats this.
+    fn again(&self, segment: &Segment, from: Side, range: (u64, u64), now: i64, revealed: bool) -> Again {
         let sack = self.halves.iter().all(|half| half.opening.options().is_none_or(|syn| syn.sack_permitted));
-        let rtt = self.path_rtt();
-        let half = self.half_mut(from);
-        let again = Again {
+        let half = self.half(from);
+        Again {
             range,
             now,
             una: half.way.una(),
             high: half.way.high(),
             last_data: half.sent.at(),
-            rtt: half.round_trip.smoothed().max(rtt),
+            rtt: half.round_trip.smoothed().max(self.path_rtt()),
             stamp: segment.timestamps.map(|(value, _)| value),
             revealed,
             sack,
-        };
-        half.repairs.take(&again);
+        }
+    }
+
+    /// Whether nobody can tell who repeats this, the sender or the capture. Where it has a number or a timestamp that goes on,
+    /// the sender does. Where it is stale, no timer has run out before it; and a timer that may have run out is none that
+    /// nobody sets so short.
+    pub(crate) fn is_unclear(
+        &self,
+        segment: &Segment,
+        from: Side,
+        range: (u64, u64),
+        now: i64,
+        limits: &Thresholds,
+    ) -> bool {
+        let half = self.half(from);
+        if segment.payload_bytes == 0 || half.is_revealed(limits.duplicate_acks) {
+            return false;
+        }
+        let is_numbered = segment.identification.is_some_and(|own| half.identities.last_is_newest(own));
+        let is_stamped = segment.timestamps.is_some() && half.lag.is_newer();
+        let again = self.again(segment, from, range, now, false);
+        let is_sent_now = is_numbered || is_stamped || !half.repairs.has_no_reason(&again, LEAST_TIMEOUT);
+        self.is_stale(segment, from) || !is_sent_now
     }
 
     /// Data for a hole, as it came late. Whether it was only overtaken.
@@ -98,7 +128,13 @@ impl Connection {
             return false;
         }
         let rtt = self.path_rtt();
-        let is_calm = hole.since - self.half(from).paused > rtt.saturating_mul(2);
+        // Of what lies behind all that was answered, nothing can have told the sender yet that it is lost. After a pause it sends
+        // what it knows to be lost first. Where acknowledgements were filtered out, nobody sees what it knew.
+        let paused = self.half(from).paused;
+        let is_calm = hole.since - paused > rtt.saturating_mul(2)
+            || hole.since == paused
+            || self.lacks_acks(from.other())
+            || hole.begin <= self.half(from).way.una();
         let overtaken = hole.was_overtaken(segment, now, rtt, is_calm, &self.half(from).lag);
         self.half_mut(from).way.send_late(Piece {
             begin: range.0.max(hole.begin),
@@ -116,7 +152,8 @@ impl Connection {
         } else {
             self.prove_loss(from, (hole.begin, hole.end));
         }
-        if overtaken && segment.nanoseconds >= hole.since {
+        let is_known = rtt > 0 || hole.marks_tell(segment).is_some();
+        if overtaken && is_known && segment.nanoseconds >= hole.since {
             self.note(Kind::Reordering, hole.since, now, 0, &[hole.number, segment.number]);
         }
         overtaken

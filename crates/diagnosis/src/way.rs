@@ -22,6 +22,8 @@ pub(crate) struct Way {
     flight: Flight,
     holes: Holes,
     high: u64,
+    /// When it grew to `high`.
+    extended: i64,
     una: u64,
     window: Window,
     /// Its own end was seen: a SYN, or data. It may have begun by what the other end acknowledges.
@@ -48,6 +50,21 @@ impl Way {
     /// Whether anything of it was seen or acknowledged.
     pub(crate) fn has_begun(&self) -> bool {
         self.high > 0
+    }
+
+    /// Whether all of `[begin, end)` was seen, or is older than what was.
+    pub(crate) fn has_seen(&self, (begin, end): (u64, u64)) -> bool {
+        end <= self.high && self.skipped((begin, end)).is_none()
+    }
+
+    /// The first hole that touches `[begin, end)`.
+    pub(crate) fn skipped(&self, (begin, end): (u64, u64)) -> Option<&Hole> {
+        self.holes.touching(begin, end)
+    }
+
+    /// Whether any of it was seen, not only acknowledged.
+    pub(crate) fn is_seen(&self) -> bool {
+        self.is_seen
     }
 
     /// The place after all that was sent.
@@ -135,11 +152,12 @@ impl Way {
     /// Data ends at a place beyond all that was seen. The place from which on it is new; what it skips is a hole.
     pub(crate) fn extend(&mut self, (begin, end): (u64, u64), by: &Segment, now: i64) -> u64 {
         if begin > self.high {
-            self.holes.open(self.high, begin, by, now);
+            self.holes.open((self.high, begin), by, self.extended, now);
         }
         let begin = begin.max(self.high);
         self.places.reach(end);
         self.high = end;
+        self.extended = now;
         begin
     }
 

@@ -56,10 +56,10 @@ kinds! {
     }
     SpuriousRetransmit {
         name: "spurious_retransmit", about: Problem, group: Loss, least: Any,
-        means: "data was sent again that had arrived: the receiver says so by D-SACK (RFC 2883)",
+        means: "data was sent again that had arrived: the receiver says so by D-SACK (RFC 2883) or timestamps (RFC 3522), or its acknowledgement had passed",
         headline: "Data that had arrived was sent again",
         says: |told| format!(
-            "Data that had arrived was sent again {}: the receiver says so (D-SACK).", told.times()
+            "Data that had arrived was sent again {}: the receiver says so (D-SACK, timestamps), or its acknowledgement had passed.", told.times()
         ),
         remedy: "Look for reordering or delay spikes on the path; keep timestamps, D-SACK and F-RTO on.",
         limits: [],
@@ -401,6 +401,17 @@ kinds! {
         says: |told| format!("The capture has {} packets twice.", told.count()),
         remedy: "A mirror port sends packets in and out: capture one direction. Captures of several places say more if they are not merged: --host NAME=FILE for each.",
         limits: [duplicate_nanoseconds],
+    }
+    UnclearRepeats {
+        name: "unclear_repeats", about: Capture, group: Other, least: Any,
+        means: "data came twice, and nothing tells whether the capture or the sender repeated it: see below",
+        headline: "Data came twice, and nothing tells who repeated it",
+        says: |told| format!(
+            "Segments came again ({}) although no answer and no timer had asked for that, and no identification, timestamp or TTL tells whether the capture has them twice or their sender repeated them.",
+            told.times()
+        ),
+        remedy: "Capture at one place, and one direction of a mirror port; or read at the sender how often it repeats (nstat -az TcpRetransSegs).",
+        limits: [],
     }
     CaptureLoss {
         name: "capture_loss", about: Capture, group: Other, least: Any,

@@ -164,6 +164,30 @@ impl Scene {
     }
 }
 
+/// The packets around these, a line each: what a test that fails shows.
+pub fn listing(segments: &[Segment], packets: &[u64]) -> String {
+    let origin = segments.first().map_or(0, |first| first.nanoseconds);
+    let is_near = |number: u64| packets.iter().any(|packet| packet.abs_diff(number) < 12);
+    let line = |segment: &Segment| {
+        format!(
+            "{:4} {:12.3} ms :{} seq {} +{} ack {} flags {:02x} window {} sack {:?} stamp {:?} id {:?} ttl {}\n",
+            segment.number,
+            (segment.nanoseconds - origin) as f64 / 1e6,
+            segment.source.port(),
+            segment.seq,
+            segment.payload_bytes,
+            segment.ack,
+            segment.flags.0,
+            segment.window,
+            segment.sack.as_slice(),
+            segment.timestamps.map(|(value, _)| value),
+            segment.identification,
+            segment.hops,
+        )
+    };
+    segments.iter().filter(|segment| is_near(segment.number)).map(line).collect()
+}
+
 /// What is found in segments.
 pub fn diagnosis(segments: &[Segment]) -> Diagnosis {
     let mut table = Table::new(Thresholds::default());

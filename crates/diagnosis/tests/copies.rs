@@ -1,0 +1,143 @@
+//! Packets that a file has twice, far apart, and what nobody can tell from them.
+
+mod scene;
+
+use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::capture::Segment;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
+
+const RTT: i64 = 20 * MS;
+
+/// What of a packet tells it from others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    /// A number of its own.
+    Number,
+    /// The time when it was sent.
+    Stamp,
+    Nothing,
+}
+
+/// A burst of many segments in the middle of a connection, and rests; `tap` is beside the client.
+fn burst(count: u32, marks: Marks) -> Vec<Segment> {
+    let mut scene = Scene::met(RTT);
+    scene.window = [16_384; 2];
+    scene.talk(4, RTT);
+    scene.data(CLIENT, 100);
+    scene.pass(RTT);
+    scene.got[SERVER] = scene.next[CLIENT];
+    let begin = scene.next[SERVER];
+    for place in 1..=count {
+        scene.data(SERVER, MSS);
+        scene.pass(10_000);
+        if place % 2 == 0 {
+            scene.got[CLIENT] = begin.wrapping_add(place * MSS);
+            scene.send(CLIENT, 0, framegauge_packets::TcpFlags::ACK);
+        }
+    }
+    scene.pass(MS);
+    scene.talk(2, RTT);
+    for segment in &mut scene.segments {
+        if marks != Marks::Number {
+            segment.identification = Some(0);
+        }
+        if marks == Marks::Nothing {
+            segment.timestamps = None;
+        }
+    }
+    // The handshake was captured once.
+    scene.segments
+}
+
+/// All packets but those of the handshake twice, so much later.
+fn twice(all: &[Segment], apart: i64) -> Diagnosis {
+    let later = |segment: &Segment| Segment { nanoseconds: segment.nanoseconds + apart, ..*segment };
+    let mut both: Vec<Segment> = all.iter().copied().chain(all[3..].iter().map(later)).collect();
+    both.sort_by_key(|segment| segment.nanoseconds);
+    (1..).zip(&mut both).for_each(|(number, segment)| segment.number = number);
+    diagnosis(&both)
+}
+
+#[test]
+fn a_number_that_comes_again_is_a_copy_however_far_behind() {
+    for (count, apart) in [(40, 5 * MS), (400, 5 * MS), (400, 90 * MS), (4000, 700 * MS), (400, 5_000 * MS)] {
+        let all = burst(count, Marks::Number);
+        let found = twice(&all, apart);
+        assert_eq!(kinds(&found), [Kind::CaptureDuplicates], "{count} {apart}: {found:#?}");
+        assert_eq!(one(&found, Kind::CaptureDuplicates).count as usize, all.len() - 3);
+        assert_eq!(found.connections[0].resent_segments, [0, 0]);
+    }
+}
+
+#[test]
+fn copies_that_nothing_marks_are_no_loss_and_nobody_repeated_them() {
+    for marks in [Marks::Stamp, Marks::Nothing] {
+        for (count, apart) in [(40, 5 * MS), (400, 5 * MS), (2000, 18 * MS)] {
+            let found = twice(&burst(count, marks), apart);
+            let quality = [Kind::CaptureDuplicates, Kind::UnclearRepeats];
+            assert!(
+                kinds(&found).iter().all(|kind| quality.contains(kind)),
+                "{marks:?} {count} {apart} {found:#?}"
+            );
+            assert_eq!(found.connections[0].resent_segments, [0, 0]);
+        }
+    }
+}
+
+#[test]
+fn what_was_stamped_long_ago_ends_no_pause() {
+    let found = twice(&burst(400, Marks::Stamp), 2_000 * MS);
+    assert_eq!(kinds(&found), [Kind::UnclearRepeats], "{found:#?}");
+    assert!(one(&found, Kind::UnclearRepeats).text.contains("their sender repeated them"));
+}
+
+/// The only segment of a burst is lost, and its sender repeats it.
+#[test]
+fn what_a_timer_repeats_is_a_loss_whatever_marks_it() {
+    for marks in [Marks::Number, Marks::Stamp, Marks::Nothing] {
+        let mut all = burst(40, Marks::Number);
+        let last = all.len() - 1;
+        let mut scene = Scene::met(RTT);
+        scene.segments.clear();
+        scene.now = all[last].nanoseconds + MS;
+        (scene.next, scene.got) = ([all[last].seq, all[last].ack], [all[last].ack, all[last].seq]);
+        scene.identification = [5_000, 9_000];
+        let begin = scene.data(CLIENT, MSS);
+        scene.pass(240 * MS);
+        scene.again(CLIENT, begin, MSS);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        all.extend(scene.segments);
+        for (place, segment) in (1..).zip(&mut all) {
+            segment.number = place;
+            segment.identification = segment.identification.filter(|_| marks == Marks::Number).or(Some(0));
+            segment.timestamps = segment.timestamps.filter(|_| marks != Marks::Nothing);
+        }
+        let found = diagnosis(&all);
+        assert_eq!(kinds(&found), [Kind::TailLoss], "{marks:?} {found:#?}");
+        assert_eq!(found.connections[0].resent_segments, [1, 0]);
+    }
+}
+
+/// Three duplicate acknowledgements ask for what was lost; with numbers they all differ.
+#[test]
+fn what_is_asked_for_is_sent_again_whatever_marks_it() {
+    for is_numbered in [true, false] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(5, RTT);
+        let begins: Vec<u32> = (0..6).map(|_| scene.data(CLIENT, MSS)).collect();
+        scene.pass(RTT);
+        for behind in 2..=6u32 {
+            let (begin, end) = (begins[1], begins[0].wrapping_add(behind * MSS));
+            scene.sack(SERVER, begins[0], &[(begin, end)]);
+            scene.pass(10_000);
+        }
+        scene.again(CLIENT, begins[0], MSS);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        if !is_numbered {
+            scene.segments.iter_mut().for_each(|segment| segment.identification = Some(0));
+        }
+        assert_eq!(kinds(&scene.diagnosis()), [Kind::FastRetransmit], "{is_numbered}");
+    }
+}
