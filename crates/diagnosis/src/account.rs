@@ -75,8 +75,13 @@ impl Connection {
     #[cold]
     fn enter_all(&mut self) -> bool {
         let account = self.observers.as_mut().map(|observers| std::mem::take(&mut observers.account));
-        account.unwrap_or_default().0.into_iter().for_each(|entry| self.enter(entry));
+        self.enter_account(account.unwrap_or_default());
         true
+    }
+
+    /// Adds up what an account has.
+    pub(crate) fn enter_account(&mut self, account: Account) {
+        account.0.into_iter().for_each(|entry| self.enter(entry));
     }
 
     fn enter(&mut self, entry: Entry) {

@@ -156,7 +156,9 @@ impl Connection {
             let (begin, end) = (episode.begin, episode.begin + episode.lost);
             return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
         }
-        if episode.probed && !taken.resent && episode.resends == 0 {
+        // In a file without pure acknowledgements nobody knows which repeats it answers.
+        let is_first = !taken.resent || self.lacks_acks(sender.other());
+        if episode.probed && is_first && episode.resends == 0 {
             // It was no loss that it waited for, unless the probe showed one: then nothing before had.
             let shows_loss = segment.sack.as_slice().iter().any(|(begin, _)| half.way.near(*begin) > una);
             let kind = if shows_loss { Kind::TailLoss } else { Kind::ApplicationLimited };
@@ -274,7 +276,7 @@ impl Connection {
 
     /// The payload that every path carries: that of a packet of 1,280 bytes of IPv6 (RFC 8200 section 5), of 576 of IPv4
     /// (RFC 791; fewer are allowed, and nobody has such a link).
-    fn always_carried(&self) -> u32 {
+    pub(crate) fn always_carried(&self) -> u32 {
         if self.ends.client.is_ipv6() { 1280 - 60 } else { 576 - 40 }
     }
 

@@ -71,7 +71,7 @@ const NEWS: Table = (
         (Connection::fills_window, Cause::Shown(Kind::ReceiverLimited)),
         (Connection::is_news_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
         (Connection::is_news_late, Cause::Shown(Kind::Unexplained)),
-        (Connection::is_under_way, Cause::Unanswered),
+        (Connection::awaits_answer, Cause::Unanswered),
         (Connection::had_more, Cause::Unpushed),
     ],
     Cause::Shown(Kind::ApplicationLimited),
@@ -247,6 +247,13 @@ impl Connection {
 
     fn is_under_way(&self, gap: &Gap) -> bool {
         !self.half(gap.from).way.is_idle()
+    }
+
+    /// Where the file has nothing of the other end, nobody knows what new data waits for. A FIN may be there again.
+    fn awaits_answer(&self, gap: &Gap) -> bool {
+        let is_heard = self.half(gap.from.other()).counts.segments > 0;
+        let is_new = self.end_of(gap) >= self.half(gap.from).way.high();
+        self.is_under_way(gap) && (is_heard || !is_new)
     }
 
     fn leaves_hole(&self, gap: &Gap) -> bool {

@@ -82,6 +82,7 @@ impl Connection {
             }
             self.settle_silence(side);
             self.settle_doubtful(side);
+            self.settle_unfilled(side, limits);
             self.end_watch(side);
             self.settle_suspects(side);
         }

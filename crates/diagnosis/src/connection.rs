@@ -93,6 +93,8 @@ pub(crate) struct Connection {
     pub(crate) unheard: Unheard,
     /// What may be a black hole, by sizes.
     pub(crate) sizes: Option<Sizes>,
+    /// Bytes that the receiver asked for until the end, and that never came.
+    pub(crate) unfilled_bytes: u64,
     pub(crate) notes: Notes,
     pub(crate) suspects: [Suspects; 2],
     /// Windows that may have become small.
@@ -136,6 +138,7 @@ impl Connection {
             strangers: Strangers::default(),
             unheard: Unheard::default(),
             sizes: None,
+            unfilled_bytes: 0,
             notes: Notes::default(),
             suspects: Default::default(),
             watches: Default::default(),
@@ -265,6 +268,9 @@ impl Connection {
     /// Whether a SYN opens another connection with the same ends: it has another sequence number, and this one was used.
     pub(crate) fn is_another(&self, segment: &Segment) -> bool {
         let same_client = segment.source == self.ends.client;
+        if !same_client && self.opens_from_both_ends() {
+            return false;
+        }
         let half = self.half(Side::Client);
         let place = half.way.near(segment.seq);
         // Its SYN-ACK may have been recorded before it.
@@ -275,6 +281,13 @@ impl Connection {
             place == half.opening.place()
         };
         !same_client || !is_own
+    }
+
+    /// Whether a SYN of the other end is part of the same opening (RFC 9293 figure 7): so far there are SYNs of the client, and
+    /// no answer, or one SYN of each.
+    fn opens_from_both_ends(&self) -> bool {
+        let only_opens = |half: &Half| half.counts.segments == u64::from(half.opening.count());
+        !self.closed && self.halves.iter().all(only_opens) && self.half(Side::Server).opening.answers() == 0
     }
 
     #[cold]

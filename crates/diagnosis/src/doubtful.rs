@@ -11,7 +11,7 @@
 use crate::connection::{Connection, Side};
 use crate::copies::LEAST_TIMEOUT;
 use crate::kinds::Kind;
-use crate::silences::{Doubtful, Silence, take_behind};
+use crate::silences::{Doubt, Doubtful, Silence, take_behind};
 
 /// More do not wait: the oldest is no loss then.
 const MOST_DOUBTFUL: usize = 64;
@@ -60,10 +60,13 @@ impl Connection {
     pub(crate) fn settle_doubtful(&mut self, sender: Side) {
         let lacks_packets = self.halves.iter().any(|half| half.counts.unseen_bytes > 0)
             || self.half(sender.other()).counts.segments == 0;
+        // Other connections may share a counter that went on by one for a while (NAT).
+        let counts = self.half(sender).identities.long_steps_are_losses();
+        let is_shared = |silence: &Silence| silence.doubt == Some(Doubt::Numbers) && !counts;
         let rtt = self.path_rtt();
         let answerable = self.last - if rtt == 0 { LEAST_TIMEOUT } else { rtt };
         for Doubtful { silence, kind } in std::mem::take(&mut self.half_mut(sender).doubtful) {
-            if lacks_packets || silence.end > answerable {
+            if lacks_packets || silence.end > answerable || is_shared(&silence) {
                 self.discard(sender, &silence);
             } else {
                 self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);

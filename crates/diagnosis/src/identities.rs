@@ -32,6 +32,9 @@ pub(crate) struct Identities {
     /// The same of packets after a rest.
     rested_regular: u32,
     rested_odd: u32,
+    /// Steps after rests that may be timeouts: by one, and larger ones.
+    late_regular: u32,
+    late_odd: u32,
     missing: u16,
     /// The most that were missing at a time.
     most_missing: u16,
@@ -56,6 +59,7 @@ impl Identities {
         self.is_shared |= segment.hops > MOST_HOPS_OF_LINUX || segment.timestamps.is_none();
         let rest = segment.nanoseconds - self.last;
         let rested = u32::from(rest > REST_NANOSECONDS);
+        let late = u32::from(rest >= TIMED_OUT_NANOSECONDS);
         self.last = segment.nanoseconds;
         // Nearly all are of one segment, which needs no division.
         let is_one = segment.payload_bytes <= mss;
@@ -67,12 +71,14 @@ impl Identities {
                 self.regular = self.regular.saturating_add(1);
                 self.last_follows = true;
                 self.rested_regular = self.rested_regular.saturating_add(rested);
+                self.late_regular = self.late_regular.saturating_add(late);
             }
             Some(step) if step <= MOST_MISSING => {
                 if rest < TIMED_OUT_NANOSECONDS {
                     self.odd = self.odd.saturating_add(1);
                     self.rested_odd = self.rested_odd.saturating_add(rested);
                 }
+                self.late_odd = self.late_odd.saturating_add(late);
                 self.missing = step;
                 self.most_missing = self.most_missing.max(step);
             }
@@ -136,6 +142,15 @@ impl Identities {
     /// How many packets were lost between the last two that came here, if it turns out that the sender counts by one.
     pub(crate) fn may_miss(&self) -> u32 {
         self.missing.into()
+    }
+
+    /// Whether the steps after long rests are those of losses, as far as all of them tell: a host that counts for others as well
+    /// has them after its rests, too, and those after which nothing was missing show that it rests.
+    pub(crate) fn long_steps_are_losses(&self) -> bool {
+        let regular = self.regular - self.late_regular;
+        self.counts_by_one()
+            && self.late_regular <= self.late_odd
+            && regular >= SHARE * self.odd.saturating_sub(1)
     }
 
     /// Whether the sender counts up by one for each packet of this connection.

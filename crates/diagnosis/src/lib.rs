@@ -56,6 +56,7 @@ mod thresholds;
 mod together;
 mod too_big;
 mod tracking;
+mod unfilled;
 mod unheard;
 mod unseen;
 mod vantage;

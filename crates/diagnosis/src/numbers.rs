@@ -41,6 +41,13 @@ impl Numbers {
         let last = first.wrapping_add(count.saturating_sub(1));
         let Some(newest) = self.newest else { return self.begin(last, count) };
         let step = last.wrapping_sub(newest);
+        // Nearly all are the next one.
+        if step == 1 && (self.known < self.bits.len() * WORD || self.known == ALL) {
+            self.known = (self.known + 1).min(ALL);
+            (self.newest, self.is_behind) = (Some(last), false);
+            self.up = self.up.saturating_add(1);
+            return self.set(last, true);
+        }
         self.is_behind = step > u16::MAX - MOST_STEP;
         if step == 0 {
             return;

@@ -154,6 +154,8 @@ impl Way {
         if begin > self.high {
             self.holes.open((self.high, begin), by, self.extended, now);
         }
+        // What told of a larger window is not in the file.
+        self.window.is_known &= end <= self.window.edge + 1 || self.window.bytes == 0;
         let begin = begin.max(self.high);
         self.places.reach(end);
         self.high = end;

@@ -16,7 +16,8 @@ const SIZED: [Kind; 2] = [Kind::PmtuBlackHole, Kind::RtoStall];
 /// One paragraph about what happened.
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
     let told = Told { connection, tally };
-    let sentence = tally.kind.sentence(&told);
+    let is_unfilled = connection.unfilled_bytes > 0 && tally.count == 1 && SIZED.contains(&tally.kind);
+    let sentence = if is_unfilled { connection.unfilled_in_words(tally) } else { tally.kind.sentence(&told) };
     if tally.kind.is_quality() {
         return sentence;
     }
@@ -101,7 +102,13 @@ impl Told<'_> {
             }
             (false, _) => " Or the other end died at that moment, which this capture cannot tell.",
         };
-        format!(" No segment of {} bytes was ever acknowledged; {passed}.{doubt}", sizes.lost)
+        let lost = sizes.lost;
+        if self.connection.unfilled_bytes > 0 && !sizes.is_certain {
+            return format!(
+                " The missing segments may have up to {lost} bytes; {passed}: packets above some size may vanish on the way."
+            );
+        }
+        format!(" No segment of {lost} bytes was ever acknowledged; {passed}.{doubt}")
     }
 }
 

@@ -161,6 +161,15 @@ def test_what_is_not_read_is_named_by_number(tmp_path: Path, capsys: pytest.Capt
     assert document["captures"][0]["unread"] == {"not_ip": {"2054": 1, "34962": 2}, "not_tcp": {"132": 1}}
 
 
+def test_of_packets_without_their_headers_nothing_can_be_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = saved(tmp_path, "headers.pcap", pcap(stalled(wait=0.4), kept=30))
+    assert main(["diagnose", str(path)]) == 2
+    told = capsys.readouterr().out
+    assert told.startswith("Cannot tell: there is no TCP connection in 34 packets (34 cut in their headers)."), told
+
+
 def test_what_could_be_read_of_a_damaged_file_is_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = pcap(stalled(wait=0.4))
     path = saved(tmp_path, "cut.pcap", whole[:-30])

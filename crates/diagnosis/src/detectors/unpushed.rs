@@ -85,6 +85,9 @@ impl Detector for Unpushed {
                 continue;
             }
             pauses.settle(Kind::TailLoss);
+            if !of.half(side).identities.long_steps_are_losses() {
+                pauses.idle.clear();
+            }
             for (told, tallies) in
                 [(Kind::Unexplained, pauses.unexplained), (Kind::ApplicationLimited, pauses.idle)]
             {

@@ -109,8 +109,8 @@ def notes(document: Mapping[str, Any]) -> list[Json]:
 
 
 def is_judgeable(document: Mapping[str, Any]) -> bool:
-    """Whether there is anything that could be judged."""
-    return bool(document["connections"] or document["findings"])
+    """Whether there is anything that could be judged: what is only known of the capture itself is not."""
+    return bool(document["connections"]) or any(each["kind"] not in QUALITY for each in document["findings"])
 
 
 def connections_in_words(document: Mapping[str, Any]) -> str:

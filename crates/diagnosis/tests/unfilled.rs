@@ -1,0 +1,150 @@
+//! Bytes that a receiver asks for and that never come to the tap beside it; and whose time a pause is where a file lacks what
+//! would tell.
+
+mod scene;
+
+use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::TcpFlags;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
+
+const RTT: i64 = 20 * MS;
+const FIN: TcpFlags = TcpFlags::ACK.with(TcpFlags::FIN);
+
+/// At the client: of an answer of two large segments and a small one only the small one comes. The client asks for the rest,
+/// waits and gives up. `first`: a segment of this size passed before.
+fn never_filled(first: u32, waits: i64) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.data(CLIENT, 300);
+    scene.pass(RTT);
+    scene.got[SERVER] = scene.next[CLIENT];
+    scene.data(SERVER, first);
+    scene.pass(20_000);
+    scene.ack(CLIENT);
+    let hole = scene.next[SERVER];
+    scene.next[SERVER] = hole.wrapping_add(2 * MSS);
+    let small = scene.data(SERVER, 200);
+    scene.pass(20_000);
+    scene.sack(CLIENT, hole, &[(small, small.wrapping_add(200))]);
+    scene.pass(waits);
+    scene.send(CLIENT, 0, FIN);
+    scene.diagnosis()
+}
+
+#[test]
+fn large_segments_that_never_come_to_who_asks_for_them_may_be_too_large() {
+    let found = never_filled(100, 20_000 * MS);
+    assert_eq!(kinds(&found), [Kind::PmtuBlackHole], "{found:#?}");
+    let finding = one(&found, Kind::PmtuBlackHole);
+    assert!(
+        finding.text.starts_with("The receiver asked for 2896 bytes that never came here"),
+        "{}",
+        finding.text
+    );
+    assert!(
+        finding.text.contains("up to 1448 bytes; the largest that was has 200 bytes"),
+        "{}",
+        finding.text
+    );
+    assert!(finding.remedy.contains("framegauge check"), "{}", finding.remedy);
+    assert!(finding.lost_seconds > 19.9, "{}", finding.lost_seconds);
+}
+
+#[test]
+fn where_as_large_ones_passed_before_no_size_is_the_reason() {
+    let found = never_filled(MSS, 20_000 * MS);
+    assert_eq!(kinds(&found), [Kind::RtoStall]);
+    let text = one(&found, Kind::RtoStall).text;
+    assert!(text.contains("or their sender died") && !text.contains("may have up to"), "{text}");
+}
+
+#[test]
+fn a_file_that_ends_before_any_timer_tells_of_nothing() {
+    assert_eq!(kinds(&never_filled(100, 30 * MS)), []);
+}
+
+/// Bursts with rests between them, of which some segments were sent again; `keep` says what the file has.
+fn bursts(keep: impl Fn(&framegauge_packets::capture::Segment, &Scene) -> bool) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.window = [4096; 2];
+    for burst in 0..16 {
+        let begins: Vec<u32> = (0..40).map(|_| scene.data(CLIENT, MSS)).collect();
+        scene.pass(RTT);
+        if burst == 3 {
+            for behind in 2..6u32 {
+                scene.sack(SERVER, begins[0], &[(begins[1], begins[0].wrapping_add(behind * MSS))]);
+            }
+            scene.again(CLIENT, begins[0], MSS);
+            scene.pass(RTT);
+        }
+        scene.ack(SERVER);
+        scene.pass(3_000 * MS);
+    }
+    scene.data(SERVER, 100);
+    scene.pass(MS);
+    scene.ack(CLIENT);
+    let segments: Vec<_> = scene.segments.iter().filter(|segment| keep(segment, &scene)).copied().collect();
+    diagnosis(&segments)
+}
+
+#[test]
+fn without_acknowledgements_no_window_is_full_and_no_timer_ran_out() {
+    let found = bursts(|segment, _| segment.payload_bytes > 0 || segment.flags != TcpFlags::ACK);
+    let named = kinds(&found);
+    for kind in [Kind::ReceiverLimited, Kind::RtoStall, Kind::TailLoss, Kind::ZeroWindow] {
+        assert!(!named.contains(&kind), "{found:#?}");
+    }
+}
+
+#[test]
+fn of_one_direction_nobody_knows_what_its_sender_waited_for() {
+    let found = bursts(|segment, scene| segment.source == scene.ends[CLIENT]);
+    assert!(!kinds(&found).contains(&Kind::RtoStall), "{found:#?}");
+    assert!(
+        found
+            .findings
+            .iter()
+            .all(|finding| finding.lost_seconds < 1.0 || !finding.kind.name().contains("loss"))
+    );
+}
+
+#[test]
+fn steps_after_rests_that_are_like_others_are_those_of_a_shared_counter() {
+    for first in [0, 8] {
+        let mut scene = Scene::new();
+        scene.meet_at_server(RTT);
+        for turn in 0..40u16 {
+            // Other connections of the host send, too, here and there.
+            scene.identification[CLIENT] += u16::from(turn > first && turn % 4 == 0);
+            scene.data(CLIENT, 100);
+            scene.pass(20_000);
+            scene.got[SERVER] = scene.next[CLIENT];
+            scene.data(SERVER, 1000);
+            scene.pass(RTT);
+            scene.ack(CLIENT);
+            scene.pass(230 * MS);
+        }
+        assert_eq!(kinds(&scene.diagnosis()), [], "{first}");
+    }
+}
+
+#[test]
+fn both_ends_may_open_one_connection() {
+    let mut scene = Scene::new();
+    let syn_ack = TcpFlags::SYN.with(TcpFlags::ACK);
+    let first = scene.next;
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.pass(5 * MS);
+    scene.send(SERVER, 0, TcpFlags::SYN);
+    scene.pass(5 * MS);
+    scene.got = [first[SERVER].wrapping_add(1), first[CLIENT].wrapping_add(1)];
+    scene.send(CLIENT, 0, syn_ack);
+    scene.pass(5 * MS);
+    scene.send(SERVER, 0, syn_ack);
+    scene.next = [first[CLIENT].wrapping_add(1), first[SERVER].wrapping_add(1)];
+    scene.pass(5 * MS);
+    scene.ack(CLIENT);
+    scene.talk(5, RTT);
+    let found = scene.diagnosis();
+    assert_eq!((found.connections.len(), kinds(&found)), (1, vec![]), "{found:#?}");
+    assert!(found.connections[0].has_handshake);
+}
