@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import pytest
 from helpers.leased import KINDS, Bed, agent_in, bed, lacking
 from helpers.rollouts import until
+from helpers.sshd import run
 from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent
@@ -99,6 +100,21 @@ def test_offloads_that_follow_another_one_come_back(there: Bed, setting: str) ->
         assert state() != before
         assert agent.request("lease.end") == RESTORED
     assert state() == before
+
+
+@pytest.mark.needs("ethtool")
+def test_what_a_bridge_has_of_its_ports_is_not_the_leases(there: Bed) -> None:
+    for words in (
+        "link add br0 type bridge", "link set eth1 master br0", "link set br0 up",
+        "link add port0 mtu 9000 gso_max_size 30000 type veth peer name port1",
+    ):  # fmt: skip
+        there.ip(words)
+    with agent_in(there.host) as agent:
+        agent.request("lease.begin", {"settings": {"mtu:eth1": "1500"}, "seconds": 60})
+        run("ip", "netns", "exec", there.host, "ethtool", "-K", "port0", "tx", "off", "gro", "off")
+        there.ip("link set port0 master br0")
+        assert agent.request("lease.end") == RESTORED
+    assert there.mtu("br0") == 9000
 
 
 def test_the_mtu_that_ipv6_has_for_an_interface_comes_back(there: Bed) -> None:

@@ -15,6 +15,8 @@ use framegauge_linux::whole::settings::{self, Settings};
 use std::collections::BTreeMap;
 
 const VERSIONS: [u8; 2] = [4, 6];
+/// Kinds that have ports.
+const MASTERS: [&str; 5] = ["bridge", "bond", "team", "openvswitch", "vrf"];
 /// A route may need another one, or an address, first.
 const PASSES: usize = 2;
 
@@ -36,6 +38,8 @@ pub struct State {
     addresses: Vec<WholeAddress>,
     neighbours: Vec<Neighbour>,
     of: Of,
+    /// What its ports have decides what is in force of its offloads: others may change those.
+    has_ports: bool,
     /// IPv6 may have been taken from it: all of it is compared, whatever its MTU is by now, since whoever began to put it
     /// back may have been killed.
     whole: bool,
@@ -63,6 +67,7 @@ impl State {
             addresses: if whole { addresses::read(one.index)? } else { Vec::new() },
             neighbours: if whole { neighbours::read(one.index)? } else { Vec::new() },
             of,
+            has_ports: one.kind.as_deref().is_some_and(|kind| MASTERS.contains(&kind)),
             whole: whole && one.mtu >= LEAST_IPV6_MTU,
         })
     }
@@ -186,7 +191,8 @@ impl State {
         let now = features::read_all(name).unwrap_or_default();
         for (feature, before) in &self.features {
             let Some(after) = now.get(feature) else { continue };
-            if after.now.on != before.now.on || self.is_other(before, after) {
+            let follows = after.now.on != before.now.on && !self.has_ports;
+            if follows || self.is_other(before, after) {
                 let command = format!("ethtool -K {word} {feature} {}", on(before.asked));
                 let commands = if self.is_other(before, after) { vec![command] } else { Vec::new() };
                 let (found, expected) = (on(after.now.on), on(before.now.on));
@@ -220,6 +226,9 @@ impl State {
 
     fn other_sizes(&self, name: &str) -> Vec<(Direction, (u32, Option<u32>))> {
         let Ok(now) = sizes::read(name) else { return Vec::new() };
+        if self.has_ports && self.of == Of::Mtu {
+            return Vec::new();
+        }
         let both = [Direction::Sent, Direction::Received].into_iter();
         let other = both.filter(|direction| now.of(*direction) != self.sizes.of(*direction));
         other
