@@ -162,7 +162,7 @@ def test_a_missing_agent_is_a_requirement(capsys, monkeypatch):
         "missing framegauge-agent: needed for everything that is measured; found FRAMEGAUGE_AGENT=/none, which is not an "
         "executable file; correct or unset FRAMEGAUGE_AGENT\n"
     )
-    assert err == "framegauge: 1 requirements are missing\n"
+    assert err == "framegauge: a requirement is missing\n"
 
 
 @pytest.mark.parametrize("name", ["../../proc/1/ns/net", "..", ".", "a/b", "", "x" * 5000, "a\nb", "a\0b", "\udcff"])

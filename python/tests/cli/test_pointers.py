@@ -21,7 +21,7 @@ from framegauge.shipped import examples, pages
 PACKAGE = ROOT / "python/src/framegauge"
 TEXTS = (".json", ".yaml", ".txt", ".csv", ".css")
 # A path of a clone; in an address it follows a slash.
-PATH = re.compile(r"(?<![\w/.])(?:docs|examples)/[\w*-]+")
+PATH = re.compile(r"(?<![\w/.])(?:docs|examples|pipe|bench)/[\w*-]+")
 DOCS = re.compile(r"framegauge docs ([a-z][\w/-]*)")
 EXAMPLES = re.compile(r"framegauge examples ((?:[a-z][\w/-]*\s)*[a-z][\w/-]*)(?= --copy|[`\"')\n;,]|$)")
 FILE = re.compile(r"framegauge (?:[a-z-]+ )*([\w/-]+\.yaml)")

@@ -374,7 +374,7 @@ def test_help_has_examples_and_exit_codes(capsys):
             ["{empty}", "{empty}"],
             "expected a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz, *.flent.bz2, *.flent)",
         ),
-        (["{file}", "{file}"], "cannot be read (Not a directory), expected a folder of runs"),
+        (["{file}", "{file}"], "found a file, expected a folder of them: one file for each run"),
         (["{both}", "{both}"], "found files of iperf3 and of flent, expected files of one tool per folder"),
         (["{newer}", "{newer}"], "found results of schema 2, expected at most 1"),
         (["{corrupt}", "{corrupt}"], "margins: found 5, expected an object"),

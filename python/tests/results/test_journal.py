@@ -211,3 +211,14 @@ def test_a_full_device_is_a_full_disk(tmp_path):
     with pytest.raises((DiskFull, OSError)):
         journal.add(RUN, {}, {})
     assert journal.runs == []
+
+
+def test_the_folder_above_results_names_those_within(tmp_path):
+    """That of a decision, whose study is beneath, or results/ with several."""
+    with pytest.raises(InputError, match=r"expected the folder of a study$"):
+        results.read(tmp_path)
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "results.json").write_text("{}")
+    with pytest.raises(InputError, match=rf"expected the folder of a study, such as {tmp_path}/a, {tmp_path}/b$"):
+        results.read(tmp_path)

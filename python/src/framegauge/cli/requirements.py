@@ -54,4 +54,5 @@ def run(words: Sequence[str]) -> None:
         if not found["missing"]:
             output.show(f"testbed {options.testbed} can be built here")
     if found["missing"]:
-        raise FramegaugeError(f"{len(found['missing'])} requirements are missing")
+        count = len(found["missing"])
+        raise FramegaugeError("a requirement is missing" if count == 1 else f"{count} requirements are missing")

@@ -25,9 +25,9 @@ VERBS = {
 SUMMARY = "change the MTU of running hosts, proved by packets and undone by itself"
 _MORE = """\
 FILE names the hosts, their interface, the new MTU and the waves (framegauge docs rollout; framegauge examples
-rollout/storage). No host is rebooted. Every route is held at the old MTU, all interfaces are raised,
-full-size packets between all hosts are proved both ways, and then the routes are released, wave by wave. Lowering is
-the same in the opposite order.
+rollout/storage). No host is rebooted. Every route is held at the old MTU, all interfaces are raised, full-size packets
+between all hosts are proved both ways, and then the routes are released, wave by wave. Lowering is the same in the
+opposite order.
 
 Every change is a lease: it lasts only while full-size packets pass. Whatever dies or is cut off, everything is back
 within the lease.

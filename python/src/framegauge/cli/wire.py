@@ -80,9 +80,7 @@ def parser() -> Verb:
         help="which path MTU of RDMA (RoCEv2) the MTU carries, inside of --encap, and what each needs",
     )  # fmt: skip
     whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
-    whole.add_argument(
-        "--json", action="store_true", help="print JSON (frames.wire, frames.datagram or frames.rdma in pipe/README.md)"
-    )
+    whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema wire)")
     return whole
 
 

@@ -50,6 +50,8 @@ def read_side(source: str) -> Side:
     path = Path(folder)
     try:
         names = sorted(item.name for item in itertools.islice(path.iterdir(), MOST_FILES + 1))
+    except NotADirectoryError:
+        raise InputError(f"{source}: found a file, expected a folder of them: one file for each run") from None
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror}), expected a folder of runs") from None
     if len(names) > MOST_FILES:

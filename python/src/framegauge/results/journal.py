@@ -40,6 +40,7 @@ __all__ = ["RECORDINGS", "SCHEMA", "Journal", "Run", "Saved", "check_readable", 
 
 # These tables may have millions of rows, and are those that users open with other tools: Parquet is widely supported,
 # and takes a sixth to a tenth of the space.
+MOST_NAMED = 3
 EVIDENCE = ("drops", "events", "queues", "flows", "completions", "few")
 CAPTURE = ".pcapng"
 RECORDINGS = "recordings"
@@ -160,8 +161,10 @@ def read(folder: str | Path) -> Saved:
     try:
         data = foreign.read(folder / "results.json")
     except OSError as error:
+        there = sorted(each.parent for each in folder.glob("*/results.json"))[:MOST_NAMED]
+        beneath = f", such as {', '.join(map(str, there))}" if there else ""
         raise InputError(
-            f"{folder}: found no results.json ({error.strerror}), expected the folder of a study"
+            f"{folder}: found no results.json ({error.strerror}), expected the folder of a study{beneath}"
         ) from None
     except foreign.TooLarge as error:
         raise CorruptResults(f"{folder}/results.json: {error}") from None

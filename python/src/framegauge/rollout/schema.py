@@ -11,7 +11,7 @@ __all__ = ["plan_schema", "status_schema"]
 Schema = dict[str, Any]
 TEXT, BYTES, COUNT = {"type": "string"}, {"type": "integer", "minimum": 0}, {"type": "integer", "minimum": 0}
 TEXTS = {"type": "array", "items": TEXT}
-SETTINGS = {"type": "object", "additionalProperties": TEXT, "description": "By the agent's names (pipe/README.md)."}
+SETTINGS = {"type": "object", "additionalProperties": TEXT, "description": "Of mtu:IFACE, routes4:IFACE and so on."}
 FAMILY = {"enum": [4, 6]}
 VERDICT = {"enum": ["carries_target", "too_small", "black_hole", "unreachable", "unknown"]}
 
