@@ -46,8 +46,13 @@ def test_a_host_that_was_forgotten_is_the_first_thing_to_do() -> None:
     assert then == [
         "Give c the MTU of the others, or the others theirs; then check the paths again "
         "framegauge decide --resume --out out --again check",
-        "Or name hosts as ssh knows them: these can be raised for the check and a study, and are put back",
+        "Name the hosts as ssh knows them: these can be raised for the check and a study, and are put back",
     ]
+
+
+def test_there_is_something_to_do_where_every_path_carries_the_packets() -> None:
+    _, then = told(found(Lab((3,)).document(), 9000, 9000, 9000))
+    assert then == ["Name the hosts as ssh knows them: these can be raised for the check and a study, and are put back"]
 
 
 def test_the_same_reason_is_told_once() -> None:

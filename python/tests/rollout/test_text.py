@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from framegauge.rollout import text, transition
+from framegauge.rollout.engine import Outcome
 from framegauge.rollout.model import Asked
 from framegauge.rollout.routes import FREE, Route
 
@@ -57,6 +58,20 @@ def test_a_plan_that_changes_nothing_says_so() -> None:
     assert plan(9000, 9000)[-1] == "nothing is to be done: every host has an MTU of 9000 bytes already"
     assert plan(9000, 9000)[1] == "wave 1: a eth1 9000 → 9000; b eth1 9000 → 9000"
     assert "nothing is to be done" not in "".join(plan(9000, 1500))
+
+
+def test_an_undo_that_failed_does_not_say_that_all_is_put_back() -> None:
+    """That would be read as undone; and why it may fail is in the plan."""
+    failed = Outcome("put_back", ["a to b (IPv4): black hole above 1504 bytes"])
+    assert list(text.outcome_lines(failed, 60, 1500))[-1] == "everything is put back"
+    assert list(text.outcome_lines(failed, 60, 1500, undoing=True)) == [
+        "a to b (IPv4): black hole above 1504 bytes", "nothing is undone: every host is as it was before this undo",
+    ]  # fmt: skip
+    told = " ".join(plan(9000, 1500))
+    assert (
+        "these hosts have different MTUs (1500, 9000): what the larger ones send to the others may be lost now" in told
+    )
+    assert "different MTUs" not in " ".join(plan(1500, 1500))
 
 
 def test_a_finding_of_many_hosts_is_one_line() -> None:

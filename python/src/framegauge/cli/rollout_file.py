@@ -46,11 +46,12 @@ def hosts_of(options: argparse.Namespace, undoing: bool = False) -> Iterator[Ope
         yield hosts
 
 
-def show_outcome(outcome: Outcome, hosts: Opened) -> None:
+def show_outcome(outcome: Outcome, hosts: Opened, undoing: bool = False) -> None:
     """How a change ended, in words."""
     from framegauge.rollout import text
 
-    output.show(*text.outcome_lines(outcome, hosts.asked.lease_seconds, hosts.asked.target_mtu))
+    lines = text.outcome_lines(outcome, hosts.asked.lease_seconds, hosts.asked.target_mtu, undoing)
+    output.show(*lines)
 
 
 def exit_code(outcome: Outcome, done: str) -> int:

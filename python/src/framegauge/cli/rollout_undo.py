@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
         if undone is None:
             output.show("nothing is to be undone: the journal has no change that is not put back")
             return 0
-        show_outcome(undone.outcome, hosts)
+        show_outcome(undone.outcome, hosts, undoing=True)
         lines = {name: list(undoing.by_hand(hosts, name)) for name in undone.left}
         output.show(*text.left_lines(undone.left, undone.heard, lines))
         if undone.outcome.kind in ("undone_in_part", "held") and not undone.outcome.why:

@@ -195,6 +195,8 @@ def _next(asked: Situation, found: Found, conclusion: Conclusion) -> Iterator[Li
             yield "Let the hosts be raised for the check and a short study", shlex.join(changes)
         elif paths.state is State.UNKNOWN:
             yield from _towards_paths(found, again)
+        if "not reached over ssh" in found.left_out.get("study", ""):
+            yield "Name the hosts as ssh knows them: these can be raised for the check and a study, and are put back"
 
 
 def _lost_now(found: Found) -> list[str]:
@@ -221,8 +223,6 @@ def _towards_paths(found: Found, again: list[str]) -> Iterator[Line]:
         )
     else:
         yield "Check the paths again", check
-    if "not reached over ssh" in found.left_out.get("check-raised", ""):
-        yield "Or name hosts as ssh knows them: these can be raised for the check and a study, and are put back"
 
 
 def _open_ends(asked: Situation, whole: Decision) -> Iterator[Line]:

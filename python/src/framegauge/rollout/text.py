@@ -45,6 +45,7 @@ def plan_lines(document: Json) -> Iterator[str]:
         hosts, longest = document["link_loss_seconds"], max(document["link_loss_seconds"].values())
         yield f"links may be down for up to {longest:g} s when their MTU changes, on {', '.join(hosts)}:"
         yield f"interfaces change wave by wave, {longest:g} s apart or more"
+    yield from _already_lost(document["hosts"])
     yield from _findings(document["findings"])
     for each in document["changes"]:
         yield f"to keep it, {each['owner']} on {each['host']}: {each['path']} (framegauge rollout persist)"
@@ -62,6 +63,15 @@ def plan_lines(document: Json) -> Iterator[str]:
     for each in document["afterwards"]:
         yield f"  {each['host']}: {each['what']}: {each['now'] or 'not told'} → {each['mtu']}"
         yield f"     {each['how']}"
+
+
+def _already_lost(hosts: Mapping[str, Json]) -> Iterator[str]:
+    """Hosts of different MTUs, between which packets are lost now: nothing can prove that state again."""
+    mtus = {int(host["before"][f"mtu:{host['interface']}"]) for host in hosts.values()}
+    if len(mtus) > 1:
+        sizes = ", ".join(map(str, sorted(mtus)))
+        yield f"these hosts have different MTUs ({sizes}): what the larger ones send to the others may be lost now,"
+        yield "and then an undo of all is refused, because full-size packets would not pass"
 
 
 def _findings(findings: Sequence[Json]) -> Iterator[str]:
@@ -101,8 +111,8 @@ def _mtus(host: Json) -> str:
     return f"{host['before'][name]} → {host['after'][name]}"
 
 
-def outcome_lines(outcome: Outcome, seconds: float, mtu: int) -> Iterator[str]:
-    """How a change ended, why, and what is left to do."""
+def outcome_lines(outcome: Outcome, seconds: float, mtu: int, undoing: bool = False) -> Iterator[str]:
+    """How a change, or its undo, ended, why, and what is left to do."""
     if outcome.kind in DONE:
         yield DONE[outcome.kind].format(mtu=mtu)
         yield from (f"but {line}" for line in outcome.why)
@@ -117,7 +127,7 @@ def outcome_lines(outcome: Outcome, seconds: float, mtu: int) -> Iterator[str]:
         yield "some hosts keep what others put back: nothing is lost, every route is held at the smaller MTU;"
         yield "finish it with `framegauge rollout apply FILE`, or take it back with `framegauge rollout undo FILE`"
     else:
-        yield "everything is put back"
+        yield "nothing is undone: every host is as it was before this undo" if undoing else "everything is put back"
     for name, why in outcome.not_confirmed.items():
         yield f"{name}: not confirmed ({why}); its lease ends within {seconds:g} s"
 
