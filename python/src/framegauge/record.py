@@ -47,6 +47,8 @@ class Record(TypedDict):
     # bytes of each way that were `given_up`, which may have been sent or not.
     messages: NotRequired[dict[str, Any]]
     calls: NotRequired[int]  # of the application, that were answered
-    answers: NotRequired[dict[str, dict[str, int]]]  # by client: how many calls it `asked`, and were `answered`
+    # What was `asked` and `answered` by client, or by sender and receiver: `what` these are, the `host` at whose ports
+    # to look, and whether others may have left one nothing (`may_starve`; evidence.unanswered).
+    answers: NotRequired[dict[str, dict[str, Any]]]
     not_measured: NotRequired[dict[str, str]]  # reasons by metric
     not_proved: NotRequired[list[str]]  # settings of a program that cannot be read back

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from framegauge.evidence.unanswered import unanswered
+import pyarrow as pa
+import pytest
+
+from framegauge.evidence.unanswered import failed, giants, unanswered
 from framegauge.results.runs import Run
 
 
@@ -45,3 +48,53 @@ def test_only_a_run_that_is_sound_otherwise_shows_that_something_does_not_work()
     assert run("does not work: h2: 0 of 5", "does not work: h3: 0 of 4").failure == "h2: 0 of 5; h3: 0 of 4"
     assert run("does not work: h2: 0 of 5", "fidelity: too late").failure is None
     assert run().failure is None
+
+
+def test_the_mtu_of_a_port_and_the_largest_frame_that_it_dropped_are_told_where_known() -> None:
+    told = record({"h1": (4, 0)}, {"left>right": 5})
+    told["rack"] = {"network": {"ports": [{"port": "left>right", "mtu": 1500}]}}
+    drops = pa.table(
+        {
+            "port": ["left>right", "left>right", "left>right"], "frame_bytes": [9018, 4000, 65000],
+            "reason": ["giant", "giant", "taildrop"],
+        }
+    )  # fmt: skip
+    assert list(unanswered(told, drops)) == [
+        "h1: 0 of 4 operations answered; port left>right (MTU 1500) dropped 5 frames that are too large for it, "
+        "of up to 9018 bytes"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("others", "giants", "lines"),
+    [
+        # What one of several flows got none of, others may have taken; not if ports drop frames for their size.
+        (3, None, 0), (3, {"s>h9": 0}, 0), (3, {"s>h9": 2}, 1),
+        # Nobody got anything: nobody took it.
+        (0, None, 2),
+    ],
+)  # fmt: skip
+def test_a_flow_that_others_may_have_starved_is_a_result_only_by_its_size(
+    others: int, giants: dict[str, int] | None, lines: int
+) -> None:
+    told = record({}, giants)
+    told["workload"]["answers"] = {
+        f"{host} to h9": {
+            "asked": 3, "answered": count, "host": host, "what": "transfers delivered anything", "may_starve": True,
+        }
+        for host, count in (("h1", 0), ("h2", others))
+    }  # fmt: skip
+    found = list(unanswered(told))
+    assert len(found) == lines
+    assert all(line.startswith("h1 to h9: 0 of 3 transfers delivered anything") for line in found[:1])
+
+
+def test_a_run_that_failed_did_not_work_if_ports_dropped_frames_for_their_size_meanwhile() -> None:
+    rack = {"rack": {"network": {"ports": [{"port": "a>b", "mtu": 1500}]}}}
+    assert failed(rack, "no answer within 30 s", {}, {}) is None
+    # What they dropped before this run says nothing of it.
+    assert failed(rack, "no answer within 30 s", {"a>b": 7}, {"a>b": 7}) is None
+    assert failed(rack, "no answer within 30 s", {"a>b": 7}, {"a>b": 9}) == (
+        "no answer within 30 s; port a>b (MTU 1500) dropped 2 frames that are too large for it"
+    )
+    assert giants([{"port": "a>b", "giant_frames": 3}, {"port": "b>a", "giant_frames": 0}]) == {"a>b": 3}

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 import pytest
 from helpers.support import PLAN
 
-from framegauge.errors import AgentError, AgentLost, BadAnswer, Refused
+from framegauge.errors import AgentError, AgentLost, AgentTimeout, BadAnswer, ProgramFailure, Refused
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, read
 from framegauge.study import file as study_file
@@ -262,6 +262,40 @@ def test_what_was_not_put_back_is_said_of_the_run_after_which_it_was_so(study, t
         "not everything was put back after run 1: h1: first",
         "not everything was put back after run 1: h1: at last",
     ]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ProgramFailure("curl on h1 did not end within 230 s"), "curl on h1 did not end within 230 s"),
+        (AgentTimeout("relay: no answer within 32 s"), "the workload had not ended when its time was over (relay: no"),
+    ],
+)
+@pytest.mark.parametrize("dropped", [0, 12])
+def test_a_workload_that_fails_behind_a_port_that_is_too_small_does_not_work(
+    dropped, error, said, study, tmp_path, monkeypatch
+):
+    """It is a result, and not tried again; without such drops it is an error, whose retries may help."""
+
+    class Small(FakeTestbed):
+        def ports(self):
+            return [{"port": "left>right", "giant_frames": dropped if self.is_jumbo else 0}]
+
+        def up(self, conditions):
+            self.is_jumbo = max(conditions.mtu.values()) > 1500
+            return super().up(conditions)
+
+        def begin(self, watch=()):
+            if self.is_jumbo:
+                raise error
+            return super().begin(watch)
+
+    with Journal.create(tmp_path / "out", study_file.dump(study), PLAN) as journal:
+        Runner(study, Small(FakeModel()), journal, pause=lambda _: None, cpu_time=lambda: 0.0).run()
+    jumbo = [run for run in read(tmp_path / "out").runs if run.level == 9000]
+    assert all(run.excluded[0].startswith(f"does not work: {said}" if dropped else "error: ") for run in jumbo)
+    assert all(("port left>right dropped 12 frames" in run.excluded[0]) == bool(dropped) for run in jumbo)
+    assert {run.attempt for run in jumbo} == ({0} if dropped else {0, 1, 2})
 
 
 @pytest.mark.parametrize("first", [KeyboardInterrupt(), AgentLost("gone"), None], ids=["interrupt", "error", "none"])

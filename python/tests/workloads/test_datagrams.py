@@ -92,7 +92,7 @@ def test_metrics_are_those_of_the_datagrams_and_lost_ones_are_slower_than_all() 
     metrics, evidence = judged({0: 0.001, 1: 0.004, 3: 0.002})
     # Of four the second: one is lost, and slower than any that came.
     assert metrics == pytest.approx({"delay_p50": 0.002, "jitter": 0.003, "delivered": 0.75})
-    assert evidence["answers"] == {"h1": {"asked": 4, "answered": 3, "what": "datagrams"}}
+    assert evidence["answers"] == {"h1": {"asked": 4, "answered": 3, "what": "datagrams arrived"}}
     assert evidence["not_measured"] == {"delay_p99": "a run has 4 datagrams, but 99% needs 100"}
     assert {name: evidence["datagrams"][name] for name in ("sent", "received", "lost")} == {
         "sent": 4, "received": 3, "lost": 1,

@@ -18,21 +18,21 @@ from framegauge.workloads.live import Seen
 
 OWN = {
     "stream: {size: 10 MB}": {
-        "active_seconds", "ahead_bytes", "alone_bytes", "handshake_seconds", "last_start_seconds", "nics",
+        "active_seconds", "ahead_bytes", "answers", "alone_bytes", "handshake_seconds", "last_start_seconds", "nics",
         "offered_bits_per_second", "pacing", "retransmits", "few", "runs", "served", "sizes", "sockets", "subflows",
     },
-    "rr: {duration: 0.1 s}": {"active_seconds", "clients", "nodelay", "not_measured", "only_bulk", "served"},
+    "rr: {duration: 0.1 s}": {"active_seconds", "answers", "clients", "nodelay", "not_measured", "only_bulk", "served"},
     "mixed: {}": {
-        "active_seconds", "asked", "client", "nodelay", "not_measured", "only_bulk", "pacing", "retransmits", "sent",
+        "active_seconds", "answers", "asked", "client", "nodelay", "not_measured", "only_bulk", "pacing", "retransmits", "sent",
         "served", "window_seconds",
     },
 }  # fmt: skip
 # Of programs, by recording.
 RECORDED = {
-    "iperf3-one-to-one": (Iperf3Record, {"active_seconds", "clients", "retransmits"}),
-    "iperf3-many-to-one": (Iperf3Record, {"active_seconds", "clients", "retransmits"}),
-    "iperf3-reverse": (Iperf3Record, {"active_seconds", "clients", "retransmits"}),
-    "iperf3-nagle-off": (Iperf3Record, {"active_seconds", "clients", "retransmits", "not_proved"}),
+    "iperf3-one-to-one": (Iperf3Record, {"active_seconds", "answers", "clients", "retransmits"}),
+    "iperf3-many-to-one": (Iperf3Record, {"active_seconds", "answers", "clients", "retransmits"}),
+    "iperf3-reverse": (Iperf3Record, {"active_seconds", "answers", "clients", "retransmits"}),
+    "iperf3-nagle-off": (Iperf3Record, {"active_seconds", "answers", "clients", "retransmits", "not_proved"}),
     "ftp-one-to-one": (FtpRecord, {"active_seconds", "fetched"}),
     "ftp-ipv6": (FtpRecord, {"active_seconds", "fetched"}),
     "ftp-many-to-one": (FtpRecord, {"active_seconds", "fetched"}),

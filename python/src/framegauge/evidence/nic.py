@@ -205,8 +205,10 @@ def _merging(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of LRO and GRO together, by the counters of the receiving stacks."""
     for host in record["workload"]["receivers"]:
         found = frames_per_aggregate(record, host)
-        if found is None:
+        if found is None and not is_over_udp(record):  # of what nothing answers, nothing may have arrived
             yield f"packets that the stack of {host} took in: found none, expected some"
+        elif found is None:
+            continue
         elif not (conditions.lro or conditions.gro) and found != 1:
             yield f"frames per aggregate at {host} with LRO and GRO off: expected exactly 1, found {found:.3f}"
         elif (conditions.lro or conditions.gro) and receives_bulk(conditions, record) and found <= 1:

@@ -1,34 +1,85 @@
-"""Whether a workload worked at all: the clients that nothing was answered, and what the switch's ports say of why.
+"""Whether a workload worked at all: who got nothing of what was sent, and what the switch's ports say of why.
 
-That a client gets no answer is what the study found, and no fault of the run: with hosts of several MTUs on one network
-some of what they send cannot arrive. Record in, lines out.
+That nothing gets through is what the study found, and no fault of the run: with hosts of several MTUs on one network,
+or a link that is smaller than its hosts, some of what they send cannot arrive. Record in, lines out.
+
+A workload says of each client how much it asked, and how much was answered (`Record.answers`). That one client of
+several got nothing may have another reason where all share a queue (`may_starve`): then only ports that dropped frames
+for their size make it a result. A run that failed, as one does whose transfer never ends, is one by such ports alone
+(`failed`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from framegauge.networks.topologies import node_of
 from framegauge.testbeds.base import Json
 
-__all__ = ["unanswered"]
+__all__ = ["dropped", "failed", "giants", "unanswered"]
 
 MOST_PORTS = 3  # that a line names
+GIANT = "giant"  # the reason of a drop (pipe/README.md)
+OPERATIONS = "operations answered"
+
+Giants = Mapping[str, int]  # frames that were too large, by port
 
 
-def unanswered(record: Json) -> Iterator[str]:
+def unanswered(record: Json, drops: pa.Table | None = None) -> Iterator[str]:
     """A line for each client that asked and was answered nothing, with the ports at it, or else any, that dropped
-    frames larger than their MTU."""
-    for host, each in record["workload"].get("answers", {}).items():
-        if each["asked"] and not each["answered"]:
-            yield "; ".join([f"{host}: 0 of {each['asked']} operations answered", *_dropped(record, host)])
+    frames larger than their MTU. `drops`: those of the fabric, one by one."""
+    answers = record["workload"].get("answers", {})
+    told = list(dropped(record, drops))
+    nobody = not any(each["answered"] for each in answers.values())
+    for name, each in answers.items():
+        if not each["asked"] or each["answered"]:
+            continue
+        if told or nobody or not each.get("may_starve"):
+            what = each.get("what", OPERATIONS)
+            near = dropped(record, drops, near=each.get("host", name))
+            yield "; ".join([f"{name}: 0 of {each['asked']} {what}", *near])
 
 
-def _dropped(record: Json, host: str) -> Iterator[str]:
+def failed(record: Json, text: str, before: Giants, after: Giants) -> str | None:
+    """Why a run did not work whose workload failed with this error, by the ports that dropped frames for their size
+    since it began; None if none did, so that it is only an error."""
+    counts = {port: count - before.get(port, 0) for port, count in after.items() if count > before.get(port, 0)}
+    return "; ".join([text, *_told(record, counts, {})]) if counts else None
+
+
+def giants(ports: Sequence[Json]) -> dict[str, int]:
+    """The frames that ports dropped because they were too large, of those that did."""
+    return {each["port"]: each["giant_frames"] for each in ports if each.get("giant_frames")}
+
+
+def dropped(record: Json, drops: pa.Table | None = None, near: str | None = None) -> Iterator[str]:
+    """What ports dropped for its size: those at the host `near`, or else any."""
     fabric = record["measure"]["fabric"]
-    ports = [each for each in (fabric["ports"] if fabric is not None else ()) if each.get("giant_frames")]
-    near = [each for each in ports if host in map(node_of, each["port"].partition("#")[0].split(">"))]
-    for each in (near or ports)[:MOST_PORTS]:
-        count = each["giant_frames"]
+    counts = giants(fabric["ports"] if fabric is not None else ())
+    at = {port: count for port, count in counts.items() if near in [node_of(end) for end in _ends(port)]}
+    return _told(record, at or counts, _sizes(drops) if counts and drops is not None else {})
+
+
+def _told(record: Json, counts: Giants, sizes: Mapping[str, int]) -> Iterator[str]:
+    """Each port with its MTU, how many frames it dropped, and their largest size, as far as these are known."""
+    network: Mapping[str, Any] = record.get("rack", {}).get("network") or {"ports": ()}
+    mtus = {each["port"]: each["mtu"] for each in network["ports"] if each.get("mtu") is not None}
+    for port, count in list(counts.items())[:MOST_PORTS]:
+        mtu = f" (MTU {mtus[port]})" if port in mtus else ""
         frames = "1 frame that is" if count == 1 else f"{count} frames that are"
-        yield f"port {each['port']} dropped {frames} too large for it"
+        largest = f", of up to {sizes[port]} bytes" if port in sizes else ""
+        yield f"port {port}{mtu} dropped {frames} too large for it{largest}"
+
+
+def _ends(port: str) -> list[str]:
+    return port.partition("#")[0].split(">")
+
+
+def _sizes(drops: pa.Table) -> dict[str, int]:
+    """The largest frame that each port dropped for its size."""
+    large = drops.filter(pc.equal(drops.column("reason"), GIANT)).group_by("port").aggregate([("frame_bytes", "max")])
+    return dict(zip(large.column("port").to_pylist(), large.column("frame_bytes_max").to_pylist(), strict=True))

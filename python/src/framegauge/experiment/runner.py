@@ -37,7 +37,7 @@ from framegauge.evidence import (
 )
 from framegauge.evidence.aggregates import is_asked
 from framegauge.evidence.unanswered import unanswered
-from framegauge.experiment import taps
+from framegauge.experiment import failures, taps
 from framegauge.experiment.planning import conditions_of, runnable_of, stated_conditions
 from framegauge.experiment.progress import FIDELITY, Attempts, Estimate, Event, Kept, has_attempts, progress, said_of
 from framegauge.experiment.standing import Standing
@@ -214,7 +214,7 @@ class Runner:
                     raise
                 if isinstance(error, AgentLost | Lapsed) and not self._testbed.outlives_agents:
                     raise
-                run = replace(run, excluded=[f"error: {one_line(error)}"])
+                run = replace(run, excluded=[failures.reason(self._testbed, record, error)])
             except NONSENSE as error:
                 # Of hosts that are not ours, answers may have the right shape and still make no sense together.
                 if self._testbed.is_private or isinstance(error, FramegaugeError):
@@ -243,6 +243,8 @@ class Runner:
         """Everything between up and down; fills `record` and `bulk`."""
         bed, meters = self._testbed, self._study.meters
         record["rack"] = self._standing.up(conditions, workload)
+        if self._standing.is_kept:  # new ports have dropped nothing
+            record[failures.BEFORE] = failures.giants_so_far(self._testbed)
         hosts = bed.hosts()
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
@@ -354,7 +356,7 @@ def _checked(
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     excluded += [f"{FIDELITY}{line}" for line in found.reasons]
-    excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record)]
+    excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record, tables.get("drops"))]
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings |= few.readings(record) | carried.readings(record) | switch.readings(record) | datagrams.readings(record)
     readings["ceiling_bits_per_second"] = None if conditions.changes else conservation.ceiling(record)

@@ -45,14 +45,17 @@ class Standing:
         self._hosts: Sequence[Host] = ()
         self._part: Any = None
         self._runs, self._stays, self._is_up = 0, False, False
+        self.is_kept = False  # the hosts that are up had a run before
 
     def up(self, conditions: Conditions, workload: Runnable) -> Json:
         """The hosts under these conditions, as `Testbed.up`: those of the run before if they can stay."""
         if self._name is not None and self._name == workload.name:
             built = self._bed.again(conditions)
             if built is not None:
+                self.is_kept = True
                 return built
         self.end()
+        self.is_kept = False
         self._is_up = True
         return self._bed.up(conditions)
 

@@ -231,6 +231,11 @@ class Testbed(Protocol):
         """Stops the meters: the result of `measure.end`."""
         ...
 
+    def ports(self) -> Sequence[Json]:
+        """The counters of all ports since the network is up, as in the result of `measure.end`; none without a
+        fabric."""
+        ...
+
     def fetch(self, spool: int) -> bytes:
         """A spool of the testbed itself, such as drops."""
         ...

@@ -201,6 +201,11 @@ class RackTestbed:
         """The activity of the fabric and the CPUs since `begin`."""
         return self._agent.request("measure.end")
 
+    def ports(self) -> Sequence[Json]:
+        """The counters of the fabric's ports; none on the kernel's own links."""
+        looked: Sequence[Json] = self._agent.request("rack.ports")["ports"] if self.kind == "fabric" else ()
+        return looked
+
     def fetch(self, spool: int) -> bytes:
         """A spool of the rack agent, such as the drops."""
         return read_spool(self._agent, spool)

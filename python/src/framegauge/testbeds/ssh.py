@@ -261,6 +261,10 @@ class SshTestbed:
             "agent": {"cpu_seconds": 0.0},
         }  # fmt: skip
 
+    def ports(self) -> Sequence[Json]:
+        """None: there is no fabric."""
+        return ()
+
     def fetch(self, spool: int) -> bytes:
         """Always raises AgentFailure: only the hosts' agents have spools."""
         raise AgentFailure(f"spool {spool}: this testbed has no spools, expected a spool of a host's agent")

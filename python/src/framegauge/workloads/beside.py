@@ -11,12 +11,13 @@ from framegauge.networks import pacing
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads import sockets, stream
 from framegauge.workloads.base import Spool, jain
-from framegauge.workloads.transfers import flow_rates
+from framegauge.workloads.transfers import delivered, flow_rates
 
 __all__ = [
     "GRACE_SECONDS",
     "TAIL_SECONDS",
     "WARM_UP_SECONDS",
+    "answers",
     "metrics",
     "pace",
     "record",
@@ -80,6 +81,14 @@ def record(bulk: Sequence[Host], sent: Sequence[Json], server: Host, streamed: J
         "pacing": sockets.paced((host.name, one) for host, one in zip(bulk, sent, strict=True)),
         "srtt_median_seconds": srtt[len(srtt) // 2] if srtt else None,
         "retransmits": sum(one["retransmits"] or 0 for one in sent),
+    }
+
+
+def answers(record: Json, tables: Mapping[str, pa.Table]) -> dict[str, Json]:
+    """How many flows of bulk each host sent, and how many delivered anything."""
+    return {
+        f"{one['host']} to {record['receivers'][0]}": delivered(one["host"], [tables[f"bulk-{one['host']}"]])
+        for one in record["sent"]
     }
 
 

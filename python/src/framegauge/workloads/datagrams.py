@@ -170,7 +170,10 @@ class Datagrams(Phases):
                 "counted": len(counted.sent),
                 "counted_lost": counted.lost,
             },
-            "answers": {record["client"]: {"asked": len(whole.sent), "answered": arrived, "what": "datagrams"}},
+            "answers": {
+                record["client"]: {"asked": len(whole.sent), "answered": arrived, "what": "datagrams arrived"},
+                **beside.answers(record, tables),
+            },
             "not_measured": self._values(record, counted)[1],
         }
 

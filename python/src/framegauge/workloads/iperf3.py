@@ -16,6 +16,7 @@ from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json, Progress
 from framegauge.workloads.base import Executed, Go, Phases, Program, jain, pairs, side_by_side
 from framegauge.workloads.programs import Running, running, stamped, taken_stamp
+from framegauge.workloads.transfers import TRANSFERS
 
 __all__ = ["Iperf3", "parse"]
 
@@ -119,8 +120,14 @@ class Iperf3(Phases):
         return record
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """It leaves no spools."""
-        return {}
+        """It leaves no spools. `answers`: how many flows of each client delivered anything."""
+        return {"answers": dict(map(self._answer, record["clients"]))}
+
+    def _answer(self, one: Json) -> tuple[str, Json]:
+        sender, receiver = (one["client"], one["server"])[:: -1 if self.reverse else 1]
+        rates = one["flow_bits_per_second"]
+        counts = {"asked": len(rates), "answered": sum(rate > 0 for rate in rates)}
+        return f"{sender} to {receiver}", {**counts, "host": sender, "what": TRANSFERS, "may_starve": True}
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """goodput: bytes received over the time from the first start to the last end. fairness: over flows."""

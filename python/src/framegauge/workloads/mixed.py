@@ -157,8 +157,11 @@ class Mixed(Phases):
         return found
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """The latencies that the run does not have, with the reasons."""
-        return {"not_measured": self._tail(record, tables)[1]}
+        """The latencies that the run does not have, with the reasons; `answers`: what got through at all."""
+        return {
+            "not_measured": self._tail(record, tables)[1],
+            "answers": {**rr.answers([(record["client"], record["asked"])]), **beside.answers(record, tables)},
+        }
 
     def _values(self, record: Json, tables: Mapping[str, pa.Table]) -> list[float]:
         begin, end = record["window_seconds"]

@@ -23,7 +23,7 @@ from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, pairs, side_by_side
 from framegauge.workloads.work import CLIENT, SERVER, Flow, Outcome, Requests, Step, Work
 
-__all__ = ["QUANTILES", "RequestResponse", "latencies", "quantile", "serve", "tail"]
+__all__ = ["QUANTILES", "RequestResponse", "answers", "latencies", "quantile", "serve", "tail"]
 
 GRACE_SECONDS = 30.0
 AWAITED_SECONDS = 2.0  # for which responses are awaited after the duration (crates/traffic/src/rr.rs)
@@ -55,6 +55,19 @@ def latencies(table: pa.Table, begin: float = -math.inf, end: float = math.inf) 
     """The latencies in seconds, from due time to response, of requests that were due between the two times."""
     due, ended = (table.column(f"{name}_seconds").to_pylist() for name in ("due", "end"))
     return [last - first for first, last in zip(due, ended, strict=True) if begin <= first <= end]
+
+
+def answers(results: Iterable[tuple[str, Json]]) -> dict[str, Json]:
+    """How many requests each client made, and how many were answered, by its name and result."""
+    return {
+        client: {
+            "asked": one["requests"] + one["unfinished_requests"],
+            "answered": one["requests"],
+            "what": "requests answered",
+            "may_starve": True,
+        }
+        for client, one in results
+    }
 
 
 def tail(values: Sequence[float], unfinished: int) -> tuple[dict[str, float], dict[str, str]]:
@@ -250,8 +263,11 @@ class RequestResponse(Phases):
         }
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
-        """The latencies that the run does not have, with the reasons."""
-        return {"not_measured": tail(_all(tables.values()), self._unfinished(record))[1]}
+        """The latencies that the run does not have, with the reasons; `answers`: what got through at all."""
+        return {
+            "not_measured": tail(_all(tables.values()), self._unfinished(record))[1],
+            "answers": answers((one["client"], one["result"]) for one in record["clients"]),
+        }
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """latency_p50, _p99 and _p999: from when a request was due. transactions: answered requests per second."""

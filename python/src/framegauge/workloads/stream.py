@@ -18,7 +18,7 @@ from framegauge.testbeds.base import Host, Json, Progress, afterwards
 from framegauge.workloads import sockets, streams_simulated as simulations
 from framegauge.workloads.base import Executed, Go, Phases, Program, Spool, jain, pairs, side_by_side
 from framegauge.workloads.streams_simulated import Part
-from framegauge.workloads.transfers import column, flow_rates, flow_times, of_groups, share_of_few, tables_of
+from framegauge.workloads.transfers import answers, column, flow_rates, flow_times, of_groups, share_of_few, tables_of
 from framegauge.workloads.work import Outcome, Work
 
 __all__ = ["Stream", "busy_seconds", "request", "serve"]
@@ -318,7 +318,7 @@ class Stream(Phases):
         way, on the clock that the agents share. `received_bytes`: the bytes delivered in that time; with a duration,
         data still on its way at the end counts in neither. `last_start_seconds`: when the last connection was opened,
         on the same clock. `sharing` with the goodput of each group, where there is one. `ahead_bytes`: the
-        most that a transfer delivered beyond its rate.
+        most that a transfer delivered beyond its rate. `answers`: how many flows delivered anything.
         """
         shared = {**record["sharing"], "groups": of_groups(record, tables)} if "sharing" in record else None
         intervals, handshakes, ahead = [], [], []
@@ -337,6 +337,7 @@ class Stream(Phases):
             "active_seconds": busy_seconds(intervals),
             "received_bytes": received,
             "ahead_bytes": max(ahead, default=None),
+            "answers": answers(record, tables),
             **({} if shared is None else {"sharing": shared}),
         }
 

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from framegauge.testbeds.base import Json
 
-__all__ = ["column", "flow_rates", "flow_times", "of_groups", "share_of_few", "tables_of"]
+__all__ = [
+    "TRANSFERS",
+    "answers",
+    "column",
+    "delivered",
+    "flow_rates",
+    "flow_times",
+    "of_groups",
+    "share_of_few",
+    "tables_of",
+]
+
+
+TRANSFERS = "transfers delivered anything"  # what `answers` counts
 
 
 def tables_of(record: Json, tables: Mapping[str, pa.Table]) -> Iterator[tuple[Json, pa.Table]]:
@@ -53,6 +66,22 @@ def _flows(table: pa.Table) -> list[tuple[float, float]]:
         sums[0] += size
         sums[1] += end - start
     return [(size, seconds) for size, seconds in amounts.values()]
+
+
+def delivered(sender: str, tables: Iterable[pa.Table]) -> Json:
+    """Of `Record.answers`: how many flows a host sent, and how many of them delivered anything."""
+    amounts = [size for table in tables for size, _ in _flows(table)]
+    answered = sum(size > 0 for size in amounts)
+    return {"asked": len(amounts), "answered": answered, "host": sender, "what": TRANSFERS, "may_starve": True}
+
+
+def answers(record: Json, tables: Mapping[str, pa.Table]) -> dict[str, Json]:
+    """The same by sender and receiver, of every `stream.run` of the record."""
+    ways: dict[tuple[str, str], list[pa.Table]] = {}
+    for run, table in tables_of(record, tables):
+        ends = (run["client"], run["server"])
+        ways.setdefault(ends[::-1] if run["reverse"] else ends, []).append(table)
+    return {f"{sender} to {receiver}": delivered(sender, mine) for (sender, receiver), mine in ways.items()}
 
 
 def of_groups(record: Json, tables: Mapping[str, pa.Table]) -> list[dict[str, Any]]:

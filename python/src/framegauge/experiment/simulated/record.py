@@ -19,9 +19,11 @@ from framegauge.evidence import conservation, few, steady, waits
 from framegauge.experiment.runner import load_failures
 from framegauge.experiment.simulated.flows import completions, flows
 from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
+from framegauge.experiment.simulated.stuck import stuck
 from framegauge.files.tables import Unfit, table, written
 from framegauge.printable import one_line
 from framegauge.results.journal import Run
+from framegauge.results.runs import DOES_NOT_WORK
 from framegauge.testbeds.base import Conditions, Host, Json
 from framegauge.workloads.few_over_time import over_time
 from framegauge.workloads.work import Known, Outcome, Work
@@ -50,13 +52,16 @@ def judged(
     bulk = {"drops": found.tables["drops"], **found.captures, **{name: written(each) for name, each in kept.items()}}
     if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
         bulk["queues"] = found.tables["queues"]
+    broken = [f"{DOES_NOT_WORK}{line}" for line in stuck(work, done, record, table(found.tables["drops"], MOST_BYTES))]
     try:
         told, tables = workload.simulated(hosts, done)
     except ProgramFailure as error:
-        return replace(run, excluded=[f"error: {one_line(error)}"]), _small(record), bulk
+        return replace(run, excluded=broken or [f"error: {one_line(error)}"]), _small(record), bulk
     record["workload"] = told
     record["counters_after"] = _timeouts(work, found.result)
     run = _checked(run, conditions, workload, record, tables)
+    if broken:
+        run = replace(run, excluded=[*run.excluded, *broken])
     if (course := over_time(record["workload"], tables)) is not None:
         bulk["few"] = written(course)
     if len(tables) > MOST_TABLES:

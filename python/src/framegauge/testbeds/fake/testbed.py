@@ -77,6 +77,7 @@ class FakeRack(Requests):
             "rack.down": self._down,
             "rack.set": self._set,
             "relay": self._relay,
+            "rack.ports": self._ports,
             "measure.begin": self._begin,
             "measure.end": self._measured,
             "spool.read": self._spool_read,
@@ -158,6 +159,10 @@ class FakeRack(Requests):
         rack.changes.append((self.clock_seconds - STARTED_SECONDS, params))
         late = 0.2 if self._fault("change_late") else 0.0
         return {"time_seconds": self.clock_seconds + late, "changed": fake_network.changed(rack, params)}
+
+    def _ports(self, _: Json) -> Json:
+        rack = self._up_now()
+        return {"time_seconds": rack.elapsed, "ports": fake_network.port_counts(rack, self._fault)}
 
     def _bare(self, params: Json) -> Json:
         """Always raises FakeError: labs need real kernels."""

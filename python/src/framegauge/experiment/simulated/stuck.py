@@ -1,0 +1,49 @@
+"""Flows of a simulation whose data never gets through, because a port on their way drops frames of that size.
+
+A simulated sender learns of no path MTU, so that what was dropped for its size is sent again as large as it was. Such a
+flow is seen by three things together: nothing of its last message came but what its first call wrote, it has sent
+something again, and ports have dropped frames that were too large for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from framegauge.evidence.unanswered import dropped
+from framegauge.quantities import print_bytes
+from framegauge.testbeds.base import Json
+from framegauge.workloads.work import CLIENT, Flow, Outcome, Work
+
+__all__ = ["stuck"]
+
+
+def stuck(work: Work, done: Outcome, record: Json, drops: pa.Table) -> Iterator[str]:
+    """A line if there are such flows: the first, and how many more."""
+    ports = list(dropped(record, drops))
+    if not ports:
+        return
+    lines = [line for number, flow in enumerate(work.flows) for line in _nothing(flow, done, number)]
+    if lines:
+        count = len(lines) - 1
+        more = f", and so for {count} more flow{'' if count == 1 else 's'}" if count else ""
+        yield "; ".join([f"{lines[0]}{more}", *ports])
+
+
+def _nothing(flow: Flow, done: Outcome, number: int) -> Iterator[str]:
+    """That nothing of a flow's last message came though it was sent again."""
+    rows = done.of_flow(number)
+    if not done.counts[number]["retransmits"] or not len(rows["step"]):
+        return
+    is_whole = bool(rows["complete"][-1])
+    # A request at a rate has no row for an answer of which nothing came.
+    place = int(rows["step"][-1]) + is_whole
+    came = 0 if is_whole else rows["bytes"][-1]
+    if place == len(flow.steps) or came > (step := flow.steps[place]).first_write_bytes:
+        return
+    if is_whole and step.think_seconds:  # it may not have been written yet
+        return
+    ends = (flow.client, flow.server) if step.side == CLIENT else (flow.server, flow.client)
+    what = "a transfer" if step.size_bytes is None else f"a message of {print_bytes(step.size_bytes)}"
+    yield f"{ends[0]} to {ends[1]}: nothing of {what} arrived"

@@ -1,0 +1,33 @@
+"""A middle link that is smaller than its hosts' MTU, with real kernels: what never gets through does not work, and says
+which port dropped it, at which MTU and size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.real import run, study
+
+from framegauge.agents.pipe import Agent
+
+METRICS = {"rr": "transactions", "datagrams": "delivered"}
+LOADS = {
+    "rr": ({"response": "100 kB", "duration": "0.2 s"}, "h1: 0 of 1 requests answered; port right>left (MTU 1500)"),
+    "datagrams": (
+        {"size": "8 KiB", "rate": 100, "duration": "0.2 s"},
+        "h1: 0 of 20 datagrams arrived; port left>right",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOADS)
+def test_what_a_port_is_too_small_for_does_not_work(rack_agent: Agent, tmp_path: Path, name: str) -> None:
+    load, said = LOADS[name]
+    sides = [{"from": one, "to": other, "mtu": 1500} for one, other in (("left", "right"), ("right", "left"))]
+    bed = {"kind": "rack", "topology": "dumbbell", "hosts": 2, "link": {"rate": "100 Mb/s"}, "links": sides}
+    asked = study(testbed=bed, workloads=[{name: load}], margins={METRICS[name]: "10 %"}, blocks=1, retries=0)
+    runs = {each.level: each for each in run(rack_agent, asked, tmp_path)}
+    assert not any(line.startswith("does not work") for line in runs[1500].excluded)
+    (why,) = (line for line in runs[9000].excluded if not line.startswith("fidelity: "))
+    assert why.startswith(f"does not work: {said}")
+    assert " too large for it, of up to " in why
