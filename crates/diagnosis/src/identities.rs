@@ -47,8 +47,8 @@ pub(crate) struct Identities {
 }
 
 impl Identities {
-    /// Takes a packet; an aggregate has one identification for each segment of `mss` bytes. `is_mss_known`: the SYNs told it, so
-    /// that no segment is larger.
+    /// Takes a packet; an aggregate has one identification for each segment of `mss` bytes, if the SYNs told them
+    /// (`is_mss_known`): else a segment may be larger than all before.
     pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_mss_known: bool) {
         self.missing = 0;
         self.last_follows = false;
@@ -62,9 +62,8 @@ impl Identities {
         let late = u32::from(rest >= TIMED_OUT_NANOSECONDS);
         self.last = segment.nanoseconds;
         // Nearly all are of one segment, which needs no division.
-        let is_one = segment.payload_bytes <= mss;
+        let is_one = segment.payload_bytes <= mss || !is_mss_known;
         let pieces = if is_one { 1 } else { segment.payload_bytes.div_ceil(mss.max(1)).min(64) };
-        self.numbers.pass(own, if is_mss_known { pieces as u16 } else { 1 });
         let next = own.wrapping_add(pieces as u16);
         match self.next.map(|expected| own.wrapping_sub(expected)) {
             Some(0) => {
@@ -79,24 +78,29 @@ impl Identities {
                     self.rested_odd = self.rested_odd.saturating_add(rested);
                 }
                 self.late_odd = self.late_odd.saturating_add(late);
+                self.numbers.skip(step);
                 self.missing = step;
                 self.most_missing = self.most_missing.max(step);
             }
             // Older than the last one: it was overtaken. Several in a row are not.
             Some(step) if step >= u16::MAX - MOST_MISSING && self.older < ENOUGH => {
                 self.older += 1;
+                self.numbers.fill(u16::MAX - step);
                 return;
             }
-            _ => {}
+            Some(_) => self.numbers.jump(),
+            None => {}
         }
         self.older = 0;
+        self.numbers.follow(pieces as u16);
         self.next = Some(next);
     }
 
     /// Whether a packet with this number has passed. 0 is none: that of a packet without a socket, or of a stack that gives
     /// none to packets that are not to be fragmented (RFC 6864 section 4.1).
     pub(crate) fn has_passed(&self, own: u16) -> bool {
-        own != 0 && self.numbers.has_passed(own)
+        own != 0
+            && self.next.is_some_and(|next| self.numbers.has_passed(next.wrapping_sub(own).wrapping_sub(1)))
     }
 
     /// Whether the last packet that was taken was sent after all others, by its number.
