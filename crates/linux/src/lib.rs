@@ -18,6 +18,7 @@ pub mod files;
 pub mod fork;
 pub mod genetlink;
 pub mod initial_windows;
+pub mod kernel_log;
 pub mod limits;
 pub mod links;
 pub mod listening;

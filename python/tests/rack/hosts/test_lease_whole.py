@@ -264,6 +264,18 @@ def test_what_cannot_be_put_back_is_named_with_what_mends_it(there: Bed) -> None
     assert there.state() == before
 
 
+@pytest.mark.needs("dmesg")
+def test_what_cannot_be_put_back_is_in_the_log_where_nobody_is_left_to_hear_it(there: Bed) -> None:
+    network = f"fd68:{os.getpid():x}::/64"
+    there.ip(f"-6 route add {network} via fd67::3 dev eth1 mtu 4000")
+    with agent_in(there.host) as agent:
+        agent.request("lease.begin", {"settings": {"mtu:eth1": "1500"}, "seconds": 60})
+        there.ip("addr del fd67::1/64 dev eth1")
+        os.kill(processes(agent)[0], signal.SIGKILL)
+        line = f"framegauge-agent lease: eth1: a route: found {network} via fd67::3 dev eth1 metric 1024 mtu 9000, expected"
+        assert until(lambda: line in run("dmesg"), PATIENCE_SECONDS)
+
+
 def test_a_lease_that_has_ended_by_itself_says_what_is_not_as_it_was(there: Bed) -> None:
     there.ip("-6 route add fd68::/64 via fd67::3 dev eth1 mtu 4000")
     with agent_in(there.host) as agent:

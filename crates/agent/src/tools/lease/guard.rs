@@ -26,6 +26,8 @@ const PATIENCE_SECONDS: f64 = 2.0;
 /// To get ready, and to read what a change may take along, in every network of a busy machine.
 const READING_SECONDS: f64 = 10.0;
 const HEARD: &str = "!";
+/// Lines in the kernel's log about what could not be put back.
+const MOST_WARNINGS: usize = 10;
 const LONGEST_ANSWER: usize = 64 * 1024;
 
 /// The guard as the holder sees it; dropped, its input ends, and it puts everything back.
@@ -147,7 +149,12 @@ fn run(seconds: f64, holder: u32) -> u8 {
         // It may be stopped in the middle of a change, which it would make when everything is back.
         own::end_original(holder);
     }
-    u8::from(!put_back(&changes).is_empty())
+    let differences = put_back(&changes);
+    for each in differences.iter().take(MOST_WARNINGS) {
+        // Whoever would tell of it may be gone. Without a log it is told by the exit code alone.
+        let _ = own::warn(&format!("framegauge-agent lease: {}", each.line()));
+    }
+    u8::from(!differences.is_empty())
 }
 
 /// Reads what is there before further changes, if this host's administrator permits them.
