@@ -11,12 +11,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from helpers.damage import damaged
 from helpers.support import ROOT, by_length
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 from framegauge.cli import main as cli
+from framegauge.files import tables
+from framegauge.results import spools
 
 STUDY = """\
 question: Does it survive?
@@ -149,6 +152,18 @@ def _record(**change: Any) -> Callable[[Path], None]:
         (_run(arm="\ud800"), "runs.jsonl:1: found no JSON"),
         (_twice, "runs.jsonl: run 1: found twice, expected once"),
         (_record(workload=[]), "runs/1/record.json: workload: found [], expected an object"),
+        (
+            _record(before={"h1": {"mtu": 1500, "nics": [1.5]}}),
+            "record.json: before.h1.nics.0: found 1.5, expected an object",
+        ),
+        (
+            _record(measure={"cpus": [{"user_seconds": []}]}),
+            "record.json: measure.cpus.0.user_seconds: found [], expected a number",
+        ),
+        (
+            _record(measure={"fabric": {"ports": [{"port": "a>b", "marked_frames": [1]}]}}),
+            "record.json: measure.fabric.ports.0.marked_frames: found [1], expected a whole number",
+        ),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_folder_is_said_in_one_line(
@@ -192,6 +207,35 @@ def test_an_edited_folder_ends_in_order(folders: list[Path], data: st.DataObject
         if code == 2:
             lines = [line for line in said.splitlines() if not line.startswith("written: ")]
             assert len(lines) == 1 or "study.yaml" in said, said
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        _record(counters_after={"h1": {"nstat": {}}}),
+        _record(workload={"runs": [{"client": "h1", "server": "h2"}]}),
+        _record(workload={"runs": [{"transfers": "x"}]}),
+    ],
+)
+def test_a_record_that_lacks_something_has_a_page(
+    folders: list[Path], tmp_path: Path, edit: Callable[[Path], None]
+) -> None:
+    folder = shutil.copytree(folders[0], tmp_path / "edited")
+    edit(folder)
+    code, said = quiet("report", str(folder), "--html", str(tmp_path / "x.html"))
+    assert code in (0, 3), said
+
+
+@pytest.mark.parametrize("times", [[0.0, float("nan"), 1.0], [0.0, 1e300, 1.0], [float("-inf"), 0.5, 1.0]])
+@pytest.mark.parametrize("flows", [[0, 1, 10**12], [0, -1, 2]])
+def test_a_table_of_what_cannot_be_is_none(tmp_path: Path, times: list[float], flows: list[int]) -> None:
+    """A chart is as long as its times, and an array as its flows: terabytes."""
+    for name, values in (("end_seconds", times), ("flow", flows)):
+        others = {"end_seconds": [0.1, 0.2, 0.3], "flow": [0, 1, 2]}
+        (tmp_path / "transfers.arrow").write_bytes(tables.written(pa.table(others)))
+        assert spools.table(tmp_path / "transfers.arrow") is not None
+        (tmp_path / "transfers.arrow").write_bytes(tables.written(pa.table({**others, name: values})))
+        assert spools.table(tmp_path / "transfers.arrow") is None
 
 
 def test_a_run_taken_out_of_the_journal_is_made_again_under_a_number_of_its_own(

@@ -79,7 +79,7 @@ TIMES = {"count": 3, "mean_seconds": 0.5, "p90_seconds": 0.5}
 RECORD = {
     "conditions": {"bits_per_second": 1e9}, "begun_seconds": 0.5,
     "rack": {"network": {"ports": [{"port": "h1", "bits_per_second": 1e9, "from": "h1", "to": "s1"}]}},
-    "before": {"h1": {"mtu": 1500}}, "wire": {"h1": {"syns": [{"mss_bytes": 1460}]}},
+    "before": {"h1": {"mtu": 1500, "nics": [{"mtu": 1500}]}}, "wire": {"h1": {"syns": [{"mss_bytes": 1460}]}},
     "workload": {
         "bytes": 1e6, "mean_segment_payload_bytes": 1448.5, "congestion_control": {"h1": ["cubic"]}, "retransmits": 1,
         "runs": [
@@ -101,9 +101,15 @@ RECORD = {
         },
     },
     "measure": {
-        "cpus": [{"cpu": 0}], "softirqs": [{"cpu": 0}],
+        "cpus": [
+            {
+                "user_seconds": 0.5, "nice_seconds": 0.5, "system_seconds": 0.5, "irq_seconds": 0.5,
+                "softirq_seconds": 0.5, "idle_seconds": 0.5, "iowait_seconds": 0.5, "steal_seconds": 0.5,
+            }
+        ],
+        "softirqs": [{"net_rx": 1.5, "net_tx": 1.5}], "elapsed_seconds": 1.5,
         "fabric": {
-            "ports": [{"port": "h1", "dropped_frames": 1, "peak_queue_bytes": 1.5}],
+            "ports": [{"port": "h1", "dropped_frames": 1, "marked_frames": 1, "peak_queue_bytes": 1.5}],
             "waits": [{"port": "h1", "input_port": "h2", "frames": 1}],
         },
     },
@@ -118,8 +124,6 @@ FREE = {
     "level",
     "conditions.flows",
     "agent.version",
-    "measure.cpus.0.cpu",
-    "measure.softirqs.0.cpu",
     "changes.0.set.mtu",
 }
 

@@ -225,8 +225,12 @@ class _Wire(_Shape):
     syns: list[_Syn] = []
 
 
-class _Host(_Shape):
+class _Nic(_Shape):
     mtu: Whole = 0
+
+
+class _Host(_Nic):
+    nics: list[_Nic] = []
 
 
 class _Interface(_Shape):
@@ -241,6 +245,7 @@ class _Counters(_Shape):
 class _Port(_Shape):
     port: StrictStr
     dropped_frames: Whole = 0
+    marked_frames: Whole | None = None
     peak_queue_bytes: Number = 0
 
 
@@ -255,9 +260,26 @@ class _Fabric(_Shape):
     waits: list[_Wait] | None = None
 
 
+class _Cpu(_Shape):
+    user_seconds: Number | None = None
+    nice_seconds: Number | None = None
+    system_seconds: Number | None = None
+    irq_seconds: Number | None = None
+    softirq_seconds: Number | None = None
+    idle_seconds: Number | None = None
+    iowait_seconds: Number | None = None
+    steal_seconds: Number | None = None
+
+
+class _Softirqs(_Shape):
+    net_rx: Number | None = None
+    net_tx: Number | None = None
+
+
 class _Measure(_Shape):
-    cpus: list[dict[StrictStr, Any]] | None = None
-    softirqs: list[dict[StrictStr, Any]] | None = None
+    cpus: list[_Cpu] | None = None
+    softirqs: list[_Softirqs] | None = None
+    elapsed_seconds: Amount | None = None
     fabric: _Fabric | None = None
 
 

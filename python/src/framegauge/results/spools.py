@@ -11,37 +11,59 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.ipc
+import pyarrow.compute as pc
 import pyarrow.parquet
 
 from framegauge import foreign
 from framegauge.errors import CorruptResults
+from framegauge.files import tables
 from framegauge.results import shapes
 
 __all__ = ["columns", "dig", "record", "table"]
 
+MOST_BYTES = 4 << 30  # of a table in memory
+MOST_SECONDS = 1e9
+MOST_FLOWS = 1 << 22
+
 
 def table(path: Path, wanted: Collection[str] | None = None, coded: Collection[str] = ()) -> pa.Table | None:
-    """A whole table; None if it cannot be read. If there is no Parquet file, the Arrow file of that name is read.
+    """A whole table; None if it cannot be read, or has times and flows that cannot be. If there is no Parquet file, the
+    Arrow file of that name is read.
 
     Of a Parquet file, only the `wanted` columns that it has are read, and those of text in `coded` as dictionaries,
     which takes a third of the time.
     """
     try:
-        # Opened here: Arrow itself takes no path that is not UTF-8.
-        if path.suffix == ".parquet" and path.exists():
-            with path.open("rb") as file:
-                about = pyarrow.parquet.read_metadata(file)
-                there = set(about.schema.to_arrow_schema().names)
-                parquet = pyarrow.parquet.ParquetFile(file, metadata=about, read_dictionary=sorted(there & {*coded}))
-                found = parquet.read(None if wanted is None else sorted(there & {*wanted}))
-        else:
-            with path.with_suffix(".arrow").open("rb") as file:
-                found = pyarrow.ipc.open_file(file).read_all()
+        # Read here: Arrow itself takes no path that is not UTF-8.
+        is_parquet = path.suffix == ".parquet" and path.exists()
+        place = path if is_parquet else path.with_suffix(".arrow")
+        data = foreign.read(place, MOST_BYTES)
+        found = _parquet(data, wanted, coded) if is_parquet else tables.table(data, MOST_BYTES)
         found.validate(full=True)
-        return found
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, ValueError):
         return None
+    return found if all(map(_is_possible, found.column_names, found.columns)) else None
+
+
+def _parquet(data: bytes, wanted: Collection[str] | None, coded: Collection[str]) -> pa.Table:
+    file = pa.BufferReader(data)
+    about = pyarrow.parquet.read_metadata(file)
+    there = set(about.schema.to_arrow_schema().names)
+    parquet = pyarrow.parquet.ParquetFile(file, metadata=about, read_dictionary=sorted(there & {*coded}))
+    return parquet.read(None if wanted is None else sorted(there & {*wanted}))
+
+
+def _is_possible(name: str, values: pa.ChunkedArray) -> bool:
+    """Whether a column of times, or of numbers of flows, has only such as can be: what is drawn is as long as them."""
+    limits = (-MOST_SECONDS, MOST_SECONDS) if name.endswith("_seconds") else None
+    limits = (0, MOST_FLOWS) if name in ("flow", "round") else limits
+    if limits is None or not (pa.types.is_integer(values.type) or pa.types.is_floating(values.type)):
+        return limits is None
+    ends = pc.min_max(values).as_py()
+    if ends["min"] is None:
+        return True
+    has_nan = pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py()
+    return not has_nan and bool(limits[0] <= ends["min"] <= ends["max"] <= limits[1])
 
 
 def columns(path: Path, names: Collection[str], others: Collection[str] = ()) -> dict[str, list[Any]] | None:

@@ -114,7 +114,7 @@ def _bits_per_second(record: Mapping[str, Any], port: str) -> float | None:
     """The rate of the port's link; if no network is on record, the rate of all links."""
     for link in dig(record, "rack", "network", "ports") or ():
         if link["port"] == port:
-            return link["bits_per_second"]  # type: ignore[no-any-return]
+            return link.get("bits_per_second")  # type: ignore[no-any-return]
     return dig(record, "conditions", "bits_per_second")  # type: ignore[no-any-return]
 
 

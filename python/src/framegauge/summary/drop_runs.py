@@ -84,7 +84,7 @@ def read(path: Path, record: Mapping[str, Any]) -> list[DropRuns]:
     every = found["run_length"].to_numpy()
     numbers = {key: every[rows] for key, rows in _rows(found).items()}
     waits = dig(record, "measure", "fabric", "waits") or ()
-    left = {(wait["port"], wait["input_port"]): wait["frames"] for wait in waits}
+    left = {(wait["port"], wait["input_port"]): wait.get("frames", 0) for wait in waits}
     whole = _whole(record, numbers)
     return [
         DropRuns(
@@ -119,5 +119,5 @@ def _whole(record: Mapping[str, Any], numbers: Mapping[tuple[str, str], np.ndarr
     told: dict[str, int] = {}
     for (port, _), each in numbers.items():
         told[port] = told.get(port, 0) + len(each)
-    counted = {port["port"]: port["dropped_frames"] for port in dig(record, "measure", "fabric", "ports") or ()}
+    counted = {port["port"]: port.get("dropped_frames") for port in dig(record, "measure", "fabric", "ports") or ()}
     return {port for port, count in told.items() if counted.get(port) == count}

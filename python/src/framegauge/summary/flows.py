@@ -96,11 +96,13 @@ def _of_run(folder: Path, run: Run) -> Iterator[Contention]:
 
 def _flows(place: Path, asked: Mapping[str, Any]) -> Iterator[_Seen]:
     """The flows of one `stream.run`, each over all of its rounds."""
+    if any(asked.get(name) is None for name in ("transfers", "client", "server")):
+        return
     table = spools.columns(place / f"{asked['transfers']}.arrow", _COLUMNS, ("retransmits",))
     if table is None:
         return
     ends = (asked["client"], asked["server"])
-    sender, receiver = ends[::-1] if asked["reverse"] else ends
+    sender, receiver = ends[::-1] if asked.get("reverse") else ends
     resent = table.get("retransmits", [None] * len(table["flow"]))
     rows = list(zip(*(table[name] for name in _COLUMNS), resent, strict=True))
     for number in sorted({row[0] for row in rows}):

@@ -39,7 +39,7 @@ def _node(end: str) -> str:
 
 def _links(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
     found = dig(record, "rack", "network", "ports")
-    return found if isinstance(found, list) else ()
+    return [link for link in found if "from" in link] if isinstance(found, list) else ()
 
 
 def _input(

@@ -94,11 +94,14 @@ def _figures(run: Run, record: Mapping[str, Any], gigabytes: float) -> Iterator[
     softirqs = dig(record, "measure", "softirqs") or []
     for name in ("net_rx", "net_tx"):
         yield name, _sum(softirqs, name, gigabytes)
-    before, after = (dig(record, f"counters_{when}") or {} for when in ("before", "after"))
+    before, after = (
+        {host: dig(counters, "interface", "rx_packets") for host, counters in (dig(record, when) or {}).items()}
+        for when in ("counters_before", "counters_after")
+    )
     moved = [
-        {"rx_packets": after[host]["interface"]["rx_packets"] - before[host]["interface"]["rx_packets"]}
-        for host in after
-        if dig(before, host, "interface", "rx_packets") is not None
+        {"rx_packets": count - before[host]}
+        for host, count in after.items()
+        if count is not None and before.get(host) is not None
     ]
     yield "packets", _sum(moved, "rx_packets", gigabytes)
     yield "frames_per_interrupt", run.readings.get("frames_per_interrupt")
