@@ -197,10 +197,18 @@ def test_a_full_disk_gives_one_line_and_keeps_finished_runs(tmp_path):
     assert finished
     assert found.stderr.count("\n") == 1
     assert "cannot be written" in found.stderr
-    assert "--resume" in found.stderr
+    assert "with --resume; finished runs are kept" in found.stderr
     saved = results.read(tmp_path / "out")
     assert [run.number for run in saved.runs] == finished
     assert not saved.torn
+
+
+def test_a_disk_that_is_full_before_the_first_run_leaves_nothing_to_resume(tmp_path):
+    program = FULL.replace("(1000, 1000)", "(0, 0)")
+    command = [sys.executable, "-c", program, str(tmp_path / "out"), json.dumps(PLAN)]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (found.returncode, found.stdout) == (DiskFull.exit_code, "")
+    assert found.stderr.endswith("; free some space and run again\n")
 
 
 def test_a_full_device_is_a_full_disk(tmp_path):

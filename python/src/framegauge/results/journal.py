@@ -65,9 +65,19 @@ def _disk(path: Path) -> Iterator[None]:
     except OSError as error:
         if error.errno in _FULL:
             raise DiskFull(
-                f"{path}: cannot be written ({os.strerror(error.errno or 0)}); finished runs are kept: "
-                f"free some space and run again with --resume"
+                f"{path}: cannot be written ({os.strerror(error.errno or 0)}); free some space and run again"
             ) from error
+        raise
+
+
+@contextlib.contextmanager
+def _resumable(runs: Sequence[Run]) -> Iterator[None]:
+    """Says in the error of a full disk that these runs are kept: without any, the folder is not kept either."""
+    try:
+        yield
+    except DiskFull as error:
+        if runs:
+            raise DiskFull(f"{error} with --resume; finished runs are kept") from error
         raise
 
 
@@ -236,7 +246,7 @@ class Journal:
                 data = path.read_bytes()
                 _, good = parse_journal(data, str(path))
                 whole = data[:good]
-                with _disk(path):
+                with _resumable(saved.runs):
                     _write_whole(path, whole if whole.endswith(b"\n") or not whole else whole + b"\n")
             return cls(claim, saved.runs)
         except BaseException:
@@ -246,6 +256,11 @@ class Journal:
     def add(self, run: Run, record: Mapping[str, Any], bulk: Mapping[str, bytes]) -> None:
         """Saves a finished run, and `bulk` as tables; after this it survives a power failure. DiskFull leaves no
         incomplete line."""
+        with _resumable(self.runs):
+            self._add(run, record, bulk)
+        self.runs.append(run)
+
+    def _add(self, run: Run, record: Mapping[str, Any], bulk: Mapping[str, bytes]) -> None:
         place = self.folder / "runs" / str(run.number)
         with _disk(place):
             place.mkdir(parents=True, exist_ok=True)
@@ -269,7 +284,6 @@ class Journal:
         except BaseException:
             os.ftruncate(self._file, before)
             raise
-        self.runs.append(run)
 
     def put_in_order(self) -> None:
         """Writes the lines in the order of the runs' numbers, if they are not: runs side by side may end in any."""
@@ -286,7 +300,8 @@ class Journal:
         self._rewrite()
 
     def _rewrite(self) -> None:
-        _write_whole(self.folder / "runs.jsonl", b"".join(map(_line, self.runs)))
+        with _resumable(self.runs):
+            _write_whole(self.folder / "runs.jsonl", b"".join(map(_line, self.runs)))
         os.close(self._file)
         self._file = _opened(self.folder)
 
@@ -305,7 +320,8 @@ class Journal:
 
     def save(self, name: str, data: bytes) -> None:
         """Saves a derived file of the folder, completely or not at all."""
-        _write_whole(self.folder / name, data)
+        with _resumable(self.runs):
+            _write_whole(self.folder / name, data)
 
     def close(self) -> None:
         """Releases the folder for other processes; may be called twice."""
