@@ -229,4 +229,4 @@ def test_sudo_is_used_and_said(tmp_path, code, works):
         )
         assert "set FRAMEGAUGE_AGENT=/usr/local/bin/framegauge-agent, and allow that file" in str(caught.value)
         assert "any program as root" in str(caught.value)
-    assert said == ["starting the rack agent through sudo (namespaces and TAP need root; Python stays unprivileged)"]
+    assert said == ["starting an agent through sudo (network namespaces and TAP need root; Python stays unprivileged)"]

@@ -296,8 +296,9 @@ def test_without_privilege_it_says_so_before_anything_is_built(tmp_path):
         assert [each.name for each in Path(folder).iterdir()] == ["study.yaml"]
     assert process.returncode == 2
     assert process.stderr.splitlines() == [
+        "framegauge: a simulation needs no root: framegauge simulate FILE, or --preset simulate to begin with",
         "framegauge: missing privilege (needed for network namespaces and TAP): found no sudo; "
-        "run framegauge as root, or install sudo"
+        "run framegauge as root, or install sudo",
     ]
 
 

@@ -11,8 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from framegauge.errors import MissingRequirement
 
-__all__ = ["privileged"]
+__all__ = ["PRIVILEGE", "privileged"]
 
+PRIVILEGE = "privilege"  # the name of this requirement
 INSTALLED = "/usr/local/bin/framegauge-agent"
 
 
@@ -33,7 +34,7 @@ def privileged(
     sudo = shutil.which("sudo", path=environment.get("PATH"))
     if sudo is None:
         raise MissingRequirement([_no_privilege("no sudo", "run framegauge as root, or install sudo")])
-    say("starting the rack agent through sudo (namespaces and TAP need root; Python stays unprivileged)")
+    say("starting an agent through sudo (network namespaces and TAP need root; Python stays unprivileged)")
     flags = [] if sys.stdin is not None and sys.stdin.isatty() else ["-n"]
     # Where it does not ask for a password, it has nothing to say that the error below does not.
     if subprocess.run([sudo, *flags, "-v"], check=False, stderr=subprocess.DEVNULL if flags else None).returncode != 0:
@@ -48,4 +49,4 @@ def privileged(
 
 
 def _no_privilege(found: str, remedy: str) -> dict[str, str]:
-    return {"name": "privilege", "needed_for": "network namespaces and TAP", "found": found, "remedy": remedy}
+    return {"name": PRIVILEGE, "needed_for": "network namespaces and TAP", "found": found, "remedy": remedy}

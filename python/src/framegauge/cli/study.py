@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -170,7 +171,7 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
 
     if not study.testbed.capabilities.is_invented and (line := hand.sharing()):
         output.say(line)
-    with Reporter(console(stderr=True)) as reporter:
+    with Reporter(console(stderr=True)) as reporter, _without_root():
         finished = commands.run_study(
             study, folder, options.resume, reporter, reporter.say,
             more_blocks=options.blocks or 0, may_adapt=options.preset is not None, waited=busy.age,
@@ -185,6 +186,20 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
     if outcome.out_of_budget:
         output.say_plainly(f"the budget was spent after {outcome.runs} of {outcome.planned} runs")
     verdicts.demand_evidence(finished.summary)
+
+
+@contextlib.contextmanager
+def _without_root() -> Iterator[None]:
+    """Of a user who may not build a rack: says what needs no privilege, beside what does."""
+    from framegauge.agents.privilege import PRIVILEGE
+    from framegauge.errors import MissingRequirement
+
+    try:
+        yield
+    except MissingRequirement as error:
+        if any(each.get("name") == PRIVILEGE for each in error.missing):
+            output.say("a simulation needs no root: framegauge simulate FILE, or --preset simulate to begin with")
+        raise
 
 
 def _simulate(study: Study, folder: Path, options: argparse.Namespace) -> None:
