@@ -15,7 +15,7 @@ import pytest
 from helpers.support import ROOT, STUDY
 
 from framegauge import __version__
-from framegauge.cli import main as cli
+from framegauge.cli import commands, main as cli
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 
@@ -44,6 +44,22 @@ def test_a_study_and_its_report_print_the_same(study_path, tmp_path, capsys):
     assert {"study.yaml", "results.json", "environment.json", "runs.jsonl", "runs.parquet", "runs.csv"} <= {
         item.name for item in moved.iterdir()
     }
+
+
+def test_two_that_begin_together_have_folders_of_their_own(tmp_path, monkeypatch):
+    """And what nothing was written into is gone when the program ends."""
+    monkeypatch.chdir(tmp_path)
+    ends = []
+    monkeypatch.setattr("atexit.register", lambda *call: ends.append(call))
+    folders = [commands.choose_folder("rack") for _ in range(3)]
+    assert [str(each) for each in folders] == ["results/rack", "results/rack-2", "results/rack-3"]
+    assert commands.free_folder("rack") == commands.free_folder("rack") == Path("results/rack-4")
+    (folders[1] / "results.json").write_text("{}")
+    for leave, folder in ends:
+        leave(folder)
+    assert sorted(str(each) for each in Path().rglob("*")) == [
+        "results", "results/rack-2", "results/rack-2/results.json",
+    ]  # fmt: skip
 
 
 def test_seed_resume_and_dry_run(study_path, tmp_path, capsys):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import platform
 import sys
@@ -51,6 +53,7 @@ __all__ = [
     "choose_folder",
     "decision",
     "extended_study",
+    "free_folder",
     "plan_lines",
     "plan_of",
     "report",
@@ -123,7 +126,29 @@ def requirements(kind: str, bits_per_second: int | None, say: Say) -> dict[str, 
 
 
 def choose_folder(name: str) -> Path:
-    """The first free one of results/NAME, results/NAME-2, …"""
+    """The first free one of results/NAME, results/NAME-2, …, made at once: of two programs that begin together each has
+    its own. What nothing was written into is gone at the end."""
+    while True:
+        folder = free_folder(name)
+        try:
+            folder.parent.mkdir(exist_ok=True)
+            folder.mkdir()
+        except FileExistsError:
+            continue
+        except OSError:
+            return folder  # whoever writes there says what is wrong
+        atexit.register(_leave, folder)
+        return folder
+
+
+def _leave(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # of one that has results
+        folder.rmdir()
+        folder.parent.rmdir()
+
+
+def free_folder(name: str) -> Path:
+    """The folder that `choose_folder` would make now."""
     base = Path("results") / name
     folder, number = base, 1
     while folder.exists():

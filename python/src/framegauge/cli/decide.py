@@ -111,11 +111,12 @@ def _run(words: Sequence[str]) -> int:
         raise InputError("--resume: found no --out, expected the folder of the decision to go on with")
     if options.again is not None and not options.resume:
         raise InputError("--again: found no --resume, expected a decision whose step is to be forgotten")
-    folder = Folder(options.out or commands.choose_folder("decide"))
+    choose = commands.free_folder if options.dry_run else commands.choose_folder
     # What cannot be asked leaves no folder behind.
     question, seconds = None if options.resume else _asked(options), _seconds(options)
     if options.resume:
         _demand_nothing_else(options)
+    folder = Folder(options.out or choose("decide"))
     if options.dry_run:
         output.show(*_plan(folder, question, options, seconds))
         return 0
