@@ -334,3 +334,12 @@ def test_a_short_run_has_the_goodput_of_its_steady_part_or_none(
         assert verdict["ratio"] is None
         reasons = {run.readings.get("not_measured", {}).get("goodput", "") for run in runs}
         assert any(reason.startswith("too short for a bulk figure: ") for reason in reasons)
+
+
+@agent
+def test_where_nothing_arrives_that_is_the_reason(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bed = "hosts: 2, topology: dumbbell, links: [{from: left, to: right, loss: 100 %}], link: {rate: 1 Gb/s}"
+    file = FAST.replace("topology: rack, hosts: 2, link: {rate: RATE}", bed).replace("DURATION", "50 ms")
+    (tmp_path / "s.yaml").write_text(file)
+    simulate(tmp_path / "s.yaml", "--out", tmp_path / "out")
+    assert "because goodput was not measured: nothing arrived in any run" in capsys.readouterr().out.replace("\n", " ")

@@ -120,11 +120,14 @@ def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str,
     """The metrics that have a margin but no value in any run, each with the reason that the runs give, if any."""
     if all(row.excluded for row in rows):
         return {}  # then every metric is listed as not judged
+    # A run that counts and has no figure at all is one in which nothing came.
+    came = any(row.metrics for row in rows if not row.excluded)
+    unknown = "no workload of this study measures it" if came else "nothing arrived in any run"
     found = {}
     for metric in margins:
         if not any(metric in row.metrics for row in rows if not row.excluded):
             given = [row.not_measured[metric] for row in rows if metric in row.not_measured]
-            found[metric] = given[0] if given else "no workload of this study measures it"
+            found[metric] = given[0] if given else unknown
     return found
 
 
