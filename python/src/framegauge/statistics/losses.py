@@ -44,8 +44,8 @@ def note(pairs: Pairs) -> list[str]:
         return []
     lost = " and ".join(f"{arm.lost} of {arm.lost + len(arm.counted)}" for arm in pairs.arms)
     return [
-        f"the two sides lost {lost} runs: the interval allows for the difference having been the lowest, or the "
-        "highest, which more blocks do not narrow"
+        f"the two sides lost {lost} runs: the interval covers the worst case, that these were the lowest or the "
+        "highest, and more blocks do not narrow that"
     ]
 
 
