@@ -57,7 +57,9 @@ TRACES = [
 HOSTS = [f"{RACK}/hosts", "python/tests/browser"]
 INSTALL = ["python/tests/install"]
 # They ask for proofs, which runs that are not faithful have as well.
-PROOFS = [f"{RACK}/study/test_{each}.py" for each in ("hadoop", "examples", "ceph", "datagrams", "unanswered")]
+PROOFS = [
+    f"{RACK}/study/test_{each}.py" for each in ("hadoop", "examples", "ceph", "datagrams", "link_loss", "unanswered")
+]
 CAPTURES = [f"{RACK}/capture", f"{RACK}/study/test_diagnosed.py"]
 STORAGE = [f"{RACK}/study/test_{each}.py" for each in ("iscsi", "nfs", "storage_mixed")]
 PROGRAMS = [

@@ -21,6 +21,7 @@ ECN_SYSCTL = "net.ipv4.tcp_ecn"
 ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender uses ECN (RFC 3168)
 CLOCK_SECONDS = 1e-8  # tolerance of an RTT, because each link's delay is rounded to a picosecond
 SIGMAS = 6.0  # tolerance of random draws: one correct run in 10^9 differs by more
+SMALLEST_WIRE_BITS = 8 * 84  # of a frame of 64 bytes, with preamble and gap
 WIRE_OVERHEAD_BYTES = 20  # preamble, start delimiter and gap, besides frame_bytes
 BACKGROUND_SHARE = 0.05  # tolerance of its frames, for those under way when the meters begin and end
 MOST_LINES = 3  # of one kind, because usually all ports are wrong in the same way
@@ -269,15 +270,19 @@ def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _losses(conditions: Conditions, record: Json) -> Iterator[str]:
-    ends = {port["port"]: (port["from"], port["to"]) for port in record["rack"]["network"]["ports"]}
+    built = {port["port"]: port for port in record["rack"]["network"]["ports"]}
     for port in record["measure"]["fabric"]["ports"]:
-        if port["port"] not in ends:
+        if port["port"] not in built:
             continue
-        share = _setting(conditions, *ends[port["port"]]).get("loss", 0.0)
+        link = built[port["port"]]
+        share = _setting(conditions, link["from"], link["to"]).get("loss", 0.0)
         sent, lost = port["sent_frames"], port.get("lost_frames", 0)
         slack = SIGMAS * math.sqrt(sent * share * (1 - share))
         # Rare losses are not normally distributed, so three more or fewer are accepted.
-        if abs(lost - share * sent) > (slack + 3 if share else 0):
+        # What was on its way when a change took the link down is lost with it.
+        downs = conditions.set_on(link["from"], link["to"], "up").count(False)
+        under_way = downs * (1 + link["delay_seconds"] * link["bits_per_second"] / SMALLEST_WIRE_BITS) if downs else 0
+        if not -slack - 3 * bool(share) <= lost - share * sent <= slack + 3 * bool(share) + under_way:
             yield _differs(f"frames lost behind port {port['port']}", f"{share:g} of {sent}", lost)
 
 

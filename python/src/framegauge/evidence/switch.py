@@ -28,7 +28,9 @@ def readings(record: Json) -> dict[str, Any]:
     work = record["workload"]
     courses = {host: one["course"] | {"begun": one["began_seconds"]} for host, one in _clients(work)}
     made = [each for each in record.get("changes", ()) if each["error"] is None and "host" in each["set"]]
-    moments = [each["made_seconds"] for each in made]
+    # A link that the change of an MTU took down is part of the switch until it is up again.
+    links = [each for each in record.get("changes", ()) if each["error"] is None and "up" in each["set"]]
+    moments = [each["made_seconds"] for each in (*made, *links)]
     switched = {node_of(each["set"]["host"]) for each in made if "mtu" in each["set"]}
     if not courses or not switched:
         return {}

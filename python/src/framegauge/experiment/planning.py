@@ -114,7 +114,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         network=network,
         shaping=factors["shaping"] is not False,
         overlay=None if factors["overlay"] in (None, "none") else factors["overlay"],
-        changes=changes_as_json(study.changes, bed.host_names, mtus, least_port_mtu, second),
+        changes=changes_as_json(study.changes, bed.host_names, mtus, least_port_mtu, second, bed.nic.link_loss),
         gso_bytes=factors["gso_size"],
         gro_bytes=factors["gro_size"],
         hw_gro=factors["hw_gro"],
@@ -255,7 +255,13 @@ def _told(study: Study) -> str:
     held = {each.at for each in study.changes if each.hold}
     moments = dict.fromkeys(each["at_seconds"] for each in asked)
     told = ((at, together([each["set"] for each in asked if each["at_seconds"] == at])) for at in moments)
-    return ", ".join(f"after {print_seconds(at)} {text}{', routes held' if at in held else ''}" for at, text in told)
+    lost = study.testbed.nic.link_loss
+    return ", ".join(
+        [
+            *(f"after {print_seconds(at)} {text}{', routes held' if at in held else ''}" for at, text in told),
+            *([f"links whose MTU changes down for {print_seconds(lost)}"] if lost else []),
+        ]
+    )
 
 
 def searched() -> str:

@@ -106,9 +106,10 @@ def changes_as_json(
     mtus: Mapping[str, int] | None = None,
     port_mtu: int = 0,
     storage_mtu: int | None = None,
+    link_loss: float = 0.0,
 ) -> list[dict[str, Any]]:
     """Every request with its time, in order. `mtus`: those of the hosts at the beginning; `storage_mtu`: that of all
-    second NICs, if it is another."""
+    second NICs, if it is another. `link_loss`: for how long the link of a NIC is down whose MTU becomes another."""
     found: list[dict[str, Any]] = []
     now: dict[str, int] | None = None
     if mtus is not None:
@@ -118,10 +119,23 @@ def changes_as_json(
         for asked in each.as_json(hosts, now, port_mtu):
             found.append({"at_seconds": each.at, "set": asked})
             if now is not None and "host" in asked and "mtu" in asked:
-                now |= dict.fromkeys(_ends(asked["host"]), asked["mtu"])
+                ends = _ends(asked["host"])
+                if link_loss and any(now[end] != asked["mtu"] for end in ends):
+                    found += _restarted(asked["host"], each.at, link_loss)
+                now |= dict.fromkeys(ends, asked["mtu"])
             if "from" in asked and asked.get("mtu") and each.hold:
                 port_mtu = asked["mtu"]
-    return found
+    return sorted(found, key=lambda each: each["at_seconds"])
+
+
+def _restarted(end: str, at: float, link_loss: float) -> list[dict[str, Any]]:
+    """The requests by which the links of a host, or of one of its NICs, are down for a while, both ways."""
+    ways = ((end, "*"), ("*", end))
+    return [
+        {"at_seconds": moment, "set": {"from": one, "to": other, "up": up}}
+        for moment, up in ((at, False), (at + link_loss, True))
+        for one, other in ways
+    ]
 
 
 def change_problems(
@@ -138,6 +152,7 @@ def change_problems(
     drawn = topologies.drawn_links(bed.topology.as_json(), bed.host_names)
     ports = [way for one, other in drawn for way in ((one, other), (other, one))]
     moments = [each.at for each in changes]
+    yield from _link_loss(changes, bed, min(durations, default=float("inf")))
     for index, each in enumerate(changes):
         where = ("changes", index)
         near = [at for at in moments if 0 < each.at - at < LEAST_APART_SECONDS]
@@ -151,6 +166,21 @@ def change_problems(
             expected = f"no such key with workload {stuck[0]}: it ends with its connections"
             yield Problem((*where, "reopen"), True, expected)
         yield from _of_hosts(where, each, bed, overlays) if each.hosts is not None else _of_links(where, each, ports)
+
+
+def _link_loss(changes: Sequence[Change], bed: Testbed, duration: float) -> Iterator[Problem]:
+    """Problems with the moments at which links that a change of MTUs took down are up again."""
+    lost = bed.nic.link_loss
+    backs = {each.at + lost for each in changes if lost and each.hosts is not None and each.mtu is not None}
+    for back in sorted(backs):
+        near = [each.at for each in changes if 0 < abs(each.at - back) < LEAST_APART_SECONDS]
+        near += [each for each in backs if 0 < abs(each - back) < LEAST_APART_SECONDS]
+        if near:
+            expected = f"{LEAST_APART_SECONDS:g} s or more between a link that is up again and any other change"
+            yield Problem(("testbed", "nic", "link_loss"), exact_seconds(lost), expected)
+        if back >= duration:
+            expected = f"links that are up again before {exact_seconds(duration)}, the duration of a run"
+            yield Problem(("testbed", "nic", "link_loss"), exact_seconds(lost), expected)
 
 
 def _of_hosts(where: tuple[str | int, ...], each: Change, bed: Testbed, overlays: Sequence[Any]) -> Iterator[Problem]:

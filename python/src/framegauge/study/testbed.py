@@ -29,9 +29,13 @@ class Link(Model):
 
 
 class Nic(Model):
-    """The modelled NIC: `aggregate` is the largest aggregate that a shaped host builds. Its offloads are factors."""
+    """The modelled NIC: `aggregate` is the largest aggregate that a shaped host builds. Its offloads are factors.
+
+    `link_loss`: a change of its MTU restarts it, as many drivers do, and its link is down for so long.
+    """
 
     aggregate: Bytes = 36 * 1024
+    link_loss: Annotated[Seconds, Field(le=60)] = 0.0
 
     @model_validator(mode="before")
     @classmethod
@@ -117,6 +121,10 @@ class Testbed(Model):
             raise Problem(("fake",), "fake", "no such key unless kind: fake")
         if self.jitter is not None and not self.capabilities.is_virtual:
             raise Problem(("jitter",), self.jitter, "no such key unless kind: simulator")
+        if self.nic.link_loss and (not self.capabilities.has_fabric or self.capabilities.is_virtual):
+            raise Problem(
+                ("nic", "link_loss"), self.nic.link_loss, "no such key unless kind: rack: no MTU changes there"
+            )
         if self.jitter is None and self.capabilities.is_virtual:
             self.jitter = JITTER_SECONDS
         if self.kind == "ssh" and self.hosts is not None:
