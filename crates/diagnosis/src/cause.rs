@@ -66,7 +66,7 @@ const NEWS: Table = (
         (Connection::is_closed_to, Cause::Shown(Kind::ZeroWindow)),
         // A FIN after all was answered, or behind what was not seen, ends a rest, and no loss.
         (Connection::is_bare_end, Cause::Shown(Kind::ApplicationLimited)),
-        (Connection::leaves_hole, Cause::BehindHole),
+        (Connection::leaves_hole_by_timer, Cause::BehindHole),
         (Connection::leaves_numbers, Cause::BehindNumbers),
         (Connection::fills_window, Cause::Shown(Kind::ReceiverLimited)),
         (Connection::is_news_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
@@ -261,9 +261,27 @@ impl Connection {
         half.way.is_seen() && self.begin_of(gap) > half.way.high()
     }
 
+    /// What it skips may have been lost before the pause, and a timer have ended that. The first segments of what a sender sends
+    /// after a rest may be lost as well: then the pause is longer than a timer takes, or no more numbers are missing than
+    /// segments.
+    fn leaves_hole_by_timer(&self, gap: &Gap) -> bool {
+        if !self.leaves_hole(gap) {
+            return false;
+        }
+        let half = self.half(gap.from);
+        let skipped = (self.begin_of(gap) - half.way.high()).div_ceil(self.mss(gap.from).into());
+        let missing = u64::from(half.identities.missing());
+        let copies = missing.saturating_sub(skipped).max(1);
+        let is_counted = half.identities.counts_by_one() && self.reach(gap.from) > 0;
+        !(is_counted && missing == skipped) && gap.length <= self.longest_wait(gap.from, copies)
+    }
+
     fn leaves_numbers(&self, gap: &Gap) -> bool {
         let missing = u64::from(self.missing_before(gap.from));
-        !self.is_under_way(gap) && missing > 0 && gap.length <= self.longest_wait(gap.from, missing)
+        !self.leaves_hole(gap)
+            && !self.is_under_way(gap)
+            && missing > 0
+            && gap.length <= self.longest_wait(gap.from, missing)
     }
 
     fn fills_window(&self, gap: &Gap) -> bool {

@@ -148,3 +148,41 @@ fn both_ends_may_open_one_connection() {
     assert_eq!((found.connections.len(), kinds(&found)), (1, vec![]), "{found:#?}");
     assert!(found.connections[0].has_handshake);
 }
+
+/// A server that thinks for so long, and whose answer's first segments are lost before they come here, and repaired.
+fn thinks(time: i64, lost: u32, is_numbered: bool) -> Vec<Kind> {
+    let mut scene = Scene::met(RTT);
+    scene.talk(6, RTT);
+    scene.data(CLIENT, 200);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(time);
+    let first = scene.next[SERVER];
+    scene.next[SERVER] = first.wrapping_add(lost * MSS);
+    scene.identification[SERVER] += lost as u16;
+    let behind = scene.next[SERVER];
+    for count in 1..=5u32 {
+        scene.data(SERVER, MSS);
+        scene.sack(CLIENT, first, &[(behind, behind.wrapping_add(count * MSS))]);
+        scene.pass(10_000);
+    }
+    scene.pass(RTT);
+    (0..lost).for_each(|place| scene.again(SERVER, first.wrapping_add(place * MSS), MSS));
+    scene.ack(CLIENT);
+    scene.pass(MS);
+    scene.talk(2, RTT);
+    if !is_numbered {
+        scene.segments.iter_mut().for_each(|segment| segment.identification = Some(0));
+    }
+    kinds(&scene.diagnosis())
+}
+
+#[test]
+fn a_rest_that_ends_behind_a_hole_is_not_that_of_the_hole() {
+    for time in [50, 300, 5_000] {
+        for lost in [1, 2] {
+            assert_eq!(thinks(time * MS, lost, true), [Kind::FastRetransmit], "{time} {lost}");
+        }
+    }
+    assert_eq!(thinks(5_000 * MS, 1, false), [Kind::FastRetransmit]);
+}
