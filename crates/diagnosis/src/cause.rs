@@ -256,24 +256,23 @@ impl Connection {
         self.is_under_way(gap) && (is_heard || !is_new)
     }
 
-    fn leaves_hole(&self, gap: &Gap) -> bool {
+    /// It lies behind what was not seen.
+    pub(crate) fn leaves_hole(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
         half.way.is_seen() && self.begin_of(gap) > half.way.high()
     }
 
-    /// What it skips may have been lost before the pause, and a timer have ended that. The first segments of what a sender sends
-    /// after a rest may be lost as well: then the pause is longer than a timer takes, or no more numbers are missing than
-    /// segments.
+    /// What it skips may have been lost before the pause, and a timer have ended that; or else it is the first of what a sender
+    /// sent after a rest: if that is longer than a timer takes, or no more numbers are missing than segments.
     fn leaves_hole_by_timer(&self, gap: &Gap) -> bool {
         if !self.leaves_hole(gap) {
             return false;
         }
         let half = self.half(gap.from);
         let skipped = (self.begin_of(gap) - half.way.high()).div_ceil(self.mss(gap.from).into());
-        let missing = u64::from(half.identities.missing());
-        let copies = missing.saturating_sub(skipped).max(1);
-        let is_counted = half.identities.counts_by_one() && self.reach(gap.from) > 0;
-        !(is_counted && missing == skipped) && gap.length <= self.longest_wait(gap.from, copies)
+        let copies = u64::from(half.identities.missing()).saturating_sub(skipped).max(1);
+        // So few numbers tell before it is known that the sender counts.
+        u64::from(half.identities.may_miss()) != skipped && gap.length <= self.longest_wait(gap.from, copies)
     }
 
     fn leaves_numbers(&self, gap: &Gap) -> bool {

@@ -61,7 +61,8 @@ impl Detector for Unpushed {
             return;
         }
         let missing = u64::from(half.identities.may_miss());
-        if missing > 0 && gap.length <= of.longest_wait(gap.from, missing) {
+        // The numbers of a hole are those of what is missing in it.
+        if missing > 0 && !of.leaves_hole(gap) && gap.length <= of.longest_wait(gap.from, missing) {
             pauses.settle(Kind::TailLoss);
             let high = half.way.near(gap.segment.seq) + missing * u64::from(of.mss(gap.from));
             pauses.open = Some(Open { tally: tally(Kind::TailLoss), high });
