@@ -159,6 +159,11 @@ def test_one_writer_at_a_time(tmp_path):
     with Journal(tmp_path), pytest.raises(FolderInUse, match="another roll-out"):
         Journal(tmp_path)
     Journal(tmp_path).close()
+    with Journal(tmp_path, now=lambda: 0.0) as first:
+        first.begin("apply", {"target_mtu": 9000}, HOSTS, {"a": OLD})
+        whose = r"with this journal \(apply, begun 1970-01-01T00:00:00\.000\+00:00 by \S+ on .+\): wait for it$"
+        with pytest.raises(FolderInUse, match=whose):
+            Journal(tmp_path)
 
 
 def test_an_entry_says_who_and_when(tmp_path):

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from framegauge import __version__
-from framegauge.errors import CorruptResults, FolderInUse, InputError, NewerResults
+from framegauge.errors import CorruptResults, FolderInUse, FramegaugeError, InputError, NewerResults
+from framegauge.printable import one_line
 from framegauge.rollout.entries import complaint
 from framegauge.rollout.model import Json
 
@@ -78,7 +79,9 @@ class Journal:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             os.close(self._file)
-            raise FolderInUse(f"{folder}: another roll-out is under way with this journal: wait for it") from None
+            raise FolderInUse(
+                f"{folder}: another roll-out is under way with this journal{_whose(folder)}: wait for it"
+            ) from None
         self._mend()
         self._last = None
         for self._last, _ in _whole(folder / NAME, (folder / NAME).read_bytes()):
@@ -119,6 +122,19 @@ class Journal:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _whose(folder: Path) -> str:
+    """Who has begun the run that is under way in a journal, and when; nothing if the journal does not say so."""
+    try:
+        past = read(folder)
+    except FramegaugeError:
+        return ""
+    if past.outcome != "open":
+        return ""
+    by = past.begun["by"]
+    who = one_line(f"{by['user']} on {by['machine']}", 100)
+    return f" ({one_line(past.begun['kind'], 40)}, begun {one_line(past.begun['at'], 40)} by {who})"
 
 
 def read(folder: Path) -> Past:
