@@ -35,6 +35,7 @@ from typing import Any
 from framegauge.printable import one_line, printable
 
 __all__ = [
+    "SPOILT",
     "AgentError",
     "AgentFailure",
     "AgentLacks",
@@ -167,6 +168,10 @@ class AgentTimeout(AgentFailure):
 
 class BadAnswer(AgentFailure):
     """An agent's message that is not as the pipe's schema says, in one line: where, what was found and expected."""
+
+
+# What a host that is broken, or in other hands, can do to whoever asks it: none of it is the fault of what was asked.
+SPOILT = (AgentLost, AgentTimeout, BadAnswer)
 
 
 class Lapsed(AgentFailure):

@@ -156,3 +156,27 @@ def test_the_text_of_a_check(mode: str, run: Run) -> None:
     _, text, _ = run("check.facts", mode, "check", *NAMES, "-4", "--mtu", "600", "--flows", "1")
     assert isinstance(text, str)
     assert "It took" in text.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("verb", "method", "mode"),
+    [
+        ("estimate", "estimate.begin", "types"), ("estimate", "estimate.begin", "ends"),
+        ("estimate", "estimate.begin", "escapes"), ("estimate", "estimate.end", "wrong id"),
+        ("capture", "capture.about", "null"), ("capture", "capture.about", "ends"),
+        ("capture", "capture.begin", "wrong id"), ("capture", "capture.begin", "escapes"),
+    ],
+)  # fmt: skip
+def test_a_capture_or_an_estimate_goes_on_with_the_others(
+    verb: str, method: str, mode: str, run: Run, tmp_path: Path
+) -> None:
+    out = ["--json"] if verb == "estimate" else ["--out", str(tmp_path / "out")]
+    code, found, said = run(method, mode, verb, "--hosts", "hosts.yaml", "--for", "1s", *out)
+    assert code in (0, 1), said
+    if isinstance(found, dict):
+        assert [lost["host"] for lost in found["lost"]] == ([] if mode in evil.SHAPELY else ["alpha"])
+        names = {host["host"] for host in found["hosts"]}
+    else:
+        assert (code == 0) == (mode in evil.SHAPELY)
+        names = {path.name.partition(".")[0] for path in (tmp_path / "out").glob("*.pcapng")}
+    assert {"beta", "gamma"} <= names

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from framegauge.capture.open import Member
-from framegauge.errors import AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
+from framegauge.errors import SPOILT, AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
 from framegauge.printable import one_line
 from framegauge.testbeds.base import Pending
 
@@ -41,9 +41,9 @@ def take(
     pause: Callable[[float], None] = time.sleep,
 ) -> Taken:
     """Reads on all of them for so long, or until Ctrl-C: what was read until then is of use. InputError with a line for
-    each host that refuses to begin."""
-    _begin(members, target_mtus, interfaces, say)
-    found = Taken()
+    each host that refuses to begin; one whose agent is lost, or answers what cannot be, is left to `lost`."""
+    found = Taken(lost=_begin(members, target_mtus, interfaces, say))
+    members = [member for member in members if member.host.name not in found.lost]
     began = said = clock()
     try:
         while (now := clock()) < began + seconds:
@@ -72,25 +72,30 @@ def take(
 
 def _begin(
     members: Sequence[Member], target_mtus: Sequence[int], interfaces: Sequence[str], say: Callable[[str], None]
-) -> None:
-    pending: list[Pending] = [
-        member.host.agent.begin(
-            "estimate.begin",
-            {"interfaces": [*member.interfaces, *interfaces], "target_mtus": list(target_mtus), "sudo": True},
-        )
-        for member in members
-    ]
-    problems = []
-    for member, call in zip(members, pending, strict=True):
-        name = member.host.name
+) -> dict[str, str]:
+    """Begins everywhere; why some hosts could not, through no fault of what was asked. InputError if none could."""
+    pending: dict[str, Pending] = {}
+    problems: list[str] = []
+    lost: dict[str, str] = {}
+    for member in members:
+        asked = {"interfaces": [*member.interfaces, *interfaces], "target_mtus": list(target_mtus), "sudo": True}
+        try:
+            pending[member.host.name] = member.host.agent.begin("estimate.begin", asked)
+        except SPOILT as error:
+            lost[member.host.name] = one_line(error)
+    for name, call in pending.items():
         try:
             answer = call.result(BEGIN_SECONDS)
+        except SPOILT as error:
+            lost[name] = one_line(error)
+            continue
         except (AgentFailure, MissingRequirement, Refused) as error:
             lines = str(error).splitlines()
             problems += [line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines]
             continue
-        say(f"{name}: reading {', '.join(answer['interfaces'])}")
+        say(f"{name}: reading {', '.join(map(one_line, answer['interfaces']))}")
         if answer["sample_error"] is not None:
-            say(f"{name}: without a sample of headers: {answer['sample_error']}")
-    if problems:
-        raise InputError("\n".join(problems))
+            say(f"{name}: without a sample of headers: {one_line(answer['sample_error'])}")
+    if problems or len(lost) == len(members):
+        raise InputError("\n".join([*problems, *lost.values()]))
+    return lost

@@ -11,7 +11,7 @@ from typing import Any
 from framegauge.agents.pipe import Json, Pending
 from framegauge.capture import files
 from framegauge.capture.open import Member
-from framegauge.errors import AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
+from framegauge.errors import SPOILT, AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
 from framegauge.printable import one_line
 
 __all__ = ["Asked", "Captured", "capture"]
@@ -62,11 +62,10 @@ def capture(
     pause: Callable[[float], None] = time.sleep,
 ) -> Captured:
     """Captures on all of them, and writes a capture and a document for each into the folder, which is made. An error of
-    any host before it begins ends all; a host that is lost later is told in the result."""
-    left = {member.host.name: member for member in members}
-    _begin(members, asked, say)
-    folder.mkdir(parents=True, exist_ok=True)
+    any host before it begins ends all; a host that is lost, or answers what cannot be, is told in the result."""
     found = Captured(folder)
+    left = {member.host.name: member for member in _begin(members, asked, found, say)}
+    folder.mkdir(parents=True, exist_ok=True)
     since: float | None = None
     try:
         since = _wait(left, asked, found, say, clock, pause)
@@ -88,9 +87,10 @@ def capture(
     return found
 
 
-def _begin(members: Sequence[Member], asked: Asked, say: Say) -> None:
-    """Begins everywhere; an error of the first host that has one."""
-    about = {member.host.name: result for member, result in _results(members, [("capture.about", {})] * len(members))}
+def _begin(members: Sequence[Member], asked: Asked, found: Captured, say: Say) -> list[Member]:
+    """Begins everywhere; the hosts that have begun. InputError with a line for each host that refuses."""
+    told = _results(members, [("capture.about", {})] * len(members), found)
+    members, about = [member for member, _ in told], {member.host.name: answer for member, answer in told}
     ends = {name: (each["ssh"]["client"], each["ssh"]["server"]) for name, each in about.items() if each["ssh"]}
     requests = []
     for member in members:
@@ -104,23 +104,34 @@ def _begin(members: Sequence[Member], asked: Asked, say: Say) -> None:
             "snap_bytes": asked.snap_bytes, "most_bytes": asked.most_bytes, "signs": dict(asked.signs), "sudo": True,
         }  # fmt: skip
         requests.append(("capture.begin", params))
-    for member, answer in _results(members, requests):
-        say(f"{member.host.name}: capturing on {', '.join(answer['interfaces'])}")
+    begun = _results(members, requests, found)
+    for member, answer in begun:
+        say(f"{member.host.name}: capturing on {', '.join(map(one_line, answer['interfaces']))}")
+    return [member for member, _ in begun]
 
 
-def _results(members: Sequence[Member], requests: Sequence[tuple[str, Mapping[str, Any]]]) -> list[tuple[Member, Json]]:
-    """The answer of each host to its request; InputError with a line for each host that refuses."""
-    pending: list[Pending] = [
-        member.host.agent.begin(method, params) for member, (method, params) in zip(members, requests, strict=True)
-    ]
-    results, problems = [], []
-    for member, call in zip(members, pending, strict=True):
+def _results(
+    members: Sequence[Member], requests: Sequence[tuple[str, Mapping[str, Any]]], found: Captured
+) -> list[tuple[Member, Json]]:
+    """The answer of each host to its request; what is lost goes to `found`. InputError with a line for each host that
+    refuses, or if all are lost."""
+    pending: list[tuple[Member, Pending]] = []
+    for member, (method, params) in zip(members, requests, strict=True):
+        try:
+            pending.append((member, member.host.agent.begin(method, params)))
+        except SPOILT as error:
+            found.lost[member.host.name] = one_line(error)
+    results: list[tuple[Member, Json]] = []
+    problems: list[str] = []
+    for member, call in pending:
         try:
             results.append((member, call.result(BEGIN_SECONDS)))
+        except SPOILT as error:
+            found.lost[member.host.name] = one_line(error)
         except (AgentFailure, MissingRequirement, Refused) as error:
             problems += [_said(member.host.name, line) for line in str(error).splitlines()]
-    if problems:
-        raise InputError("\n".join(problems))
+    if problems or not results:
+        raise InputError("\n".join([*problems, *found.lost.values()]))
     return results
 
 
