@@ -94,12 +94,16 @@ def test_a_damaged_file_is_fetched_again(app: App, tmp_path: Path) -> None:
         ("", r"tool-1\.0\.jar: found no such file, expected one \(org:tool:1\.0\)"),
         (WRITES + ': > "$folder/more.jar"\n', r"more\.jar: found a file that is not listed, expected 1 that are"),
         (
+            WRITES + '/bin/mv "$folder/tool-1.0.jar" "$folder/.."; /bin/ln -s ../tool-1.0.jar "$folder"\n',
+            r"tool-1\.0\.jar: found no such file, expected one \(org:tool:1\.0\)",
+        ),
+        (
             "echo '[\x1b[1;31mERROR\x1b[m] Could not transfer artifact: Unknown host'; echo '[ERROR] more'; exit 1\n",
             r"mvn failed \(exit code 1\): Could not transfer artifact: Unknown host; expected a network, or a mirror",
         ),
         ("exit 3\n", r"mvn failed \(exit code 3\): it printed no error; expected"),
     ],
-    ids=["checksum", "missing", "another", "no network", "silent"],
+    ids=["checksum", "missing", "another", "link", "no network", "silent"],
 )
 def test_what_goes_wrong_is_one_line_and_leaves_nothing(app: App, tmp_path: Path, script: str, message: str) -> None:
     program(tmp_path, "mvn", MAVEN + script)
