@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -66,6 +67,12 @@ def test_another_users_folder_stays(place: Path):
     assert other.is_dir()
 
 
+def children(process_id: int) -> list[int]:
+    """The processes that its threads have started."""
+    tasks = Path(f"/proc/{process_id}/task").iterdir()
+    return [int(word) for task in tasks for word in (task / "children").read_text().split()]
+
+
 @pytest.mark.agent
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM, signal.SIGKILL])
 def test_a_simulation_leaves_no_folder(number: signal.Signals, place: Path, tmp_path: Path):
@@ -73,12 +80,16 @@ def test_a_simulation_leaves_no_folder(number: signal.Signals, place: Path, tmp_
     command = [sys.executable, "-m", "framegauge", "simulate", "long.yaml", "--out", "out"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as simulating:
         until = time.monotonic() + PATIENCE_SECONDS
-        while not list(place.glob("*/scenario.json")):
+        while not (list(place.glob("*/scenario.json")) and children(simulating.pid)):
             assert simulating.poll() is None, simulating.stdout and simulating.stdout.read()
             assert time.monotonic() < until
             time.sleep(0.02)
+        agents = children(simulating.pid)
         simulating.send_signal(number)
         said = simulating.communicate(timeout=PATIENCE_SECONDS)[0].decode()
+    for each in agents:  # one whose controller was killed ends as it says how far it is, which may take long
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(each, signal.SIGKILL)
     if number is signal.SIGKILL:
         assert list(place.iterdir())
         subprocess.run([sys.executable, "-m", "framegauge", "--version"], check=True, stdout=subprocess.DEVNULL)
