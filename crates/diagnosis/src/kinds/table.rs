@@ -56,7 +56,7 @@ kinds! {
     }
     SpuriousRetransmit {
         name: "spurious_retransmit", about: Problem, group: Loss, least: Any,
-        means: "data was sent again that had arrived: the receiver says so by D-SACK (RFC 2883) or timestamps (RFC 3522), or its acknowledgement had passed",
+        means: "data that had arrived was sent again: by D-SACK (RFC 2883), timestamps (RFC 3522), or an acknowledgement before it",
         headline: "Data that had arrived was sent again",
         says: |told| format!(
             "Data that had arrived was sent again {}: the receiver says so (D-SACK, timestamps), or its acknowledgement had passed.", told.times()
