@@ -111,7 +111,7 @@ def racks(name: str, *words: str, one_of: str = "racks", after: Sequence[str] = 
 def proofs(name: str, *words: str, after: str = "pytest") -> Check:
     """One on real hosts whose runs need not be faithful. Its racks let others go first, and one of these runs beside
     one of those; they wait more than they work."""
-    check = racks(name, *words, one_of="proofs", cpus=0, after=after)
+    check = racks(name, *words, one_of="proofs", cpus=0, after=[after])
     return replace(check, environment={"FRAMEGAUGE_PRECEDENCE": "ordinary"})
 
 
