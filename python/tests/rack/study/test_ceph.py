@@ -100,7 +100,10 @@ def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent:
         level: {key: [size for size in sizes if size] for key, sizes in each.items()} for level, each in seen.items()
     }
     foreseen = predict(*ways(with_data[1500], 1448), 1448, 8948)
-    assert foreseen.after == pytest.approx(sum(map(len, with_data[9000].values())), rel=0.05)
+    # A busy cluster does less in its time: packets are compared for the same number of bytes.
+    amounts = {level: sum(map(sum, each.values())) for level, each in with_data.items()}
+    there = sum(map(len, with_data[9000].values())) * amounts[1500] / amounts[9000]
+    assert foreseen.after == pytest.approx(there, rel=0.05)
 
 
 def ways(seen: dict[tuple[bytes, bytes, int, int], list[int]], segment: int) -> tuple[Way, Way]:
