@@ -6,9 +6,9 @@ Standard library only. Every check is a command that people could type; a check 
 from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at
 a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then
 those on racks. A rack goes before all other programs, but not before another rack: so one at a time, and beside it one
-whose racks let all others go first. Tests without a rack give way to both. To begin all racks beside them was tried: it
-takes longer; so only the longest list that mostly waits begins then. So was a second one that lets others go first:
-users of a site then do too little, and datagrams are lost in sockets.
+whose racks let all others go first. To begin them earlier, beside those without a rack, was tried twice: it takes
+longer, also if only the list that waits most begins then, and tests with an agent read what racks do meanwhile. So was
+a second one that lets others go first: users of a site then do too little, and datagrams are lost in sockets.
 Tests that look for what is left on this machine have no other tests beside them; they wait more than they work, so
 they are run while all is compiled.
 
@@ -108,10 +108,10 @@ def racks(name: str, *words: str, one_of: str = "racks", after: Sequence[str] = 
     return replace(check, after=[AGENT.name, *after], one_of=one_of)
 
 
-def proofs(name: str, *words: str, after: str = "pytest") -> Check:
+def proofs(name: str, *words: str) -> Check:
     """One on real hosts whose runs need not be faithful. Its racks let others go first, and one of these runs beside
     one of those; they wait more than they work."""
-    check = racks(name, *words, one_of="proofs", cpus=0, after=[after])
+    check = racks(name, *words, one_of="proofs", cpus=0, after=["pytest"])
     return replace(check, environment={"FRAMEGAUGE_PRECEDENCE": "ordinary"})
 
 
@@ -149,11 +149,10 @@ AGENTS = [
 
 
 def python(chosen: str, agents: Sequence[str]) -> list[Check]:
-    """The `chosen` Python tests without a rack, and those of files `agents` that need an agent: they give way."""
+    """The `chosen` Python tests without a rack, and those of files `agents` that need an agent."""
     pure = pytest("pytest", *PURE, "-m", chosen, "-n", str(CPUS), cpus=CPUS)
-    some = pytest("pytest, agent", *agents, "-m", "agent", "-n", str(CPUS), "--dist", "loadfile")
-    checks = [replace(pure, is_small=True), replace(some, after=[AGENT.name])]
-    return [replace(check, command=["nice", *check.command]) for check in checks]
+    some = pytest("pytest, agent", *agents, "-m", "agent", "-n", str(CPUS), "--dist", "loadfile", cpus=CPUS)
+    return [replace(pure, is_small=True), replace(some, after=[AGENT.name])]
 
 
 def with_racks() -> list[Check]:
@@ -166,11 +165,11 @@ def with_racks() -> list[Check]:
         *CARGO,
         *python("not agent", agents),
         racks("pytest, racks", *RACKS),
-        racks("pytest, hosts", *HOSTS, "-n", str(CPUS + 1), "--dist", "loadfile", one_of="", cpus=0, after=["pytest"]),
+        racks("pytest, hosts", *HOSTS, "-n", str(CPUS + 1), "--dist", "loadfile", one_of="", after=["pytest"]),
         racks("pytest, networks", *NETWORKS),
         racks("pytest, captures", *CAPTURES),
         racks("pytest, install", *INSTALL),
-        proofs("pytest, proofs", *PROOFS, after=CARGO[-1].name),
+        proofs("pytest, proofs", *PROOFS),
         proofs("pytest, programs", *PROGRAMS),
         proofs("pytest, storage", *STORAGE),
     ]
