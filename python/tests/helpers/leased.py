@@ -15,7 +15,7 @@ from helpers.sshd import run
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 
-__all__ = ["KINDS", "Bed", "agent_in", "bed", "lacking"]
+__all__ = ["KINDS", "Bed", "agent_in", "bed", "is_made"]
 
 # Kinds of interfaces that stand on `eth1`, with what `ip link add` takes behind their name.
 KINDS = {
@@ -103,6 +103,6 @@ def _made() -> frozenset[str]:
     return frozenset(done.stdout.split())
 
 
-def lacking(kind: str) -> str | None:
-    """What to do about a kind of interface that this kernel does not make."""
-    return None if kind in _made() else f"load the kernel's module for {kind} interfaces"
+def is_made(kind: str) -> bool:
+    """Whether this kernel makes interfaces of a kind."""
+    return kind in _made()

@@ -64,10 +64,11 @@ def test_a_block_that_does_not_fit_a_frame_takes_as_many_as_by_arithmetic(rack_a
         for each in runs:
             saved = record(folder, each)
             clients = saved["workload"]["iscsi"]["clients"]
-            assert {name: one["answered"] for name, one in clients.items()} == {"h1": 20, "h2": 20}
+            # A busy machine may leave the last one unanswered in the run's time.
+            is_whole = {name: one["answered"] for name, one in clients.items()} == {"h1": 20, "h2": 20}
             frames = {name: one["data_frames"] for name, one in hosts(saved).items()}
             told.append((each.conditions, each.level, frames, expected_frames(each)))
-            if all(abs(frames[name] - count) <= 2 for name, count in expected_frames(each).items()):
+            if is_whole and all(abs(frames[name] - count) <= 2 for name, count in expected_frames(each).items()):
                 right.add((each.conditions["block_bytes"], each.level))
         print(told)
         return right == {(size, mtu) for size, mtus in FRAMES.items() for mtu in mtus}

@@ -76,7 +76,10 @@ def test_what_a_small_host_reads_over_udp_is_dropped_by_its_port_and_every_frame
         "sent": sent_by(record, "h1") + sent_by(record, "h2"), "answered": counts["sent"] - lost,
         "lost_calls": 0, "lost_in_server": 0, "lost_replies": lost,
     }  # fmt: skip
-    why = f"h2: 0 of {CALLS} operations answered; port switch>h2 dropped {lost} frames that are too large for it"
+    why = (
+        f"h2: 0 of {CALLS} operations answered; port switch>h2 (MTU 1500) dropped {lost} frames that are too "
+        "large for it, of up to 8366 bytes"
+    )
     assert reasons(found) == [f"does not work: {why}"]
 
 
@@ -114,7 +117,10 @@ def test_a_port_that_is_smaller_than_both_ends_is_a_black_hole_for_iscsi_and_nam
     # Responses of 8,240 bytes: as many as the first window has room for, and then the first again and again.
     dropped = giants(record)["switch>h2"]
     assert dropped >= 3
-    why = f"h2: 0 of {CALLS} operations answered; port switch>h2 dropped {dropped} frames that are too large for it"
+    why = (
+        f"h2: 0 of {CALLS} operations answered; port switch>h2 (MTU 1500) dropped {dropped} frames that are too "
+        "large for it, of up to 8310 bytes"
+    )
     assert reasons(found) == [f"does not work: {why}"]
     (small,) = (path for path in tmp_path.glob("runs/*/record.json") if path.parent.name != str(found.number))
     answers = json.loads(small.read_text())["workload"]["answers"]
@@ -136,7 +142,10 @@ def test_a_host_that_is_raised_before_its_server_writes_nothing_over_udp_unless_
     lost = sent_by(record, "h1") - 3
     assert giants(record) == {"switch>h3": lost}
     assert datagrams(record)["lost_calls"] == lost >= 4 * CALLS
-    why = f"h1: 0 of {CALLS} operations answered; port switch>h3 dropped {lost} frames that are too large for it"
+    why = (
+        f"h1: 0 of {CALLS} operations answered; port switch>h3 (MTU 1500) dropped {lost} frames that are too "
+        "large for it, of up to 8354 bytes"
+    )
     assert reasons(found) == [f"does not work: {why}"]
     (path,) = (path for path in tmp_path.glob("runs/*/record.json") if path.parent.name != str(found.number))
     record = json.loads(path.read_text())
