@@ -51,7 +51,7 @@ def warn_if_busy() -> None:
 def save(name: str, found: Any, **more: Any) -> Path:
     """Keep the figures in a new folder below results/, with the machine they are from and what `more` says of it."""
     folder = commands.choose_folder(name)
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)  # it is made where it was chosen
     machine = {"kernel": platform.release(), "cpus": os.cpu_count(), "load": os.getloadavg()[0], **more}
     path = folder / "figures.json"
     path.write_text(json.dumps({"machine": machine, "figures": found}, indent=2) + "\n")
