@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import signal
 import subprocess
@@ -118,3 +119,25 @@ def test_under_nohup_a_terminal_that_goes_away_ends_nothing():
         assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)
+
+
+def test_a_folder_that_is_swept_while_it_is_made_is_made_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Before it is opened, and before it is locked."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    make, made = tempfile.mkdtemp, list[str]()
+    sweepers: list[int] = []
+
+    def swept(prefix: str) -> str:
+        made.append(make(prefix=prefix))
+        if len(made) == 1:
+            Path(made[0]).rmdir()
+        if len(made) == 2:
+            sweepers.append(os.open(made[1], os.O_RDONLY))
+            fcntl.flock(sweepers[0], fcntl.LOCK_EX)
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", swept)
+    with temporary.folder() as folder:
+        assert str(folder) == made[2]
+        assert folder.is_dir()
+    os.close(sweepers[0])

@@ -24,15 +24,27 @@ class Folder:
     """A new folder of this process; `remove` must be called at the end."""
 
     def __init__(self) -> None:
-        while True:
-            self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+        # Whoever sweeps before it is locked takes it for one of the dead.
+        while not self._made():
+            pass
+
+    def _made(self) -> bool:
+        self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-"))
+        try:
             self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            with contextlib.suppress(OSError):  # a file system without locks: nobody sweeps it either
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Whoever swept between the two lines above has taken it for one of the dead.
-            if self.path.is_dir():
-                return
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:  # it is being swept
             os.close(self._lock)
+            return False
+        except OSError:  # a file system without locks: nobody sweeps it either
+            pass
+        if self.path.is_dir():
+            return True
+        os.close(self._lock)
+        return False
 
     def remove(self) -> None:
         """Removes it with all that it holds; may be called twice."""
