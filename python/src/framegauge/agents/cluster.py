@@ -1,8 +1,8 @@
 """A Dask cluster that the user has, on which agents run what needs neither root nor this machine's network.
 
-Neither its scheduler nor its workers need anything of framegauge, nor the same Python: a task is the built-in `eval`
-with an expression, the text of the program to run (such as `remote`), and data. A pickled function would be one by
-reference, to a module that a worker may not have, or the bytecode of one version of Python.
+Neither its scheduler nor its workers need anything of framegauge: a task is the built-in `eval` with an expression, the
+text of the program to run (such as `remote`), and data. A pickled function would be one by reference, to a module that
+a worker may not have, or the bytecode of one version of Python.
 """
 
 from __future__ import annotations
