@@ -44,6 +44,12 @@ def test_a_part_of_a_name_is_no_name_and_what_is_meant_is_said(
     assert expected in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("words", "found"), [("check --mtu -5 local", "-5"), ("check -6 --mtu -5k local", "-5k")])
+def test_a_negative_value_is_a_value(words: str, found: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(words.split()) == 2
+    assert f'--mtu: found "{found}", expected bytes' in capsys.readouterr().err
+
+
 @pytest.mark.agent
 @pytest.mark.parametrize("as_json", [False, True])
 def test_without_root_requirements_lists_what_is_missing(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NoReturn
@@ -12,6 +13,8 @@ from typing import Any, NoReturn
 from framegauge.printable import printable
 
 __all__ = ["Verb", "add_verb", "nearest", "verb_parser"]
+
+NEGATIVE = re.compile(r"-\.?\d")  # what begins like this is a value, with or without a unit, if it is no option
 
 
 class Verb(argparse.ArgumentParser):
@@ -40,6 +43,12 @@ class Verb(argparse.ArgumentParser):
             self.error(f"unexpected argument '{unknown[0]}'")
         return options, unknown
 
+    def _parse_optional(self, arg_string: str) -> Any:
+        """As argparse, which takes `-5s` for an option, and `-5`, too, where there is an option `-4`."""
+        if NEGATIVE.match(arg_string) and arg_string not in self._option_string_actions:
+            return None
+        return super()._parse_optional(arg_string)
+
     def error(self, message: str) -> NoReturn:
         """One line, and how to get help. A misspelt option comes first, as what else is wrong may follow from it."""
         self._tell_unknown(itertools.takewhile(lambda word: word != "--", self._words))
@@ -54,7 +63,8 @@ class Verb(argparse.ArgumentParser):
         for word in words:
             option = word.partition("=")[0]
             is_short = option[:2] in known and not option.startswith("--")  # such as -w5
-            if option.startswith("-") and option != "-" and option not in known and not is_short:
+            is_value = option == "-" or NEGATIVE.match(option)
+            if option.startswith("-") and not is_value and option not in known and not is_short:
                 self._end(f"unknown option '{option}'{nearest(option, known, self._former)}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
