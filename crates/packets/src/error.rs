@@ -92,7 +92,7 @@ pub enum ParseError {
 
 /// Why bytes are no capture, or a packet cannot be part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("byte {offset} of the capture: {field} is {found}, expected {expected}")]
+#[error("byte {offset} of the capture: {field} is {}, expected {expected}", shown(field, *found))]
 pub struct CaptureError {
     /// Where.
     pub offset: u64,
@@ -102,6 +102,11 @@ pub struct CaptureError {
     pub found: u64,
     /// What would have been allowed.
     pub expected: &'static str,
+}
+
+/// A magic number in the base in which documents and other programs write it.
+fn shown(field: &str, found: u64) -> String {
+    if field.starts_with("magic number") { format!("{found:#010x}") } else { found.to_string() }
 }
 
 /// The error if `found` bytes are fewer than `required`.

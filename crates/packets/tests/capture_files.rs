@@ -135,11 +135,11 @@ fn what_is_no_capture_is_one_clear_error() {
     wrong(&[], "byte 0 of the capture: bytes of the capture is 0, expected 24 or more");
     wrong(&[0xa1, 0xb2, 0xc3], "byte 0 of the capture: bytes of the capture is 3, expected 24 or more");
     let magic = "expected 0xa1b2c3d4 of pcap or 0x0a0d0d0a of pcapng";
-    wrong(&[0; 100], &format!("byte 0 of the capture: magic number is 0, {magic}"));
-    wrong(b"GET / HTTP/1.1\r\n\r\n", &format!("byte 0 of the capture: magic number is 1195725856, {magic}"));
+    wrong(&[0; 100], &format!("byte 0 of the capture: magic number is 0x00000000, {magic}"));
+    wrong(b"GET / HTTP/1.1\r\n\r\n", &format!("byte 0 of the capture: magic number is 0x47455420, {magic}"));
     wrong(
         &[0x1f, 0x8b, 8, 0, 0],
-        "byte 0 of the capture: magic number, that of a compressed file, is 529205248, expected that of pcap or \
+        "byte 0 of the capture: magic number, that of a compressed file, is 0x1f8b0800, expected that of pcap or \
          pcapng: unpack it first",
     );
     for order in ORDERS {
