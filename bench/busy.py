@@ -1,12 +1,14 @@
 """A rack beside other programs: are its figures those of a quiet machine, and what counts?
 
     .venv/bin/python -m bench.busy [--blocks 6] [--only KIND …] [--precedence "real time" …] [--what NAME …]
+        [--excluded]
 
-Kinds of load: none, 1, 2 and 4 busy loops, a compile of this workspace, and two programs that copy memory, all at
-nice 0. Precedence: as the kernel grants it ("real time"), and with less asked for. For each: a transfer of 100 MB and
-many of 1 MB, requests in a closed loop, and five to one, at MTU 1500, 4321 and 9000 with the baseline twice (A/A).
-Runs that are excluded are counted, and not in the figures. By arithmetic the goodput of a long transfer grows from MTU
-1500 to M by ((M - 52) / (M + 38)) / (1448 / 1538).
+Kinds of load: none, 1, 2 and 4 busy loops, a compile of this workspace, and two programs that copy memory, all at nice
+0; and one that goes before everybody on a CPU of the hosts, as a hypervisor does, for some ms in every 400. Precedence:
+as the kernel grants it ("real time"), and with less asked for. For each: a transfer of 100 MB and many of 1 MB,
+requests in a closed loop, and five to one, at MTU 1500, 4321 and 9000 with the baseline twice (A/A). Runs that are
+excluded are counted, and not in the figures but with --excluded. By arithmetic the goodput of a long transfer grows
+from MTU 1500 to M by ((M - 52) / (M + 38)) / (1448 / 1538).
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -70,10 +72,20 @@ ASKED: Mapping[str, Mapping[str, str]] = {
     },
 }  # fmt: skip
 LOOP = "while True: pass"
+HOLD = """import os, time
+os.sched_setaffinity(0, [min(os.sched_getaffinity(0))])
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(99))
+while True:
+    time.sleep(0.4 - {0})
+    until = time.monotonic() + {0}
+    while time.monotonic() < until:
+        pass
+"""
 COPY = "a, b = bytearray(1 << 28), bytearray(1 << 28)\nwhile True: a[:] = b"
 LOADS: Mapping[str, Sequence[str]] = {
     "none": [], "1 busy loop": [LOOP], "2 busy loops": [LOOP] * 2, "4 busy loops": [LOOP] * 4,
-    "compile": ["compile"], "memory": [COPY] * 2,
+    "compile": ["compile"], "memory": [COPY] * 2, "held 2 ms": [HOLD.format(0.002)], "held 4 ms": [HOLD.format(0.004)],
+    "held 6 ms": [HOLD.format(0.006)],
 }  # fmt: skip
 PRECEDENCE = ("real time", "nice", "ordinary")
 
@@ -113,12 +125,16 @@ def arithmetic(mtu: int) -> float:
     return ((mtu - 52) / (mtu + 38)) / (1448 / 1538)
 
 
-def line(kind: str, precedence: str, name: str, saved: Saved) -> dict[str, Any]:
+def line(kind: str, precedence: str, name: str, saved: Saved, with_excluded: bool) -> dict[str, Any]:
     """The figures of one study."""
-    runs = [run for run in saved.runs if not run.excluded]
+    runs = [run for run in saved.runs if with_excluded or not run.excluded]
     figures: dict[str, Any] = {"load": kind, "precedence": precedence, "what": name, "runs": len(saved.runs)}
-    figures["count"] = len(runs)
+    figures["count"] = sum(not run.excluded for run in saved.runs)
+    figures["held_seconds"] = statistics.mean(run.readings.get("held_seconds", 0.0) for run in runs) if runs else None
     figures["metrics"] = {metric: by_level(runs, metric) for metric in saved.plan["margins"]}
+    figures["held"] = [
+        [run.level, run.readings.get("held_seconds", 0.0) / run.seconds, run.metrics] for run in saved.runs
+    ]
     figures["verdicts"] = [as_json(comparison) for comparison in judging.compare(saved)]
     return figures
 
@@ -153,6 +169,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", default=list(LOADS), choices=list(LOADS))
     parser.add_argument("--what", nargs="*", default=list(ASKED), choices=list(ASKED))
     parser.add_argument("--precedence", nargs="*", default=["real time"], choices=PRECEDENCE)
+    parser.add_argument("--excluded", action="store_true", help="figures of excluded runs, too")
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the load is ended on that way out, too
     found = []
@@ -162,7 +179,7 @@ def main() -> None:
                 with beside(kind):
                     for name in options.what:
                         saved = measured(name, precedence, options.blocks, Path(place))
-                        found.append(line(kind, precedence, name, saved))
+                        found.append(line(kind, precedence, name, saved, options.excluded))
                         show(found[-1])
     say(f"saved: {save('busy', found, blocks=options.blocks)}")
 
@@ -170,7 +187,7 @@ def main() -> None:
 def show(figures: Mapping[str, Any]) -> None:
     """One study in a few lines."""
     counted = f"{figures['count']} of {figures['runs']} runs count"
-    print(f"{figures['load']}, {figures['precedence']}, {figures['what']}: {counted}")
+    print(f"{figures['load']}, {figures['precedence']}, {figures['what']}: {counted}; held {figures['held_seconds']} s")
     for metric, levels in figures["metrics"].items():
         texts = [f"{level}: {middle:.6g} [{least:.6g}, {most:.6g}]" for level, (least, middle, most) in levels.items()]
         print(f"  {metric}  {'  '.join(texts)}")

@@ -41,7 +41,9 @@ class Metric:
     wide (`statistics.skewness`; the factor is from docs/measured/calibration.md). None: Student's.
     `margin`: the smallest relative effect worth acting on if a study declares none; about the difference between
     repeated measurements on a quiet machine. `wakes_seconds`: by how much an exchange may take longer where other
-    programs use the hosts' CPUs (`statistics.shared`).
+    programs use the hosts' CPUs (`statistics.shared`). `is_tail`: a few exchanges in a hundred make it. `is_total`: the
+    whole run makes it, so that it lacks what a CPU that was held took (`statistics.held`); a median, or the cost of a
+    byte, does not.
     """
 
     unit: str
@@ -49,6 +51,18 @@ class Metric:
     hull: float | None = None
     margin: float = OTHERWISE
     wakes_seconds: float = 0.0
+    is_tail: bool = False
+    is_total: bool = True
+
+
+def _cost(unit: str) -> Metric:
+    """What a byte costs its hosts."""
+    return Metric(unit, False, is_total=False)
+
+
+def _tail(unit: str, wakes_seconds: float = 0.0) -> Metric:
+    """What the slowest few see."""
+    return Metric(unit, False, hull=1.0, wakes_seconds=wakes_seconds, is_tail=True, is_total=False)
 
 
 SHARE_OF_FEW = "share_of_few"
@@ -58,26 +72,26 @@ _BUILT_IN: Mapping[str, Metric] = {
     "fairness": Metric("share", True, hull=1.12, margin=0.02),
     "smallest_goodput": Metric("bits_per_second", True),
     SHARE_OF_FEW: Metric("number", True, hull=1.0, margin=0.25),
-    "latency_p50": Metric("seconds", False, wakes_seconds=WAKES_SECONDS),
-    "latency_p99": Metric("seconds", False, hull=1.0, wakes_seconds=WAKES_SECONDS),
-    "latency_p999": Metric("seconds", False, hull=1.0, wakes_seconds=WAKES_SECONDS),
+    "latency_p50": Metric("seconds", False, wakes_seconds=WAKES_SECONDS, is_total=False),
+    "latency_p99": _tail("seconds", WAKES_SECONDS),
+    "latency_p999": _tail("seconds", WAKES_SECONDS),
     "transactions": Metric("per_second", True, margin=0.02, wakes_seconds=WAKES_SECONDS),
-    "delay_p50": Metric("seconds", False, wakes_seconds=WAKES_SECONDS),
-    "delay_p99": Metric("seconds", False, hull=1.0, wakes_seconds=WAKES_SECONDS),
-    "jitter": Metric("seconds", False, hull=1.0, wakes_seconds=WAKES_SECONDS),
+    "delay_p50": Metric("seconds", False, wakes_seconds=WAKES_SECONDS, is_total=False),
+    "delay_p99": _tail("seconds", WAKES_SECONDS),
+    "jitter": _tail("seconds", WAKES_SECONDS),
     "delivered": Metric("share", True, hull=1.12, margin=0.01),
-    "slowdown_p50": Metric("number", False),
-    "slowdown_p99": Metric("number", False, hull=1.0),
-    "receiver_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "sender_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "receiver_instructions": Metric("instructions_per_gigabyte", False),
-    "sender_instructions": Metric("instructions_per_gigabyte", False),
-    "receiver_cycles": Metric("cycles_per_gigabyte", False),
-    "sender_cycles": Metric("cycles_per_gigabyte", False),
+    "slowdown_p50": Metric("number", False, is_total=False),
+    "slowdown_p99": _tail("number"),
+    "receiver_cpu_cost": _cost("core_seconds_per_gigabyte"),
+    "sender_cpu_cost": _cost("core_seconds_per_gigabyte"),
+    "receiver_instructions": _cost("instructions_per_gigabyte"),
+    "sender_instructions": _cost("instructions_per_gigabyte"),
+    "receiver_cycles": _cost("cycles_per_gigabyte"),
+    "sender_cycles": _cost("cycles_per_gigabyte"),
     # These occur in files of other tools only: a study measures the costs above, which cover whole hosts.
-    "local_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "remote_cpu_cost": Metric("core_seconds_per_gigabyte", False),
-    "retransmits": Metric("per_gigabyte", False, hull=1.0),
+    "local_cpu_cost": _cost("core_seconds_per_gigabyte"),
+    "remote_cpu_cost": _cost("core_seconds_per_gigabyte"),
+    "retransmits": Metric("per_gigabyte", False, hull=1.0, is_total=False),
 }
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.evidence import scheduling
+from framegauge.evidence import held, scheduling
 from framegauge.networks.settings import place_of
 from framegauge.testbeds.base import Conditions, Json
 
@@ -25,8 +25,6 @@ LATENESS_P99_SECONDS = 1e-3
 LATENESS_MAX_SECONDS = 20e-3
 READ_AHEAD_BYTES = 131_072  # that the fabric reads ahead of a host; lateness is hidden for as long as they take to send
 SWITCHES_PER_SECOND = 100  # involuntary; more mean that something else takes precedence on the fabric's CPU
-HELD_SHARE = 0.005  # of the run, during which something else may hold a CPU of the hosts
-HELD_LONGEST_SECONDS = 20e-3
 RIVALS_SHARE = 0.02  # of a CPU, which is counted in ticks of 10 ms
 SEQUENCE_SECONDS = 1.0
 CHANGE_SECONDS = 0.05  # by which a change may be early or late
@@ -51,15 +49,16 @@ def assess(conditions: Conditions, record: Json) -> Fidelity:
     reasons = [*_lateness(conditions, record), *_ring_drops(record), *_fabric_cpu(record)]
     reasons += [*_held(conditions, record), *_rivals(conditions, record)]
     reasons += [*_headroom(conditions, record), *_changes(record)]
-    return Fidelity(reasons, {**_readings(record), **dict(scheduling.readings(record))})
+    shares = {"held_share": held.share(conditions, record), **dict(scheduling.readings(record))}
+    return Fidelity(reasons, {**_readings(record), **shares})
 
 
 def _readings(record: Json) -> dict[str, Any]:
     fabric = record["measure"]["fabric"]
     found: dict[str, Any] = {f"idle_share_{role}": share for role, share in _idle(record).items()}
-    if held := record["measure"].get("held"):
-        found["held_seconds"] = sum(cpu["seconds"] for cpu in held)
-        found["held_longest_seconds"] = max(cpu["longest_seconds"] for cpu in held)
+    if cpus := record["measure"].get("held"):
+        found["held_seconds"] = sum(cpu["seconds"] for cpu in cpus)
+        found["held_longest_seconds"] = max(cpu["longest_seconds"] for cpu in cpus)
     if fabric is not None:
         elapsed = record["measure"]["elapsed_seconds"]
         found |= {f"lateness_{name}": value for name, value in fabric["lateness"].items() if name != "count"}
@@ -105,11 +104,11 @@ def _held(conditions: Conditions, record: Json) -> Iterator[str]:
     elapsed = record["measure"]["elapsed_seconds"]
     for cpu in record["measure"]["held"]:
         name, longest = f"CPU {cpu['cpu']} of the hosts held by something else", cpu["longest_seconds"]
-        if cpu["seconds"] > HELD_SHARE * elapsed:
+        if cpu["seconds"] > held.MOST_SHARE * elapsed:
             share = cpu["seconds"] / elapsed if elapsed > 0 else float("inf")
-            yield f"{name}: {_most(HELD_SHARE, share, '%', of=' of the time')}"
-        elif longest > HELD_LONGEST_SECONDS:
-            yield f"{name}: {_most(HELD_LONGEST_SECONDS, longest, ' ms', 1e3)}"
+            yield f"{name}: {_most(held.MOST_SHARE, share, '%', of=' of the time')}"
+        elif longest > held.LONGEST_SECONDS:
+            yield f"{name}: {_most(held.LONGEST_SECONDS, longest, ' ms', 1e3)}"
 
 
 def _rivals(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -126,9 +125,9 @@ def _held_up(record: Json) -> Iterator[str]:
     """Reasons if something held up one of the user's hosts. Only long pieces are one: the kernel's own work for
     packets, which looks the same, gives way after a few milliseconds."""
     for cpu in record["measure"]["held"]:
-        if cpu["longest_seconds"] > HELD_LONGEST_SECONDS:
+        if cpu["longest_seconds"] > held.LONGEST_SECONDS:
             name = f"CPU {cpu['cpu']} of {cpu['host']} held by something else"
-            yield f"{name}: {_most(HELD_LONGEST_SECONDS, cpu['longest_seconds'], ' ms', 1e3)}"
+            yield f"{name}: {_most(held.LONGEST_SECONDS, cpu['longest_seconds'], ' ms', 1e3)}"
 
 
 def not_measured(record: Json) -> list[str]:

@@ -30,6 +30,7 @@ from framegauge.evidence import (
     datagrams,
     few,
     fidelity,
+    held,
     proof,
     steady,
     switch,
@@ -350,6 +351,7 @@ def _checked(
     # A run with changes has no steady part, and no ceiling that holds throughout.
     part = None if conditions.changes else steady.of_streams(done, tables)
     metrics, short = steady.bulk(metrics, part, conditions.rtt_seconds)
+    metrics, no_tails = held.without_tails(metrics, conditions, record)
     found = fidelity.assess(conditions, record)
     excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
@@ -371,7 +373,7 @@ def _checked(
     if strangers := done.get("refused"):
         readings["refused_connections"] = strangers
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
-    if lacking := done.get("not_measured", {}) | lacking | short:
+    if lacking := done.get("not_measured", {}) | lacking | short | no_tails:
         readings["not_measured"] = lacking
     unproved = [*done.get("not_proved", []), *proof.unproved(conditions, record)]
     unproved += [] if "wire" in record else ["MSS on the wire: the meter is off"]

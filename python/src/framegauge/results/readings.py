@@ -167,6 +167,7 @@ class Readings(_Shape):
     idle_share_hosts: Number | None = None
     other_share_hosts: Number | None = None
     shared_cpus: StrictBool = False
+    held_share: Amount | None = None
     frames_per_gigabyte: Amount | None = None
     frames_per_interrupt: Number | None = None
     cpu_system_seconds: Number | None = None

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import cycles, differences, doubts, family, leave_one_out, losses, medians, shared
+from framegauge.statistics import cycles, differences, doubts, family, held, leave_one_out, losses, medians, shared
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
 from framegauge.statistics.ratio import ALPHA, Ratio, estimate
@@ -154,7 +154,7 @@ def unseen_share(blocks: int) -> float:
 
 def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
     """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
-    return losses.allowing(pairs, _of_counted(pairs, alpha, rule))
+    return losses.allowing(pairs, held.allowing(pairs, _of_counted(pairs, alpha, rule)))
 
 
 def _of_counted(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
@@ -222,7 +222,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
     if verdict is Verdict.UNDECIDED and (single := _decide(pairs, alone)) in SETTLED:
         lines.append(doubts.on_its_own(single, count))
     if explain:
-        lines += [*shared.note(pairs), *losses.note(pairs)]
+        lines += [*shared.note(pairs), *held.note(pairs), *losses.note(pairs)]
         metric = METRICS[pairs.metric]
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
         lines += doubts.warnings(

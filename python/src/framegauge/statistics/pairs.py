@@ -27,7 +27,7 @@ UNREAD = "it was too small to measure, or not read"
 class Row:
     """One run. `excluded`: it does not count, and its metrics are ignored. `not_measured`: the reason, by metric.
     `number`: its place in the order of all runs. `failure`: why the workload did not work at all, which excludes it.
-    `is_shared`: other programs used the hosts' CPUs.
+    `is_shared`: other programs used the hosts' CPUs. `held`: the share of its time in which something else held one.
     """
 
     block: int
@@ -43,6 +43,7 @@ class Row:
     number: int = 0
     failure: str | None = None
     is_shared: bool = False
+    held: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class Pairs:
     failure: str | None = None  # why the arm does not work, in none of its runs
     reference_failure: str | None = None  # the same of the baseline
     is_shared: bool = False  # other programs used the hosts' CPUs in a run that counts
+    held: tuple[float, float] = (0.0, 0.0)  # the mean share of the time that one was held, of both arms' runs
     shape: Shape = ALIKE  # of the noise in all cells that compare these two arms
     is_median: bool = False  # the ratio is the median of differences, not the mean
 
@@ -203,6 +205,7 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
         runs,
         arms=(_arm(inside, names, metric), _arm(inside, [example.arm], metric)),
         is_shared=any(row.is_shared for row in inside if not row.excluded and row.arm in (*names, example.arm)),
+        held=(_held(inside, names), _held(inside, [example.arm])),
     )
     reference, own = (_failure(inside, some) for some in (_baselines(inside), [example.arm]))
     if not blocks and (reference or own):
@@ -226,6 +229,12 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
 def _counted_blocks(inside: Sequence[Row], arms: Collection[str]) -> set[int]:
     """The blocks of which a run of these arms counts."""
     return {row.block for row in inside if row.arm in arms and not row.excluded}
+
+
+def _held(inside: Sequence[Row], arms: Collection[str]) -> float:
+    """The mean share of the time in which a CPU was held in the runs of these arms that count."""
+    shares = [row.held for row in inside if row.arm in arms and not row.excluded]
+    return math.fsum(shares) / len(shares) if shares else 0.0
 
 
 def _baselines(inside: Sequence[Row]) -> list[str]:

@@ -146,7 +146,7 @@ def row(run: Run) -> Row:
     return Row(
         run.block, run.cell, run.arm, run.role, run.level, run.workload, run.conditions, run.metrics,
         bool(run.excluded), run.readings.get("not_measured", {}), run.number, run.failure,
-        bool(run.readings.get("shared_cpus", False)),
+        bool(run.readings.get("shared_cpus", False)), run.readings.get("held_share") or 0.0,
     )  # fmt: skip
 
 
