@@ -40,8 +40,8 @@ def one(made: list[Row], margin: float = 0.02) -> Comparison:
 def test_the_interval_holds_the_ratio_that_nothing_held(
     metric: str, ratio: float, shares: tuple[float, float], parts: tuple[float, float]
 ) -> None:
-    """But for a tenth of the margin, which is no effect. A run lacks 0.7 to 2.2 times its share, as was measured."""
-    lost = (shares[0] * (0.7 + 1.5 * parts[0]), shares[1] * (0.7 + 1.5 * parts[1]))
+    """But for a tenth of the margin, which is no effect. A run lacks 1.2 to 3.6 times its share, as was measured."""
+    lost = (shares[0] * (1.2 + 2.4 * parts[0]), shares[1] * (1.2 + 2.4 * parts[1]))
     judged = one(rows(metric, ratio, shares, lost)).judged
     assert judged is not None
     assert judged.low is not None
@@ -67,6 +67,6 @@ def test_a_median_and_a_cost_lack_nothing(metric: str) -> None:
 
 
 def test_what_is_small_beside_the_margin_changes_nothing() -> None:
-    made = rows("goodput", 1.05, (0.001, 0.001), (0.0, 0.0))
+    made = rows("goodput", 1.05, (0.0007, 0.0007), (0.0, 0.0))
     assert one(made, 0.02).judged == one([replace(row, held=0.0) for row in made], 0.02).judged
     assert one(made, 0.01).judged != one([replace(row, held=0.0) for row in made], 0.01).judged

@@ -16,7 +16,7 @@ from framegauge.testbeds.base import Conditions, Json
 
 __all__ = ["LONGEST_SECONDS", "MOST_SHARE", "share", "without_tails"]
 
-MOST_SHARE = 0.02  # of the run; goodput is then up to 4 % lower (docs/measured/busy.md)
+MOST_SHARE = 0.02  # of the run; goodput is then some 4 % lower (docs/measured/busy.md)
 TAILS_SHARE = 0.005  # of the run: half of the one exchange in a hundred that makes a p99
 LONGEST_SECONDS = 20e-3  # at once
 

@@ -1,8 +1,8 @@
 """What CPUs that something else held may have done to a ratio.
 
 They are held at random times, in all arms alike, which is noise, and the interval has it. But one arm may have been
-held longer than the other, or have lost more by the same pieces, and that is no noise. A run lacks one to two times the
-share of it that was held, and at one MTU up to 1.5 times more than at another (docs/measured/busy.md). So the interval
+held longer than the other, or have lost more by the same pieces, and that is no noise. A run lacks up to 3.6 times the
+share of it that was held, and at one MTU up to 2.4 times more than at another (docs/measured/busy.md). So the interval
 takes in every ratio that is possible if either arm lost as much more than the other, beyond what is small beside the
 margin anyhow.
 """
@@ -17,8 +17,8 @@ from framegauge.statistics.ratio import Ratio
 
 __all__ = ["allowing", "note"]
 
-MOST = 3.0  # a run lacks up to so many times the share of it that was held
-APART = 1.5  # of a share that both arms were held, one lacks up to so many times more than the other
+MOST = 4.0  # a run lacks up to so many times the share of it that was held
+APART = 2.5  # of a share that both arms were held, one lacks up to so many times more than the other
 SMALL = 0.1  # of the margin
 
 
