@@ -13,9 +13,10 @@ from typing import Any
 
 from framegauge.errors import InputError
 
-__all__ = ["METRICS", "SHARE_OF_FEW", "UNITS", "Metric", "declare", "declared", "is_own", "usual_margin"]
+__all__ = ["METRICS", "SHARE_OF_FEW", "SMALL", "UNITS", "Metric", "declare", "declared", "is_own", "usual_margin"]
 
 OTHERWISE = 0.05
+SMALL = 0.1  # of a margin: what moves a ratio by less is not worth a word
 WAKES_SECONDS = 100e-6  # up to 75 us were needed; docs/measured/busy.md
 
 # The units in which programs print, each with its base unit and the factor to it.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 from scipy import special
 
-from framegauge.metrics import Metric
+from framegauge.metrics import SMALL, Metric
 from framegauge.statistics import leave_one_out, robust
 from framegauge.statistics.assurance import ASSURANCE, more_blocks
 from framegauge.statistics.cycles import Cycle
@@ -75,7 +75,7 @@ def warnings(
             if without not in (verdict, Verdict.UNDECIDED):
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break
-    return [*lines, *_outliers(logs, judged), *order(logs)]
+    return [*lines, *_outliers(logs, judged, margin), *order(logs)]
 
 
 def _too_few(judged: Ratio) -> Iterator[str]:
@@ -123,12 +123,15 @@ def _to_settle(judged: Ratio, margin: float, metric: Metric, least: int, not_wor
     return f"undecided: about {counted(more, 'more block')} would settle it, with {100 * ASSURANCE:.0f} % assurance"
 
 
-def _outliers(logs: np.ndarray, judged: Ratio) -> Iterator[str]:
+def _outliers(logs: np.ndarray, judged: Ratio, margin: float) -> Iterator[str]:
+    """A line if blocks far from the others move the ratio by what is not small beside the margin."""
     # With fewer blocks the median deviation is so uncertain that ordinary blocks would often look like outliers.
     far = robust.outliers(logs) if len(logs) >= SERIES_BLOCKS else []
     if not far:
         return
     centre = math.exp(robust.middle(logs).centre)
+    if abs(math.log(judged.ratio / centre)) <= SMALL * margin:
+        return
     yield (
         f"{len(far)} of {len(logs)} blocks {'is an outlier' if len(far) == 1 else 'are outliers'}, and kept: the ratio "
         f"of all blocks is {judged.ratio:.4f}, the median over pairs of blocks {centre:.4f}"
