@@ -430,6 +430,8 @@ def test_cpu_time_of_softirqs_shrinks_with_packets_and_the_rest_of_the_kernels_w
     document, merged = estimated(host(STREAM, way(), busy=SECONDS, cpu=cpu, merged=16))
     assert merged["cpu"]["at_most"] == pytest.approx((1 - OLD / NEW) / 6, rel=0.001)
     assert document["hosts"][0]["merged"]["sent_ratio"] == pytest.approx(16, rel=0.001)
+    said = " ".join(" ".join(terminal.lines(document)).split())
+    assert "packets/s, aggregates counted as its driver does (reading)" in said
 
 
 def test_the_histogram_of_a_nic_has_the_same_answer() -> None:

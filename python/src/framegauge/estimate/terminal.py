@@ -50,7 +50,7 @@ def _wrapped(text: str) -> list[str]:
 def _host(host: Json) -> Iterator[str]:
     yield f"{one_line(host['host'], MOST_NAME)}: {host['seconds']:.1f} s"
     for each in host["interfaces"]:
-        yield from _wrapped(_interface(each))
+        yield from _wrapped(_interface(each, host["merged"]))
     if host["sample"] is not None:
         sample = host["sample"]
         yield from _wrapped(
@@ -71,10 +71,13 @@ def _host(host: Json) -> Iterator[str]:
         yield from _wrapped(f"note: {one_line(note)}")
 
 
-def _interface(each: Json) -> str:
+def _interface(each: Json, merged: Json | None) -> str:
     speed = f", {print_bits_per_second(each['bits_per_second'])}" if each["bits_per_second"] else ""
     most = f" of {each['maximum_mtu']}" if each["maximum_mtu"] else ""
     rates = " and ".join(_rate(way, each[way]) for way in ("sent", "received"))
+    # Drivers without segmentation of their own count an aggregate of many packets as one.
+    if merged is not None and any((merged[f"{way}_ratio"] or 1.0) > 1.0 for way in ("sent", "received")):
+        rates += ", aggregates counted as its driver does"
     full = each["full_share"]
     share = f"; {full['value']:.1%} of packets are full ({full['kind']})" if full is not None else ""
     name, driver = one_line(each["interface"], MOST_NAME), one_line(each["driver"] or "unknown driver", MOST_NAME)
