@@ -105,7 +105,7 @@ def parse(
             raise StudyError(
                 [f"{name}:1: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"]
             ) from None
-        schema = _schema(model, root)
+        schema = json_schema(model, root)
         shown = [_problem(name, node, item, schema, root) for item in items[:MOST_PROBLEMS]]
         raise _error(name, shown, len(items) - len(shown)) from None
     broken = [_described(name, node, problem, root) for problem in rules(found)]
@@ -160,16 +160,12 @@ def reader(given: set[str]) -> str | None:
     return next((kind[2] for kind in _KINDS.values() if any(keys <= given for keys in kind[0])), None)
 
 
-def json_schema(model: type[BaseModel], root: str) -> dict[str, Any]:
+# It takes far longer than reading a file, and programs that read many files need it for each bad one.
+@cache
+def json_schema(model: type[BaseModel], root: str) -> Mapping[str, Any]:
     """JSON Schema (2020-12) of a file, for editors."""
     schema = model.model_json_schema(mode="validation")
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"framegauge {root}"} | schema
-
-
-# It takes far longer than reading a file, and programs that read many files need it for each bad one.
-@cache
-def _schema(model: type[BaseModel], root: str) -> Mapping[str, Any]:
-    return json_schema(model, root)
 
 
 def _repeated(node: yaml.Node, path: tuple[str, ...]) -> Iterable[tuple[int, str]]:

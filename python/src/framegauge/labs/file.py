@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -55,7 +55,7 @@ def is_lab(path: str | Path) -> bool:
     return "network" in yaml_file.keys(yaml_file.read(path, "a study or a lab file"), str(path))
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Mapping[str, Any]:
     """JSON Schema (2020-12) of a lab file, for editors."""
     return yaml_file.json_schema(Lab, "lab")
 

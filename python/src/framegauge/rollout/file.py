@@ -115,7 +115,7 @@ def load(path: str | Path, running: Callable[[str], None] | None = None) -> Roll
     return Rollout(Path(path), file, tuple(machines[name] for name in names), asked)
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Mapping[str, Any]:
     """JSON Schema (2020-12) of a roll-out's file, for editors."""
     return yaml_file.json_schema(File, "rollout")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -74,6 +74,6 @@ def dump(study: Study) -> str:
     return yaml.safe_dump(study.model_dump(mode="json"), sort_keys=False, allow_unicode=True, width=100)
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Mapping[str, Any]:
     """JSON Schema (2020-12) of a study file, for editors."""
     return yaml_file.json_schema(Study, "study")

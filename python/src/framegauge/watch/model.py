@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import urllib.parse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -388,6 +388,6 @@ def parse(text: str, name: str) -> Watch:
     return yaml_file.parse(text, name, Watch, "watch")
 
 
-def json_schema() -> dict[str, Any]:
+def json_schema() -> Mapping[str, Any]:
     """JSON Schema (2020-12) of a watch file, for editors."""
     return yaml_file.json_schema(Watch, "watch")
