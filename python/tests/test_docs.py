@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from helpers.check_lab import Lab
 from helpers.other_tools import flent_folder, iperf3_folder
+from helpers.sealing import seal
 from helpers.support import ROOT, STUDY
 
 from framegauge.cli import (
@@ -63,6 +64,7 @@ def make_side(folder: Path, seed: int) -> None:
         for index, line in enumerate(lines):
             line["began"] = f"2026-11-21T10:{2 * index:02}:00+00:00"
         (folder / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        seal(folder)
 
 
 def ours() -> list[Any]:

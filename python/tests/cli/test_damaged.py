@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from helpers.damage import damaged
+from helpers.sealing import seal
 from helpers.support import ROOT, by_length
 from hypothesis import HealthCheck, given, settings, strategies as st
 
@@ -222,7 +223,7 @@ def test_a_record_that_lacks_something_has_a_page(
 ) -> None:
     folder = shutil.copytree(folders[0], tmp_path / "edited")
     edit(folder)
-    code, said = quiet("report", str(folder), "--html", str(tmp_path / "x.html"))
+    code, said = quiet("report", str(seal(folder)), "--html", str(tmp_path / "x.html"))
     assert code in (0, 3), said
 
 
@@ -244,6 +245,7 @@ def test_a_run_taken_out_of_the_journal_is_made_again_under_a_number_of_its_own(
     folder = shutil.copytree(folders[0], tmp_path / "edited")
     lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
     (folder / "runs.jsonl").write_text("".join([*lines[:3], *lines[4:]]))
+    seal(folder)
     assert quiet("study", "--resume", "--out", str(folder))[0] == 0
     numbers = [json.loads(line)["number"] for line in (folder / "runs.jsonl").read_text().splitlines()]
     assert sorted(numbers) == [1, 2, 3, *range(5, len(lines) + 2)]

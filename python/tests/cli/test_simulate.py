@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from helpers.sealing import seal
 from helpers.support import ROOT, STUDY
 
 from framegauge.cli.main import main
@@ -81,6 +82,7 @@ def test_traffic_has_the_same_bytes_at_any_number_of_jobs_and_resumes_without_it
     (tmp_path / "mine.csv").write_text("bytes,probability\n7,1\n")
     lines = (tmp_path / "3/runs.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "3/runs.jsonl").write_bytes(b"".join(lines[:5]))
+    seal(tmp_path / "3")
     assert main(["simulate", "--resume", "--out", str(tmp_path / "3")]) == 0
     assert (tmp_path / "3/runs.jsonl").read_bytes() == (tmp_path / "1/runs.jsonl").read_bytes()
 
@@ -227,6 +229,7 @@ def test_a_replay_needs_nothing_outside_its_folder(tmp_path: Path, capsys: pytes
     moved = out.rename(tmp_path / "moved")
     lines = kept.splitlines(keepends=True)
     (moved / "runs.jsonl").write_bytes(b"".join(lines[:-1]))
+    seal(moved)
     assert simulate("--resume", "--out", moved) == 0
     assert (moved / "runs.jsonl").read_bytes() == kept
     assert main(["report", str(moved)]) == 0
@@ -256,6 +259,7 @@ def test_swept_recordings_are_kept_side_by_side(tmp_path: Path) -> None:
         assert recordings.read(out / f"recordings/{number}/f.csv") == recordings.read(tmp_path / name / "f.csv")
         (tmp_path / name / "f.csv").unlink()
     (out / "runs.jsonl").write_bytes(b"".join(kept.splitlines(keepends=True)[:-3]))
+    seal(out)
     assert simulate("--resume", "--out", out) == 0
     assert (out / "runs.jsonl").read_bytes() == kept
 
@@ -274,6 +278,7 @@ def test_a_recording_is_in_the_folder_of_its_results(
     told = json.loads((out / "results.json").read_text())
     told["simulation"]["recordings"] = dict.fromkeys(told["simulation"]["recordings"], place)
     (out / "results.json").write_text(json.dumps(told))
+    seal(out)
     capsys.readouterr()
     assert simulate("--resume", "--out", out) == 2
     assert "expected them" in capsys.readouterr().err

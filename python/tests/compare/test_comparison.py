@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 from helpers.damage import damaged
 from helpers.other_tools import flent_folder, iperf3_folder, iperf3_text
+from helpers.sealing import seal
 from helpers.support import ROOT, STUDY, by_length
 from hypothesis import given, settings, strategies as st
 from rich.console import Console
@@ -113,7 +114,7 @@ def test_runs_lost_on_one_side_make_it_suspect(studies, tmp_path, capsys):
         if line["level"] == 9000 and line["block"] < 3:
             line["excluded"] = ["proof: MTU of h2: requested 9000, found 1500"]
     (damaged / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    document = compare(capsys, studies / "before", damaged, code=3)
+    document = compare(capsys, studies / "before", seal(damaged), code=3)
     found = by_level(document)
     assert found[9000]["verdict"] == "suspect"
     assert found[9000]["warnings"][0].startswith("0 of 6 runs were excluded in BASE and 3 of 6 in NEW")
@@ -128,7 +129,7 @@ def test_a_side_whose_control_differs_is_suspect(studies, tmp_path, capsys):
         if line["role"] == "control":
             line["metrics"]["goodput"] *= 1.1
     (odd / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    document = compare(capsys, studies / "before", odd, code=3)
+    document = compare(capsys, studies / "before", seal(odd), code=3)
     assert document["outcome"] == "not_all_judged"
     assert {each["verdict"] for each in by_level(document).values()} == {"suspect"}
     assert by_level(document)[9000]["warnings"][0].startswith(
@@ -148,7 +149,7 @@ def timed(studies, folder, hours):
             line["metrics"]["goodput"] *= 0.9**hour
             more.append(line)
     (folder / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in more))
-    return folder
+    return seal(folder)
 
 
 def test_two_time_windows_of_one_folder(studies, tmp_path, capsys):

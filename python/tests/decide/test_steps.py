@@ -144,6 +144,19 @@ def test_what_is_there_is_not_asked_again(tmp_path: Path) -> None:
     assert (asked.place.network.requests, asked.place.opened, asked.ran) == (requests, opened, 1)
 
 
+@pytest.mark.parametrize("name", ["asked", "facts", "check-present", "check-raised", "study"])
+def test_a_step_that_was_changed_is_no_evidence(tmp_path: Path, name: str) -> None:
+    asked = Decision(tmp_path, Hosts())
+    asked.run()
+    if name == "asked":
+        asked.folder.keep(name, {"schema": 1, "hosts": [], "machines": [], "rack": True, "testbed": None, "target_mtu": 9000, "study": None})  # fmt: skip
+    path = tmp_path / f"{name}.json"
+    found = json.loads(path.read_text())
+    path.write_text(json.dumps({**found, "remark": "it was 9001"}))
+    with pytest.raises(CorruptResults, match=rf"{name}\.json: seal: found other content, .*--again makes it anew"):
+        asked.folder.load(name)
+
+
 @pytest.mark.parametrize("step", STEPS)
 def test_a_step_that_is_forgotten_is_run_again_with_those_that_rest_on_it(step: str, tmp_path: Path) -> None:
     asked = Decision(tmp_path, Hosts())

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from helpers.pages import as_read
+from helpers.sealing import seal
 from helpers.support import STUDY
 
 from framegauge.cli import main as cli
@@ -55,6 +56,7 @@ def test_an_extension_goes_on_where_it_was_interrupted_and_can_be_repeated(exten
     # As if it had been killed after its plan was saved: the folder goes on with the plan that it has.
     lines = (tmp_path / "out/runs.jsonl").read_text().splitlines(keepends=True)
     (tmp_path / "out/runs.jsonl").write_text("".join(lines[:20]))
+    seal(tmp_path / "out")
     assert cli.main(["study", "--resume", "--out", str(tmp_path / "out")]) == 0
     assert "extended from" not in capsys.readouterr().err
     assert len(results.read(tmp_path / "out").runs) == 33

@@ -58,7 +58,7 @@ def test_what_is_said_of_the_busiest_port_is_what_it_counted(found: material.Mat
     for run in found.saved.runs:
         if run.cell == cell:
             each = ports._seen(folder, run, port, found.looks[run.arm])
-            counted = spools.record(folder, run.number)["measure"]["fabric"]["ports"]
+            counted = spools.record(folder, run)["measure"]["fabric"]["ports"]
             (mine,) = [one for one in counted if one["port"] == port]
             assert each is not None
             assert len(each.dropped) == mine["dropped_frames"]

@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from altair.utils import schemapi
 from helpers import drawing, pages
+from helpers.sealing import seal
 from helpers.support import STUDY
 from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
@@ -209,7 +210,8 @@ def test_folders_from_before_and_folders_that_lack_files_have_a_page(
     for name in ("environment.json", "study.yaml"):
         (folder / name).unlink()
     shutil.rmtree(folder / "runs")
-    old = gathered(read(folder))
+    before = read(seal(folder))
+    old = gathered(before)
     page = pages.check(html.page(old))
     assert "time" not in [each.attributes["id"] for each in page.all("h2")]
     assert old.answer == found.answer
@@ -217,7 +219,7 @@ def test_folders_from_before_and_folders_that_lack_files_have_a_page(
         (folder / "runs/1").mkdir(parents=True, exist_ok=True)
         (folder / "runs/1/samples.arrow").write_bytes(torn)
         (folder / "runs/1/record.json").write_bytes(torn)
-        assert not list(series.cells(folder, varied.runs))
+        assert not list(series.cells(folder, before.runs))
         assert records.read(varied)
 
 
@@ -241,7 +243,7 @@ def test_an_excluded_run_is_drawn_and_listed_and_counts_for_nothing(
     again: dict[str, Any] = {**first, "number": len(lines) + 1, "excluded": ["fidelity: the fabric was late"]}
     again["metrics"] = {name: 2 * value for name, value in first["metrics"].items()}
     (folder / "runs.jsonl").write_text("\n".join([*lines, json.dumps(again)]) + "\n")
-    after = gathered(read(folder))
+    after = gathered(read(seal(folder)))
     assert found.numbers == after.numbers
     assert "fidelity: the fabric was late" in html.page(after)
     name = f"runs-{first['cell'] + 1}-goodput"

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from helpers import recorded as conversations
+from helpers.sealing import seal
 from helpers.support import STUDY
 
 from framegauge.cli.main import main
@@ -194,7 +195,7 @@ def of_workload(fake: Path, folder: Path, name: str) -> Path:
     (folder / "results.json").write_bytes((fake / "results.json").read_bytes())
     (folder / "runs.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     (folder / "runs/1").symlink_to(fake / "runs/1")
-    return folder
+    return seal(folder)
 
 
 @pytest.mark.parametrize("name", ["web", "mapreduce", "my-program"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from helpers import pages
+from helpers.sealing import seal
 from helpers.support import STUDY
 
 from framegauge.cli import commands
@@ -43,7 +44,7 @@ def gathered(folder: Path, clients: list[dict[str, Any]]) -> Material:
     for each in runs:
         each["readings"]["switch"] = told
     (folder / "runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in runs))
-    saved = read(folder)
+    saved = read(seal(folder))
     return material.gather(saved, summary.summarise(saved))
 
 

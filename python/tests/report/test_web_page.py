@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from helpers import pages
+from helpers.sealing import seal
 from helpers.support import STUDY, bench
 
 from framegauge.cli import commands
@@ -43,7 +44,7 @@ def with_web(folder: Path, found: dict[str, Any]) -> Saved:
         record = json.loads(path.read_text())
         record["workload"]["web"] = found
         path.write_text(json.dumps(record))
-    return read(folder)
+    return read(seal(folder))
 
 
 def test_components_and_times_have_a_row_for_each_arm(tmp_path: Path) -> None:
@@ -124,5 +125,6 @@ def test_what_is_left_of_a_study_takes_no_longer_than_its_runs(tmp_path: Path) -
     assert whole == total_seconds(study_file.load(path)) > 0
     assert reproduction.left(tmp_path / "out", str(path)) == 0
     (tmp_path / "out" / "runs.jsonl").write_text("")
+    seal(tmp_path / "out")
     assert reproduction.left(tmp_path / "out", str(path)) == whole
     assert saved.runs

@@ -10,7 +10,7 @@ from helpers.support import PLAN, STUDY
 from hypothesis import given, strategies as st
 
 from framegauge.errors import CorruptResults, DiskFull, FolderInUse, FolderNotEmpty, InputError, NewerResults
-from framegauge.results import journal as results, lock as claim, tables
+from framegauge.results import journal as results, lock as claim, tables, writing
 from framegauge.results.journal import Journal, Run, parse_journal
 
 RUN = Run(1, 0, 0, "baseline", "baseline", 1500, 0, "stream", {"size_bytes": 1}, {"goodput": 1e9}, [])
@@ -213,9 +213,10 @@ def test_a_disk_that_is_full_before_the_first_run_leaves_nothing_to_resume(tmp_p
 
 def test_a_full_device_is_a_full_disk(tmp_path):
     Journal.create(tmp_path, STUDY, PLAN).close()
+    saved = results.read(tmp_path)
     (tmp_path / "runs.jsonl").unlink()
     (tmp_path / "runs.jsonl").symlink_to("/dev/full")
-    journal = Journal(claim.Claim(tmp_path, results._disk, results._FULL), [])
+    journal = Journal(claim.Claim(tmp_path, writing.disk, writing.FULL), saved)
     with pytest.raises((DiskFull, OSError)):
         journal.add(RUN, {}, {})
     assert journal.runs == []

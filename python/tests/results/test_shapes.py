@@ -19,7 +19,8 @@ PLAN = {
     "question": "?", "scope": "emulated", "treatment": "mtu", "margins": {"gets": 0.05}, "primary": ["gets"],
     "estimators": {"gets": "mean"},
     "ask": "difference", "planned_runs": 4, "planned_blocks": 6, "stop": "settled", "framegauge": "0.1.0",
-    "extended_from": [4],
+    "extended_from": [4], "files": {"study.yaml": "0123456789abcdef0123456789abcdef"},
+    "sealed_again": [{"at": "2026-11-21T10:00:00+00:00", "changed": ["runs.jsonl:3"]}],
     "trial": {
         "asked_bits_per_second": 10**9, "bits_per_second": 10**8,
         "attempts": [{"bits_per_second": 10**9, "seconds": 1.5, "reasons": ["why"]}],
@@ -29,6 +30,7 @@ LINE = {
     "number": 1, "block": 0, "cell": 0, "arm": "baseline", "role": "baseline", "level": 1500, "attempt": 0,
     "workload": "stream", "conditions": {"flows": 1}, "metrics": {"goodput": 1e9}, "excluded": ["why"],
     "degraded": ["what"], "seconds": 1.5, "began": "2026-11-21T10:00:00+00:00",
+    "files": {"record.json": "0123456789abcdef0123456789abcdef"},
     "readings": {
         "ceiling_bits_per_second": 1e9, "predicted_seconds": 0.5, "idle_share_hosts": 0.5, "frames_per_gigabyte": 1e5,
         "frames_per_interrupt": 2.5, "cpu_system_seconds": 0.5, "cpu_share_hosts": 0.5, "cpu_share_fabric": 0.5,

@@ -4,6 +4,7 @@ import json
 import re
 
 import pytest
+from helpers.sealing import seal
 from helpers.support import STUDY
 
 from framegauge.cli import main as cli
@@ -24,7 +25,7 @@ def spoilt(tmp_path, capsys):
         if (run["cell"], run["arm"]) == (0, "control"):
             run["metrics"]["goodput"] *= 1.03
     (out / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
-    return out
+    return seal(out)
 
 
 def visible(page):

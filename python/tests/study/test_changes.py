@@ -7,6 +7,7 @@ import time
 
 import pytest
 from helpers.pages import as_read
+from helpers.sealing import seal
 
 from framegauge.errors import AgentError, StudyError
 from framegauge.evidence.changes import paths
@@ -363,7 +364,7 @@ def test_a_page_shows_the_moments_and_goodput_around_them(execute, tmp_path):
     (tmp_path / "out/results.json").write_text(
         json.dumps({**json.loads((tmp_path / "out/results.json").read_text()), "planned_blocks": 2, "stop": "blocks"})
     )
-    saved = read(tmp_path / "out")
+    saved = read(seal(tmp_path / "out"))
     found = changes_charts.changes(saved, saved.runs)
     assert [each.label for each in found] == ["h1, h2, h3: MTU 9000", "*>h1: up"]
     assert [each.made_seconds for each in found] == [[1.0] * len(saved.runs), [2.0] * len(saved.runs)]

@@ -13,6 +13,7 @@ import jsonschema
 import pytest
 from helpers import contended, pages
 from helpers.contended import CLOSE, FAR, PORT
+from helpers.sealing import seal
 from hypothesis import given, strategies as st
 
 from framegauge.report import markdown
@@ -271,7 +272,7 @@ def test_a_few_flows_are_shown_one_by_one_and_two_not_at_all(tmp_path: Path) -> 
     assert any("2 for all flows of h1" in each.text for each in page.all("td"))
     assert "drops" not in [each.attributes["id"] for each in page.all("h2")]
     (tmp_path / "few/runs/1/transfers-h13-h14.arrow").unlink()
-    two = gathered(read(tmp_path / "few"))
+    two = gathered(read(seal(tmp_path / "few")))
     assert two.summary["flows"] == []
     assert "flows" not in [each.attributes["id"] for each in pages.check(html.page(two)).all("h2")]
 
@@ -283,7 +284,7 @@ def test_an_older_record_loses_what_it_has_not_and_no_more(torn: str, tmp_path: 
         left = json.loads(path.read_text())
         del left[torn]
         path.write_text(json.dumps(left))
-    found = gathered(old)
+    found = gathered(read(seal(old.folder)))
     pages.check(html.page(found))
     (entry,) = found.summary["flows"]
     arm = entry["arms"][0]

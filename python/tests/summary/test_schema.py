@@ -7,6 +7,7 @@ import re
 
 import jsonschema
 import pytest
+from helpers.sealing import seal
 from helpers.support import ROOT, STUDY
 
 from framegauge.cli import main as cli
@@ -51,6 +52,7 @@ def test_what_does_not_work_is_a_verdict(study, execute, tmp_path):
         if each["level"] == 9000:
             each["excluded"], each["metrics"] = [f"does not work: {why}"], {}
     (tmp_path / "out/runs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in lines))
+    seal(tmp_path / "out")
     found = json.loads(summary.text(summarise(read(tmp_path / "out"))))
     VALID.validate(found)
     mine = [each for each in found["verdicts"] if each["treatment"]["mtu"] == 9000]
@@ -119,6 +121,7 @@ def test_every_kind_of_treatment(treatment, mtu, factor, execute, tmp_path):
 def test_a_summary_before_its_first_run(study, execute, tmp_path):
     execute(study)
     (tmp_path / "out/runs.jsonl").write_bytes(b"")
+    seal(tmp_path / "out")
     VALID.validate(summarise(read(tmp_path / "out")))
 
 

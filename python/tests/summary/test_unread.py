@@ -9,6 +9,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from helpers.sealing import seal
 
 from framegauge.decide import judge as decide
 from framegauge.decide.judge import Brings
@@ -50,7 +51,7 @@ def judged(execute: Any, tmp_path: Path) -> Callable[[Unread], dict[str, Any]]:
                 del run["metrics"][COST]
                 run["readings"]["not_measured"] = {COST: WHY}
         path.write_text("".join(json.dumps(run) + "\n" for run in runs))
-        return summarise(read(tmp_path / name))
+        return summarise(read(seal(tmp_path / name)))
 
     return made
 
@@ -109,7 +110,7 @@ def test_lost_runs_still_cost_the_study_and_all_counts_agree(execute: Any, tmp_p
         if run["workload"] == "rr" and run["block"] > 2:
             run["excluded"] = ["fidelity: the fabric was late"]
     path.write_text("".join(json.dumps(run) + "\n" for run in runs))
-    summary = summarise(read(tmp_path / "out"))
+    summary = summarise(read(seal(tmp_path / "out")))
     assert not summary["faithful"]
     said = losses.counted(summary["verdicts"])
     assert f"{said} could not be judged" in answer(summary).text

@@ -33,6 +33,7 @@ from framegauge.hosts import reach
 from framegauge.hosts.dry_run import changes_of, counts
 from framegauge.metrics import declared
 from framegauge.report.decision.model import Decision
+from framegauge.results import reading
 from framegauge.results.journal import Journal, Run, read
 from framegauge.results.tables import write_tables
 from framegauge.study import file as study_file
@@ -51,6 +52,7 @@ __all__ = [
     "PAGE",
     "Finished",
     "choose_folder",
+    "conclude",
     "decision",
     "extended_study",
     "free_folder",
@@ -58,6 +60,7 @@ __all__ = [
     "plan_of",
     "report",
     "requirements",
+    "reseal",
     "resumed_study",
     "run_study",
 ]
@@ -217,12 +220,26 @@ def run_study(
             raise
         if outcome.interrupted:
             say("interrupted: judging the runs so far, and writing the report")
-        write_tables(journal)
-        saved = read(folder)
-        found = summary.summarise(saved)
-        journal.save("summary.json", summary.text(found).encode())
-        journal.save(PAGE, documents.page(saved, found).encode())
+        found = conclude(journal)
     return Finished(folder, outcome, found, folder / PAGE)
+
+
+def conclude(journal: Journal) -> dict[str, Any]:
+    """The summary of the runs of a journal, saved with their tables and the page, which is last."""
+    write_tables(journal)
+    saved = read(journal.folder)
+    found = summary.summarise(saved)
+    journal.save(reading.SUMMARY, summary.kept(found))
+    journal.save(PAGE, documents.page(saved, found).encode())
+    return found
+
+
+def reseal(folder: Path, at: str) -> list[str]:
+    """Seals a folder that was edited on purpose, with its summary made anew; what had been changed."""
+    journal, changed = Journal.reseal(folder, at)
+    with journal:
+        conclude(journal)
+    return changed
 
 
 def plan_of(study: Study, before: Sequence[int] = ()) -> dict[str, Any]:
@@ -280,8 +297,7 @@ def _tried(
     say(line)
     if not journal.runs:
         plan["trial"] = tried.as_json(study.testbed.link.rate or tried.asked)
-        journal.save("study.yaml", study_file.dump(study).encode())
-        journal.extend(plan)
+        journal.replan(study_file.dump(study), plan)
     return study
 
 

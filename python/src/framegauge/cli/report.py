@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from framegauge.cli import live, output
@@ -53,6 +54,10 @@ def parser() -> Verb:
         "--flows", type=output.place, metavar="FILE",
         help="write the flows of a run as CSV, which a simulation can replay (workload replay)",
     )  # fmt: skip
+    whole.add_argument(
+        "--reseal", action="store_true",
+        help="seal results again that were edited on purpose; every report of them says what was changed",
+    )  # fmt: skip
     live.add(whole)
     whole.add_argument("--run", type=int, default=1, metavar="N", help="the number of that run (default: 1)")
     return whole
@@ -63,6 +68,9 @@ def run(words: Sequence[str]) -> None:
     options = parser().parse_args(live.spelt(words))
     if options.live is not None:
         _only_live(options)
+        return
+    if options.reseal:
+        _reseal(options)
         return
     printed = {"--json": options.json, "--html": options.html, "--markdown": options.markdown}
     piped = output.one_to_standard_output({**printed, "--flows": options.flows, "--csv": options.csv})
@@ -101,11 +109,23 @@ def _write_metrics(path: Path, folder: Path) -> None:
         output.say_plainly(f"written: {path}")
 
 
+def _alone(option: str, options: argparse.Namespace) -> None:
+    given = ("json", "html", "markdown", "pictures", "decision", "check", "flows", "csv", "reseal")
+    if beside := next((name for name in given if name != option and getattr(options, name)), None):
+        raise InputError(f"--{option}: found --{beside} beside it, expected it alone")
+
+
 def _only_live(options: argparse.Namespace) -> None:
-    given = ("json", "html", "markdown", "pictures", "decision", "check", "flows", "csv")
-    if beside := next((name for name in given if getattr(options, name)), None):
-        raise InputError(f"--live: found --{beside} beside it, expected it alone")
+    _alone("live", options)
     live.only(options.folder, options.live)
+
+
+def _reseal(options: argparse.Namespace) -> None:
+    from framegauge.cli import commands
+
+    _alone("reseal", options)
+    changed = commands.reseal(options.folder, datetime.now(UTC).isoformat(timespec="seconds"))
+    output.say_plainly(f"sealed: {options.folder}; changed: {', '.join(changed) or 'nothing'}")
 
 
 def _write_flows(path: Path, folder: Path, number: int) -> None:

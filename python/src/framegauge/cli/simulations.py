@@ -25,12 +25,11 @@ from framegauge.files.distributions import Beside
 from framegauge.files.recordings import to_csv
 from framegauge.results import spools
 from framegauge.results.journal import RECORDINGS, Journal, read
-from framegauge.results.tables import write_tables
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
 from framegauge.study.simulated import left_out
 from framegauge.study.sweep import Axis, Point, Source, points, simulated
-from framegauge.summary import document as summary, judging
+from framegauge.summary import judging
 
 __all__ = ["Asked", "resumed", "run"]
 
@@ -122,14 +121,12 @@ def run(
         except BaseException:
             journal.discard()
             raise
+        made = {run.number: run for run in journal.runs}
         for each in taken:
-            if lost := spools.dig(spools.record(folder, each.number), "simulation", "captured_left_out"):
+            record = spools.record(folder, made[each.number]) if each.number in made else {}
+            if lost := spools.dig(record, "simulation", "captured_left_out"):
                 say(f"run {each.number}: {lost} frames at the end did not fit into its captures")
-        write_tables(journal)
-        saved = read(folder)
-        told = summary.summarise(saved)
-        journal.save("summary.json", summary.text(told).encode())
-        journal.save(commands.PAGE, documents.page(saved, told).encode())
+        told = commands.conclude(journal)
     return commands.Finished(folder, outcome, told, folder / commands.PAGE)
 
 

@@ -32,6 +32,7 @@ from framegauge.results.journal import Run, Saved
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.verdict import DIFFERENT, decide
 from framegauge.summary import document as summary, judging
+from framegauge.summary.caveats import seals_of
 
 __all__ = ["read_side"]
 
@@ -130,6 +131,7 @@ def _study(source: str, path: Path) -> Side:
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror}), expected a results folder") from None
     notes = ["the last line of runs.jsonl is incomplete and was left out"] if saved.torn else []
+    notes += seals_of(saved)
     facts, own = _facts(path, saved.plan), saved.plan.get("metrics", {})
     return Side(source, str(path.resolve()), "results", samples, margins, facts, doubts, notes, own)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -46,7 +47,7 @@ def answer(question: Question, allowed: bool, folder: Folder, hands: Hands) -> A
         asked = replace(asked, rollout=named / ROLLOUT)
     shown = page.decision(asked, found, conclusion)
     document = page.document(asked, found, conclusion, shown)
-    folder.keep("decision", document)
+    folder.write("decision.json", json.dumps(document, indent=1).encode())
     drawn = drawings(found.target or found.present, found.summary)
     written = folder.write(PAGE, decision_page.page(shown, drawn).encode())
     return Answered(shown, written, document, judge.EXIT_CODES[conclusion.choice])

@@ -30,7 +30,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 from framegauge import foreign
 from framegauge.check import saved as check_file
 from framegauge.errors import CorruptResults, FolderNotEmpty, InputError, NewerResults
-from framegauge.results import shapes
+from framegauge.results import seals, shapes
 from framegauge.results.lock import LOCK, Claim
 
 __all__ = ["CHECKS", "FILES", "PAGE", "RESTING", "ROLLOUT", "SCHEMA", "STEPS", "STUDY", "Folder"]
@@ -47,6 +47,7 @@ RESTING: Mapping[str, tuple[str, ...]] = {
     "facts": STEPS, "preflight": ("preflight",), "check": ("check", "study"), "estimate": ("estimate",),
     "study": ("study",),
 }  # fmt: skip
+AGAIN = "an edited step is not evidence: --again makes it anew"
 Json = dict[str, Any]
 
 
@@ -175,9 +176,12 @@ class Folder:
         path = self._file(name)
         if not path.exists():
             return None
-        if name in CHECKS:
-            return dict(check_file.read(path))
-        expected = "a file that framegauge decide wrote"
+        found = check_file.read(path) if name in CHECKS else self._document(name)
+        seals.check(found, str(path), AGAIN)
+        return {key: value for key, value in found.items() if key != seals.KEY}
+
+    def _document(self, name: str) -> Mapping[str, Any]:
+        path, expected = self._file(name), "a file that framegauge decide wrote"
         try:
             found = shapes.load(foreign.read(path), str(path), expected)
         except foreign.TooLarge as error:
@@ -186,11 +190,11 @@ class Folder:
             raise CorruptResults(f"{path}: found no schema, expected {expected}")
         if found["schema"] > SCHEMA:
             raise NewerResults(f"{path}: found schema {found['schema']}, expected at most {SCHEMA}: update to read it")
-        return dict(shapes.checked(found, SHAPES[name], str(path)))
+        return shapes.checked(found, SHAPES[name], str(path))
 
     def keep(self, name: str, document: Mapping[str, Any]) -> None:
         """Writes a result, whole."""
-        self.write(f"{name}.json", json.dumps(document, indent=1).encode())
+        self.write(f"{name}.json", json.dumps(seals.sealed(document), indent=1).encode())
 
     def write(self, name: str, data: bytes) -> Path:
         """Writes a file, whole or not at all."""

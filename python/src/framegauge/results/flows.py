@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge.results import spools
+from framegauge.results.runs import Run
 from framegauge.results.spools import dig
 
 __all__ = ["COLUMNS", "transfers_of"]
@@ -14,13 +15,13 @@ __all__ = ["COLUMNS", "transfers_of"]
 COLUMNS = ("flow", "start_seconds", "end_seconds", "bytes")
 
 
-def transfers_of(folder: Path, number: int) -> list[tuple[Mapping[str, Any], Mapping[str, list[Any]]]]:
+def transfers_of(folder: Path, run: Run) -> list[tuple[Mapping[str, Any], Mapping[str, list[Any]]]]:
     """Each `stream.run` of a run on hosts, as it is recorded, with its transfers by column."""
     found: list[tuple[Mapping[str, Any], Mapping[str, list[Any]]]] = []
-    for each in dig(spools.record(folder, number), "workload", "runs") or ():
+    for each in dig(spools.record(folder, run), "workload", "runs") or ():
         name = each.get("transfers") if isinstance(each, Mapping) else None
         if isinstance(name, str) and name.replace("-", "").replace(".", "").isalnum():
-            table = spools.columns(folder / "runs" / str(number) / f"{name}.arrow", COLUMNS)
+            table = spools.columns(folder / "runs" / str(run.number) / f"{name}.arrow", COLUMNS, files=run.files)
             if table is not None:
                 found.append((each, table))
     return found

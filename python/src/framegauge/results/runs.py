@@ -19,7 +19,8 @@ DOES_NOT_WORK = "does not work: "  # how a reason begins that is a result, and n
 class Run:
     """One line of runs.jsonl. `excluded` holds the reasons why the run does not count; empty if it does.
 
-    `began` is the start time in UTC, as ISO 8601 text; "" in older journals.
+    `began` is the start time in UTC, as ISO 8601 text; "" in older journals. `files` has the digest of each file that
+    the run left (`seals`), by its name; none in older journals.
     """
 
     number: int
@@ -38,6 +39,7 @@ class Run:
     seconds: float = 0.0
     began: str = ""
     schema: int = SCHEMA
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[int, int, str]:

@@ -102,6 +102,13 @@ class _Trial(_Shape):
     attempts: Annotated[list[_Attempt], Field(min_length=1)]
 
 
+class _Again(_Shape):
+    """That a folder was sealed again, and what had not been as it was written."""
+
+    at: Annotated[StrictStr, AfterValidator(_moment)]
+    changed: list[StrictStr]
+
+
 class Plan(_Shape):
     """results.json. Older ones lack what has a default."""
 
@@ -120,6 +127,8 @@ class Plan(_Shape):
     framegauge: StrictStr | None = None
     extended_from: list[Blocks] = []
     trial: _Trial | None = None
+    files: dict[StrictStr, StrictStr] = {}
+    sealed_again: list[_Again] = []
 
 
 class Line(_Shape):
@@ -140,6 +149,7 @@ class Line(_Shape):
     degraded: list[StrictStr] = []
     seconds: Amount = 0.0
     began: Annotated[StrictStr, AfterValidator(_moment)] = ""
+    files: dict[StrictStr, StrictStr] = {}
 
 
 class _Lack(_Shape):

@@ -17,18 +17,25 @@ import pyarrow.parquet
 from framegauge import foreign
 from framegauge.errors import CorruptResults
 from framegauge.files import tables
-from framegauge.results import shapes
+from framegauge.results import seals, shapes
+from framegauge.results.runs import Run
 
-__all__ = ["columns", "dig", "record", "table"]
+__all__ = ["RECORD", "columns", "dig", "record", "table"]
 
+RECORD = "record.json"
 MOST_BYTES = 4 << 30  # of a table in memory
 MOST_SECONDS = 1e10  # of what counts from 1970, too
 MOST_FLOWS = 1 << 22
 
 
-def table(path: Path, wanted: Collection[str] | None = None, coded: Collection[str] = ()) -> pa.Table | None:
+def table(
+    path: Path,
+    wanted: Collection[str] | None = None,
+    coded: Collection[str] = (),
+    files: Mapping[str, str] = seals.NONE,
+) -> pa.Table | None:
     """A whole table; None if it cannot be read, or has times and flows that cannot be. If there is no Parquet file, the
-    Arrow file of that name is read.
+    Arrow file of that name is read. CorruptResults if it is not the one of which `files`, of its run, has the digest.
 
     Of a Parquet file, only the `wanted` columns that it has are read, and those of text in `coded` as dictionaries,
     which takes a third of the time.
@@ -38,6 +45,8 @@ def table(path: Path, wanted: Collection[str] | None = None, coded: Collection[s
         is_parquet = path.suffix == ".parquet" and path.exists()
         place = path if is_parquet else path.with_suffix(".arrow")
         data = foreign.read(place, MOST_BYTES)
+        if not seals.check_file(place, data, files):
+            return None
         found = _parquet(data, wanted, coded) if is_parquet else tables.table(data, MOST_BYTES)
         found.validate(full=True)
     except (pa.ArrowException, OSError, ValueError):
@@ -66,24 +75,28 @@ def _is_possible(name: str, values: pa.ChunkedArray) -> bool:
     return not has_nan and bool(limits[0] <= ends["min"] <= ends["max"] <= limits[1])
 
 
-def columns(path: Path, names: Collection[str], others: Collection[str] = ()) -> dict[str, list[Any]] | None:
+def columns(
+    path: Path, names: Collection[str], others: Collection[str] = (), files: Mapping[str, str] = seals.NONE
+) -> dict[str, list[Any]] | None:
     """The named columns of a table, and those of `others` that it has; None if it lacks one of `names`."""
-    found = table(path)
+    found = table(path, files=files)
     if found is None or not set(names) <= set(found.column_names):
         return None
     return {name: found[name].to_pylist() for name in (*names, *others) if name in found.column_names}
 
 
-def record(folder: Path, number: int) -> Mapping[str, Any]:
-    """A run's record.json; empty if there is none, CorruptResults if it is no record."""
-    path = folder / "runs" / str(number) / "record.json"
+def record(folder: Path, run: Run) -> Mapping[str, Any]:
+    """A run's record.json; empty if there is none, CorruptResults if it is no record, or not that of the run."""
+    path = folder / "runs" / str(run.number) / RECORD
     try:
         data = foreign.read(path)
     except OSError:
         return {}
     except foreign.TooLarge as error:
         raise CorruptResults(f"{path}: {error}") from None
-    return shapes.checked(shapes.load(data, str(path), "the record of a run"), shapes.Record, str(path))
+    found = shapes.checked(shapes.load(data, str(path), "the record of a run"), shapes.Record, str(path))
+    seals.check_file(path, data, run.files)
+    return found
 
 
 def dig(found: Any, *path: str) -> Any:

@@ -18,6 +18,7 @@ __all__ = ["METRICS", "csv", "write_tables"]
 
 # What `framegauge report --csv` has of a run: what it was, and what was measured; not what it was made of.
 METRICS = ("number", "block", "arm", "role", "level", "workload", "conditions", "metrics", "excluded", "began")
+SEALS = "files"  # of a run, which are no result
 
 
 def write_tables(journal: Journal) -> None:
@@ -44,8 +45,8 @@ def csv(runs: Sequence[Run], parts: Collection[str] = ()) -> bytes:
 
 def _columns(runs: Sequence[Run], parts: Collection[str] = ()) -> dict[str, list[Any]]:
     """The values of all runs by the path of their column, in the order of the fields of a run."""
-    rows = [_flat({name: value for name, value in asdict(run).items() if not parts or name in parts}) for run in runs]
-    order = [each.name for each in fields(Run)]
+    order = [each.name for each in fields(Run) if each.name != SEALS and (not parts or each.name in parts)]
+    rows = [_flat({name: value for name, value in asdict(run).items() if name in order}) for run in runs]
     names = sorted({name: None for row in rows for name in row}, key=lambda name: order.index(name.split(".")[0]))
     return {name: [row.get(name) for row in rows] for name in names}
 

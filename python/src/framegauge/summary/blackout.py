@@ -63,9 +63,9 @@ class _Longest:
 
 def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
     """The longest run of drops at the ports to a receiver; None without consecutive drops, or without a link rate."""
-    record = spools.record(folder, run.number)
+    record = spools.record(folder, run)
     place = folder / "runs" / str(run.number)
-    drops = drop_runs.drops(place / "drops.parquet")
+    drops = drop_runs.drops(place / "drops.parquet", files=run.files)
     if drops is None:
         return None
     longest = _longest(drops.filter(pc.is_in(drops["port"], pa.array(came_by.ports_to(record, receiver), pa.string()))))
@@ -77,7 +77,7 @@ def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
         return None
     around = AROUND_FRAMES * 8 * pc.max(longest.rows["frame_bytes"]).as_py() / rate
     span = (longest.time(0) - around, longest.time(-1) + around)
-    events = spools.table(place / "events.parquet")
+    events = spools.table(place / "events.parquet", files=run.files)
     rows = _rows(events, port, span) if events is not None and set(_EVENTS) <= set(events.column_names) else []
     told = [row for row in rows if row["kind"] == "dropped" and row["input_port"] == name]
     # Events are recorded for some ports only, and may end before the record of drops does.

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.results.journal import Run
+from framegauge.results.journal import Run, Saved
 
-__all__ = ["caveats"]
+__all__ = ["caveats", "seals_of"]
 
 NAMED = 3  # connections that a sentence names
 MANY = ("connections were", "they keep their segment size until they are")
@@ -18,6 +18,16 @@ def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[s
     """All caveats, one line each."""
     old = old_connections(run.readings for run in runs)
     return [*_of_costs(metrics, scope), *_captured(runs), *old, *_refused(runs), *_lasting(runs), *_not_restored(runs)]
+
+
+def seals_of(saved: Saved) -> Iterator[str]:
+    """Whether a change of the runs would have been noticed, and which were made on purpose."""
+    if saved.runs and not saved.is_sealed:
+        yield "not sealed, as results of older versions: a change of them after they were written goes unnoticed"
+    for each in saved.plan.get("sealed_again", ()):
+        changed = each["changed"]
+        rest = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
+        yield f"sealed again on {each['at']}, as they were then, after a change of {', '.join(changed[:NAMED])}{rest}"
 
 
 def _of_costs(metrics: Collection[str], scope: str) -> list[str]:

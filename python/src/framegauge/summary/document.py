@@ -10,14 +10,16 @@ from typing import Any
 
 from framegauge import foreign
 from framegauge.metrics import METRICS
+from framegauge.results import seals
 from framegauge.results.conditions import FACTOR_KEYS
 from framegauge.results.journal import Run, Saved
+from framegauge.results.reading import JUDGED
 from framegauge.statistics import positions
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA
 from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch, unasked, unread
-from framegauge.summary.caveats import caveats
+from framegauge.summary.caveats import caveats, seals_of
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
 from framegauge.summary.intervals import interval
@@ -33,7 +35,7 @@ from framegauge.summary.judging import (
 )  # fmt: skip
 from framegauge.summary.why import why
 
-__all__ = ["factor_key", "summarise", "text", "verdicts"]
+__all__ = ["factor_key", "kept", "summarise", "text", "verdicts"]
 
 SCHEMA = 1
 # The rules of judging (docs/why/statistics.md lists them). 2: treatments are compared with the baseline and
@@ -84,8 +86,9 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "few": few.entries(few.judged(saved.plan, rows, rule_of(saved.plan), any_differs), saved.runs, key),
         "not_measured": unread.entries(not_measured(rows, saved.plan["margins"]), compared, key),
         "cpu": _cpu(saved.runs),
-        "caveats": caveats(saved.plan["margins"], saved.plan["scope"], saved.runs),
+        "caveats": [*caveats(saved.plan["margins"], saved.plan["scope"], saved.runs), *seals_of(saved)],
         "excluded": list(_excluded(saved.runs, key)),
+        JUDGED: len(saved.runs),
     }
 
 
@@ -196,6 +199,11 @@ def _verdict(found: Comparison, plan: Mapping[str, Any], degraded: Sequence[str]
     }
 
 
+def kept(summary: Mapping[str, Any]) -> bytes:
+    """What summary.json has in a results folder."""
+    return text(seals.sealed(summary)).encode()
+
+
 def text(summary: Mapping[str, Any]) -> str:
-    """The text of summary.json, which --json prints, too."""
+    """The text that --json prints."""
     return json.dumps(summary, ensure_ascii=False, allow_nan=False, indent=2) + "\n"

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from framegauge.results import spools
+from framegauge.results import seals, spools
 from framegauge.results.spools import dig
 
 __all__ = ["BINS", "DropRuns", "by_input", "drops", "ends", "lengths", "read", "shares"]
@@ -63,10 +63,10 @@ def ends(numbers: np.ndarray) -> np.ndarray:
     return np.flatnonzero(np.append(numbers[1:] <= numbers[:-1], [True] * (len(numbers) > 0)))
 
 
-def drops(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
+def drops(path: Path, wanted: Collection[str] | None = None, files: Mapping[str, str] = seals.NONE) -> pa.Table | None:
     """The rows about drops by a port itself, without marks and without losses on its link: all columns, or at least the
     `wanted` ones, which takes less time. None without a table that has them."""
-    found = spools.table(path, None if wanted is None else {*wanted, *_NAMES}, _NAMES)
+    found = spools.table(path, None if wanted is None else {*wanted, *_NAMES}, _NAMES, files)
     if found is None or not set(COLUMNS if wanted is None else wanted) <= set(found.column_names):
         return None
     # Older folders lack marks, and these columns.
@@ -76,9 +76,9 @@ def drops(path: Path, wanted: Collection[str] | None = None) -> pa.Table | None:
     return found
 
 
-def read(path: Path, record: Mapping[str, Any]) -> list[DropRuns]:
+def read(path: Path, record: Mapping[str, Any], files: Mapping[str, str] = seals.NONE) -> list[DropRuns]:
     """The drops of a run for every port and input port that has any on record, in order of their names."""
-    found = drops(path, ("port", "input_port", "run_length"))
+    found = drops(path, ("port", "input_port", "run_length"), files)
     if found is None or not found.num_rows:
         return []
     every = found["run_length"].to_numpy()

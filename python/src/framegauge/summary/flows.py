@@ -66,13 +66,13 @@ class _Seen:
 
 
 def _of_run(folder: Path, run: Run) -> Iterator[Contention]:
-    record = spools.record(folder, run.number)
+    record = spools.record(folder, run)
     place = folder / "runs" / str(run.number)
-    seen = [flow for asked in dig(record, "workload", "runs") or () for flow in _flows(place, asked)]
+    seen = [flow for asked in dig(record, "workload", "runs") or () for flow in _flows(place, run, asked)]
     receivers = [name for name, count in Counter(flow.receiver for flow in seen).items() if count >= LEAST_FLOWS]
     if not receivers:
         return
-    drops = drop_runs.read(place / "drops.parquet", record)
+    drops = drop_runs.read(place / "drops.parquet", record, run.files)
     ends = Counter(end for flow in seen for end in (flow.sender, flow.receiver))
     for receiver in receivers:
         mine = [flow for flow in seen if flow.receiver == receiver]
@@ -94,11 +94,11 @@ def _of_run(folder: Path, run: Run) -> Iterator[Contention]:
         yield Contention(run, receiver, ports, flows, timeouts, drops)
 
 
-def _flows(place: Path, asked: Mapping[str, Any]) -> Iterator[_Seen]:
+def _flows(place: Path, run: Run, asked: Mapping[str, Any]) -> Iterator[_Seen]:
     """The flows of one `stream.run`, each over all of its rounds."""
     if any(asked.get(name) is None for name in ("transfers", "client", "server")):
         return
-    table = spools.columns(place / f"{asked['transfers']}.arrow", _COLUMNS, ("retransmits",))
+    table = spools.columns(place / f"{asked['transfers']}.arrow", _COLUMNS, ("retransmits",), run.files)
     if table is None:
         return
     ends = (asked["client"], asked["server"])

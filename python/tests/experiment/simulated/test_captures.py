@@ -9,12 +9,14 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from helpers.sealing import seal
 
 from framegauge.cli.main import main
 from framegauge.errors import InputError
 from framegauge.experiment.simulated import captures, plan
 from framegauge.experiment.simulated.captures import Captures
 from framegauge.results import spools
+from framegauge.results.journal import read
 from framegauge.study.sweep import Source, points
 
 # Bursts of four hosts into 32 KiB at 100 Mb/s: some frames are dropped at the port, and only there.
@@ -68,9 +70,9 @@ def test_a_capture_has_the_frames_that_the_port_counted(tmp_path: Path, capsys: 
     assert sorted(str(path.relative_to(out / "runs")) for path in out.rglob("*.pcapng")) == [
         "1/h1-switch.pcapng", "1/switch-h5.pcapng", "4/h1-switch.pcapng", "4/switch-h5.pcapng",
     ]  # fmt: skip
-    dropped = 0
+    dropped, runs = 0, {run.number: run for run in read(out).runs}
     for number, port in ((1, PORT), (4, PORT), (4, "h1>switch")):
-        counted = {each["port"]: each for each in spools.record(out, number)["measure"]["fabric"]["ports"]}[port]
+        counted = {each["port"]: each for each in spools.record(out, runs[number])["measure"]["fabric"]["ports"]}[port]
         path = out / "runs" / str(number) / f"{port.replace('>', '-')}.pcapng"
         rows = _tshark(path, "frame.interface_name", "frame.len")
         # Ethernet without its FCS of 4 bytes, as on any host.
@@ -96,7 +98,7 @@ def test_a_capture_of_a_host_has_what_it_sent_and_got(tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text(FILE.replace("32 KiB}}", "32 KiB}, links: [{from: switch, to: h5, loss: 10 %}]}"))
     out = tmp_path / "out"
     assert main(["simulate", str(tmp_path / "s.yaml"), "--pcap", "h5", "--pcap", PORT, "--out", str(out)]) == 0
-    counted = {each["port"]: each for each in spools.record(out, 1)["measure"]["fabric"]["ports"]}
+    counted = {each["port"]: each for each in spools.record(out, read(out).runs[0])["measure"]["fabric"]["ports"]}
     rows = _tshark(out / "runs/1/h5.pcapng", "frame.interface_name", "frame.packet_flags_direction", "ip.dst")
     assert {name for name, _, _ in rows} == {"h5"}
     lost = counted[PORT]["lost_frames"]
@@ -176,5 +178,6 @@ def test_what_is_resumed_has_its_captures(tmp_path: Path) -> None:
     first = (out / "runs.jsonl").read_bytes().splitlines(keepends=True)[0]
     (out / "runs.jsonl").write_bytes(first)
     shutil.rmtree(out / "runs/2")
+    seal(out)
     assert main(["simulate", "--resume", "--out", str(out)]) == 0
     assert {path: path.read_bytes() for path in out.rglob("*.pcapng")} == kept

@@ -26,9 +26,7 @@ def test_nothing_is_dropped_and_pauses_are_recorded(tmp_path: Path) -> None:
     assert len(runs) == 4
     for run in runs:
         assert not run.excluded
-        ports = {
-            port["port"]: port for port in spools.record(tmp_path / "out", run.number)["measure"]["fabric"]["ports"]
-        }
+        ports = {port["port"]: port for port in spools.record(tmp_path / "out", run)["measure"]["fabric"]["ports"]}
         assert sum(port["dropped_frames"] for port in ports.values()) == 0
         assert ports["switch>h1"]["pauses_sent"] > 0
         assert ports["h1>switch"]["pauses_sent"] == ports["switch>h3"]["pauses_sent"] == 0

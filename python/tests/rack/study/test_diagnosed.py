@@ -11,6 +11,7 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from helpers.sealing import seal
 from helpers.support import PATIENCE_SECONDS
 
 from framegauge.report.recorded import programs
@@ -58,6 +59,7 @@ def count_all(folder: Path) -> None:
     for run in runs:
         run["excluded"] = [reason for reason in run["excluded"] if not reason.startswith("fidelity: ")]
     (folder / "runs.jsonl").write_text("".join(json.dumps(run) + "\n" for run in runs))
+    seal(folder)
     report = [sys.executable, "-m", "framegauge", "report", str(folder)]
     told = subprocess.run(report, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
     assert "where the time of connections went:" in told

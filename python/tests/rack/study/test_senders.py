@@ -27,7 +27,7 @@ def test_each_host_has_its_flows_and_the_few_their_share(rack_agent: Agent, tmp_
     runs = run(rack_agent, asked, tmp_path / "out")
     assert {line for each in runs for line in each.excluded if not line.startswith("fidelity: ")} == set()
     for each in runs:
-        workload = spools.record(tmp_path / "out", each.number)["workload"]
+        workload = spools.record(tmp_path / "out", each)["workload"]
         assert {one["client"]: one["flows"] for one in workload["runs"]} == senders
         assert {one["server"] for one in workload["runs"]} == {"h2"}
         assert workload["served"]["h2"]["connections"] == sum(senders.values())

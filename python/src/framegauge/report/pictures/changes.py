@@ -52,7 +52,7 @@ class _Course:
 
 def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
     """The changes in runs that count, in order of their moments."""
-    told = (dig(spools.record(saved.folder, run.number), "changes") for run in runs if not run.excluded)
+    told = (dig(spools.record(saved.folder, run), "changes") for run in runs if not run.excluded)
     made = [each for each in told if each]
     moments: dict[float, list[Mapping[str, Any]]] = {}
     for each in made[0] if made else ():
@@ -80,8 +80,8 @@ def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Ite
 
 def _sampled(saved: Saved, run: Run) -> tuple[float, list[series.Connection]] | None:
     """The start of the first stream in seconds from the start of the measurement, and all connections."""
-    found = series.connections(saved.folder / "runs" / str(run.number))
-    record = spools.record(saved.folder, run.number)
+    found = series.connections(saved.folder / "runs" / str(run.number), run.files)
+    record = spools.record(saved.folder, run)
     told = [dig(each, "result", "started_seconds") for each in dig(record, "workload", "runs") or ()]
     started = [each for each in told if each is not None]
     begun = record.get("begun_seconds")

@@ -76,7 +76,7 @@ def _over_time(
 def _read(saved: Saved, run: Run) -> Rates:
     """What each group of a run carried per flow, window by window; empty if the run has no such table."""
     place = saved.folder / "runs" / str(run.number) / "few.parquet"
-    table = spools.columns(place, _COLUMNS) if place.exists() else None
+    table = spools.columns(place, _COLUMNS, files=run.files) if place.exists() else None
     if table is None:
         return {}
     found: dict[str, dict[int, list[float]]] = {}

@@ -102,7 +102,7 @@ def _times(folder: Path, runs: Sequence[Run]) -> np.ndarray:
 
 def _times_of(folder: Path, run: Run) -> Iterator[np.ndarray]:
     place = folder / "runs" / str(run.number)
-    table = spools.columns(place / "completions.parquet", ("start_seconds", "end_seconds", "complete"))
+    table = spools.columns(place / "completions.parquet", ("start_seconds", "end_seconds", "complete"), files=run.files)
     if table is not None:
         yield (np.array(table["end_seconds"]) - np.array(table["start_seconds"]))[np.array(table["complete"], bool)]
         return
@@ -114,7 +114,7 @@ def _times_of(folder: Path, run: Run) -> Iterator[np.ndarray]:
 
 def _transfers(folder: Path, run: Run) -> Iterator[tuple[str, str, Mapping[str, Sequence[Any]]]]:
     """The ends and the transfers of each `stream.run`, of a run on hosts."""
-    for each, found in flows.transfers_of(folder, run.number):
+    for each, found in flows.transfers_of(folder, run):
         yield str(each.get("client")), str(each.get("server")), found
 
 
@@ -137,14 +137,14 @@ def _distances(folder: Path, by_arm: Arms, looks: Mapping[str, Look]) -> list[tu
 
 def _by_distance(folder: Path, run: Run) -> Mapping[int, Sequence[float]]:
     place = folder / "runs" / str(run.number)
-    table = spools.columns(place / "flows.parquet", ("hops", "goodput_bits_per_second"))
+    table = spools.columns(place / "flows.parquet", ("hops", "goodput_bits_per_second"), files=run.files)
     found: dict[int, list[float]] = {}
     if table is not None:
         for hops, goodput in zip(table["hops"], table["goodput_bits_per_second"], strict=True):
             if hops is not None and goodput is not None:
                 found.setdefault(hops, []).append(goodput)
         return found
-    ports = dig(spools.record(folder, run.number), "rack", "network", "ports") or ()
+    ports = dig(spools.record(folder, run), "rack", "network", "ports") or ()
     distances = Distances((port["from"], port["to"]) for port in ports if {"from", "to"} <= set(port))
     for client, server, transfers in _transfers(folder, run):
         flows = np.array(transfers["flow"], int)

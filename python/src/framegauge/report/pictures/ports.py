@@ -73,7 +73,7 @@ def _busiest(folder: Path, runs: Sequence[Run]) -> str | None:
     dropped: Counter[str] = Counter()
     marked: Counter[str] = Counter()
     for run in runs:
-        for port in dig(spools.record(folder, run.number), "measure", "fabric", "ports") or ():
+        for port in dig(spools.record(folder, run), "measure", "fabric", "ports") or ():
             dropped[port["port"]] += port.get("dropped_frames") or 0
             marked[port["port"]] += port.get("marked_frames") or 0
     for counts in (dropped, marked):
@@ -84,12 +84,12 @@ def _busiest(folder: Path, runs: Sequence[Run]) -> str | None:
 
 def _seen(folder: Path, run: Run, port: str, look: Look) -> _Seen | None:
     place = folder / "runs" / str(run.number)
-    queues = _of(place / "queues.parquet", port, ("time_seconds", "peak_queue_bytes", "queue_bytes"))
-    drops = _of(place / "drops.parquet", port, ("time_seconds", "queue_bytes", "action"))
+    queues = _of(place / "queues.parquet", run, port, ("time_seconds", "peak_queue_bytes", "queue_bytes"))
+    drops = _of(place / "drops.parquet", run, port, ("time_seconds", "queue_bytes", "action"))
     if queues is None or not len(queues["time_seconds"]) or drops is None:
         return None
     times = drops["time_seconds"].astype(float)
-    elapsed = dig(spools.record(folder, run.number), "measure", "elapsed_seconds")
+    elapsed = dig(spools.record(folder, run), "measure", "elapsed_seconds")
     return _Seen(
         look, run, queues["time_seconds"], queues["peak_queue_bytes"], queues["queue_bytes"],
         times[drops["action"] == "marked"], times[drops["action"] == "dropped"],
@@ -98,9 +98,9 @@ def _seen(folder: Path, run: Run, port: str, look: Look) -> _Seen | None:
     )  # fmt: skip
 
 
-def _of(path: Path, port: str, names: Sequence[str]) -> Columns | None:
+def _of(path: Path, run: Run, port: str, names: Sequence[str]) -> Columns | None:
     """These columns of a port's rows, in the order of time."""
-    table = spools.table(path, {*names, "port"})
+    table = spools.table(path, {*names, "port"}, files=run.files)
     if table is None or not {*names, "port"} <= set(table.column_names):
         return None
     mine = table.filter(pc.equal(table["port"], pa.scalar(port, pa.string()))).sort_by("time_seconds")
@@ -199,7 +199,7 @@ def _lengths(
         if run.excluded:
             continue
         path = saved.folder / "runs" / str(run.number) / "drops.parquet"
-        for each in drop_runs.read(path, {}):
+        for each in drop_runs.read(path, {}, run.files):
             if each.port == port:
                 found.setdefault((each.input_port, run.arm), []).extend(each.lengths)
     if not found:

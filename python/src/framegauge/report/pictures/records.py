@@ -63,7 +63,7 @@ def medians(readings: Sequence[Reading]) -> dict[tuple[int, str], dict[str, floa
 
 
 def _reading(folder: Path, run: Run) -> Reading:
-    record = spools.record(folder, run.number)
+    record = spools.record(folder, run)
     workload = dig(record, "workload") or {}
     gigabytes = (workload.get("bytes") or 0) / GIGABYTE
     figures = {name: value for name, value in _figures(run, record, gigabytes) if value is not None}

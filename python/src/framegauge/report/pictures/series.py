@@ -65,7 +65,7 @@ def cells(folder: Path, runs: Sequence[Run]) -> Iterator[Cell]:
         names = dict.fromkeys(run.arm for run in arms.in_order(inside))
         chosen = [representative([run for run in inside if run.arm == name]) for name in names]
         places = [(run, folder / "runs" / str(run.number)) for run in chosen if run is not None]
-        sampled = [(run, found) for run, place in places if (found := connections(place))]
+        sampled = [(run, found) for run, place in places if (found := connections(place, run.files))]
         if sampled:
             yield _on_one_grid(cell, sampled)
 
@@ -81,15 +81,15 @@ class Connection:
     acked: np.ndarray
 
 
-def connections(folder: Path) -> list[Connection]:
+def connections(folder: Path, files: Mapping[str, str]) -> list[Connection]:
     """The samples of all sending sockets of a run. Tables that are empty or lack a column are skipped."""
     found: list[Connection] = []
     for path in sorted(folder.glob("samples*.arrow")):
-        table = spools.table(path)
+        table = spools.table(path, files=files)
         if table is None or not table.num_rows or not set(table.column_names) >= _COLUMNS:
             continue
         columns = {name: table[name].to_numpy(zero_copy_only=False).astype(float) for name in _COLUMNS}
-        starts = _starts(path)
+        starts = _starts(path, files)
         keys = list(zip(columns["round"].astype(int), columns["flow"].astype(int), strict=True))
         for key in dict.fromkeys(keys):
             mine = np.array([each == key for each in keys]) if len(set(keys)) > 1 else np.ones(len(keys), bool)
@@ -108,10 +108,10 @@ def connections(folder: Path) -> list[Connection]:
     return found
 
 
-def _starts(samples: Path) -> dict[tuple[int, int], float]:
+def _starts(samples: Path, files: Mapping[str, str]) -> dict[tuple[int, int], float]:
     """The start of each transfer of a samples table, by round and flow."""
     path = samples.with_name(samples.name.replace("samples", "transfers", 1))
-    table = spools.table(path) if path.exists() else None
+    table = spools.table(path, files=files) if path.exists() else None
     if table is None or not set(table.column_names) >= {"round", "flow", "start_seconds"}:
         return {}
     rows: list[dict[str, Any]] = table.select(["round", "flow", "start_seconds"]).to_pylist()

@@ -32,7 +32,7 @@ def sites(saved: Saved, looks: Mapping[str, Look]) -> Mapping[int, Sites]:
     for cell, inside in by_cell(run for run in saved.runs if not run.excluded).items():
         for arm in looks:
             mine = [run for run in inside if run.arm == arm]
-            told = [dig(spools.record(saved.folder, run.number), "workload", "web") for run in mine]
+            told = [dig(spools.record(saved.folder, run), "workload", "web") for run in mine]
             if webs := [each for each in told if each]:
                 found.setdefault(cell, {})[arm] = webs
     return found

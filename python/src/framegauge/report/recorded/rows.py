@@ -59,7 +59,7 @@ class Found:
         """A table of the run; InputError if it is not there."""
         path = self.folder / "runs" / str(self.run.number) / name
         # Hosts' names are in those of tables: no path leads out of the folder.
-        found = spools.table(path) if Path(name).name == name else None
+        found = spools.table(path, files=self.run.files) if Path(name).name == name else None
         if found is None:
             raise InputError(f"{self.name}: found no readable {name}, expected this table of the workload")
         return found

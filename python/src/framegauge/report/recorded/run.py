@@ -37,7 +37,7 @@ def recorded(folder: Path, number: int) -> list[Recorded]:
     runs = {run.number: run for run in journal.read(folder).runs}
     if number not in runs:
         raise InputError(f"{folder}: found no run {number}, expected one of {_shown(sorted(runs))}")
-    found = Found(folder, runs[number], spools.record(folder, number))
+    found = Found(folder, runs[number], spools.record(folder, runs[number]))
     if found.record.get("workload") is None and found.run.excluded:
         raise InputError(f"{found.name}: found no flows ({found.run.excluded[0]}), expected a run that was carried out")
     kind = KINDS.get(found.run.workload, programs.captured)
