@@ -217,9 +217,13 @@ def test_a_host_that_is_lost_takes_no_other_with_it(tmp_path):
     assert not (tmp_path / "h1.pcapng").exists()
 
 
-def test_nothing_begins_unless_all_can(tmp_path):
-    agents = {"h1": Invented(), "h2": Invented(refuses="found no interface eth9, expected one of lo")}
-    with pytest.raises(InputError, match="h2: found no interface eth9"):
+def test_a_host_that_refuses_is_named_at_once_and_the_others_begin(tmp_path):
+    why = "found no interface eth9, expected one of lo"
+    found, said = captured({"h1": Invented(), "h2": Invented(refuses=why)}, Asked(seconds=5.0), tmp_path)
+    assert (list(found.hosts), found.lost) == (["h1"], {"h2": f"h2: {why} (agent error -32006)"})
+    assert f"{found.lost['h2']}; the others go on" in said
+    agents = {name: Invented(refuses=why) for name in ("h1", "h2")}
+    with pytest.raises(InputError, match=f"h1: {why}.*\nh2: {why}"):
         captured(agents, Asked(seconds=5.0), tmp_path / "new")
     assert not (tmp_path / "new").exists()
 

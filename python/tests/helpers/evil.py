@@ -100,6 +100,7 @@ MODES: dict[str, Callable[[Message], bytes]] = {
     "twice": lambda answer: 2 * _told(answer, result=answer["result"]),
     "honest": lambda answer: json.dumps(answer).encode() + b"\n",
 }
+UNREACHABLE = "unreachable"  # a host whose ssh ends at once
 SHAPELY = ("escapes", "twice", "honest")
 
 
@@ -152,4 +153,7 @@ if __name__ == "__main__":
     host = sys.argv[sys.argv.index("--") + 1]
     evil, _, rest = os.environ.get("EVIL", "").partition(":")
     spoilt, _, how = rest.partition(":") if evil == host else ("", "", "honest")
+    if how == UNREACHABLE:
+        print(f"ssh: connect to host {host} port 22: No route to host", file=sys.stderr)
+        sys.exit(255)
     main(spoilt, how, ["/bin/sh", "-c", sys.argv[-1]])

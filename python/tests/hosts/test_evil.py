@@ -165,6 +165,9 @@ def test_the_text_of_a_check(mode: str, run: Run) -> None:
         ("estimate", "estimate.begin", "escapes"), ("estimate", "estimate.end", "wrong id"),
         ("capture", "capture.about", "null"), ("capture", "capture.about", "ends"),
         ("capture", "capture.begin", "wrong id"), ("capture", "capture.begin", "escapes"),
+        ("capture", "capture.begin", "error with bad requirements"), ("estimate", "estimate.begin", "error with escapes"),
+        ("capture", "hello", evil.UNREACHABLE), ("estimate", "hello", evil.UNREACHABLE), ("capture", "hello", "types"),
+        ("estimate", "hello", "no json"),
     ],
 )  # fmt: skip
 def test_a_capture_or_an_estimate_goes_on_with_the_others(

@@ -7,14 +7,16 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from framegauge.errors import InputError
+from framegauge.errors import AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
 from framegauge.files.machines import Machine
+from framegauge.printable import one_line
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.listed import ListedHosts, Unreachable, placed, remote
 
-__all__ = ["RACK", "Member", "opened"]
+__all__ = ["RACK", "REFUSALS", "Member", "opened", "refusal"]
 
 RACK = "rack:"
+REFUSALS = (AgentFailure, MissingRequirement, Refused)  # how a host's answer to a request can end
 ALL = "all"
 
 Say = Callable[[str], None]
@@ -33,8 +35,8 @@ def opened(
     words: Sequence[str], machines: Sequence[Machine], say: Say, verb: str = "capture"
 ) -> Iterator[list[Member]]:
     """The members of a capture, or of another verb's work. `words` are HOST or HOST%INTERFACE, where `rack:all` stands
-    for all hosts of the rack; `machines` are hosts of an inventory, which come after them. InputError unless every host
-    can be reached."""
+    for all hosts of the rack; `machines` are hosts of an inventory, which come after them. A host that cannot be
+    reached is among them, with the reason, as one that is lost; InputError if none can be."""
     asked: dict[str, list[str]] = {}
     for word in words:
         name, percent, interface = word.partition("%")
@@ -55,11 +57,18 @@ def opened(
     listed = ListedHosts([known.get(name) or remote(name) for name in asked], say, _commands(asked, say, verb))
     try:
         hosts = listed.hosts()
-        if lost := [host.agent.why for host in hosts if isinstance(host.agent, Unreachable)]:
+        lost = [host.agent.why for host in hosts if isinstance(host.agent, Unreachable)]
+        if len(lost) == len(hosts):
             raise InputError("\n".join(lost))
         yield [Member(host, tuple(interfaces)) for host, interfaces in zip(hosts, asked.values(), strict=True)]
     finally:
         listed.close()
+
+
+def refusal(name: str, error: FramegaugeError) -> str:
+    """Why a host does not begin, in one line that names it."""
+    said = one_line("; ".join(str(error).splitlines()))
+    return said if said.startswith(f"{name}: ") else f"{name}: {said}"
 
 
 def _of_rack(name: str, say: Say, verb: str) -> list[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from framegauge.capture.open import Member
-from framegauge.errors import SPOILT, AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
+from framegauge.capture.open import REFUSALS, Member, refusal
+from framegauge.errors import SPOILT, AgentFailure, FramegaugeError, InputError
 from framegauge.printable import one_line
 from framegauge.testbeds.base import Pending
 
@@ -40,8 +40,8 @@ def take(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Taken:
-    """Reads on all of them for so long, or until Ctrl-C: what was read until then is of use. InputError with a line for
-    each host that refuses to begin; one whose agent is lost, or answers what cannot be, is left to `lost`."""
+    """Reads on all of them for so long, or until Ctrl-C: what was read until then is of use. A host that is lost,
+    refuses to begin, or answers what cannot be, is left to `lost`; InputError if none begins."""
     found = Taken(lost=_begin(members, target_mtus, interfaces, say))
     members = [member for member in members if member.host.name not in found.lost]
     began = said = clock()
@@ -73,9 +73,8 @@ def take(
 def _begin(
     members: Sequence[Member], target_mtus: Sequence[int], interfaces: Sequence[str], say: Callable[[str], None]
 ) -> dict[str, str]:
-    """Begins everywhere; why some hosts could not, through no fault of what was asked. InputError if none could."""
+    """Begins everywhere; why some hosts did not, which is said as well. InputError if none did."""
     pending: dict[str, Pending] = {}
-    problems: list[str] = []
     lost: dict[str, str] = {}
     for member in members:
         asked = {"interfaces": [*member.interfaces, *interfaces], "target_mtus": list(target_mtus), "sudo": True}
@@ -86,16 +85,14 @@ def _begin(
     for name, call in pending.items():
         try:
             answer = call.result(BEGIN_SECONDS)
-        except SPOILT as error:
-            lost[name] = one_line(error)
-            continue
-        except (AgentFailure, MissingRequirement, Refused) as error:
-            lines = str(error).splitlines()
-            problems += [line if line.startswith(f"{name}: ") else f"{name}: {line}" for line in lines]
+        except REFUSALS as error:
+            lost[name] = refusal(name, error)
             continue
         say(f"{name}: reading {', '.join(map(one_line, answer['interfaces']))}")
         if answer["sample_error"] is not None:
             say(f"{name}: without a sample of headers: {one_line(answer['sample_error'])}")
-    if problems or len(lost) == len(members):
-        raise InputError("\n".join([*problems, *lost.values()]))
+    if len(lost) == len(members):
+        raise InputError("\n".join(lost.values()))
+    for why in lost.values():
+        say(f"{why}; the others go on")
     return lost

@@ -10,8 +10,8 @@ from typing import Any
 
 from framegauge.agents.pipe import Json, Pending
 from framegauge.capture import files
-from framegauge.capture.open import Member
-from framegauge.errors import SPOILT, AgentFailure, FramegaugeError, InputError, MissingRequirement, Refused
+from framegauge.capture.open import REFUSALS, Member, refusal
+from framegauge.errors import SPOILT, AgentFailure, FramegaugeError, InputError
 from framegauge.printable import one_line
 
 __all__ = ["Asked", "Captured", "capture"]
@@ -61,8 +61,8 @@ def capture(
     clock: Callable[[], float] = time.monotonic,
     pause: Callable[[float], None] = time.sleep,
 ) -> Captured:
-    """Captures on all of them, and writes a capture and a document for each into the folder, which is made. An error of
-    any host before it begins ends all; a host that is lost, or answers what cannot be, is told in the result."""
+    """Captures on all of them, and writes a capture and a document for each into the folder, which is made. A host that
+    is lost, refuses to begin, or answers what cannot be, is told in the result; InputError if none begins."""
     found = Captured(folder)
     left = {member.host.name: member for member in _begin(members, asked, found, say)}
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,8 +88,8 @@ def capture(
 
 
 def _begin(members: Sequence[Member], asked: Asked, found: Captured, say: Say) -> list[Member]:
-    """Begins everywhere; the hosts that have begun. InputError with a line for each host that refuses."""
-    told = _results(members, [("capture.about", {})] * len(members), found)
+    """Begins everywhere; the hosts that have begun. InputError if none has."""
+    told = _results(members, [("capture.about", {})] * len(members), found, say)
     members, about = [member for member, _ in told], {member.host.name: answer for member, answer in told}
     ends = {name: (each["ssh"]["client"], each["ssh"]["server"]) for name, each in about.items() if each["ssh"]}
     requests = []
@@ -104,39 +104,36 @@ def _begin(members: Sequence[Member], asked: Asked, found: Captured, say: Say) -
             "snap_bytes": asked.snap_bytes, "most_bytes": asked.most_bytes, "signs": dict(asked.signs), "sudo": True,
         }  # fmt: skip
         requests.append(("capture.begin", params))
-    begun = _results(members, requests, found)
+    begun = _results(members, requests, found, say)
     for member, answer in begun:
         say(f"{member.host.name}: capturing on {', '.join(map(one_line, answer['interfaces']))}")
     return [member for member, _ in begun]
 
 
 def _results(
-    members: Sequence[Member], requests: Sequence[tuple[str, Mapping[str, Any]]], found: Captured
+    members: Sequence[Member], requests: Sequence[tuple[str, Mapping[str, Any]]], found: Captured, say: Say
 ) -> list[tuple[Member, Json]]:
-    """The answer of each host to its request; what is lost goes to `found`. InputError with a line for each host that
-    refuses, or if all are lost."""
+    """The answer of each host to its request; why others have none is said, and goes to `found`. InputError if no host
+    has any."""
     pending: list[tuple[Member, Pending]] = []
+    lost: dict[str, str] = {}
     for member, (method, params) in zip(members, requests, strict=True):
         try:
             pending.append((member, member.host.agent.begin(method, params)))
         except SPOILT as error:
-            found.lost[member.host.name] = one_line(error)
+            lost[member.host.name] = one_line(error)
     results: list[tuple[Member, Json]] = []
-    problems: list[str] = []
     for member, call in pending:
         try:
             results.append((member, call.result(BEGIN_SECONDS)))
-        except SPOILT as error:
-            found.lost[member.host.name] = one_line(error)
-        except (AgentFailure, MissingRequirement, Refused) as error:
-            problems += [_said(member.host.name, line) for line in str(error).splitlines()]
-    if problems or not results:
-        raise InputError("\n".join([*problems, *found.lost.values()]))
+        except REFUSALS as error:
+            lost[member.host.name] = refusal(member.host.name, error)
+    found.lost |= lost
+    if not results:
+        raise InputError("\n".join(found.lost.values()))
+    for why in lost.values():
+        say(f"{why}; the others go on")
     return results
-
-
-def _said(name: str, line: str) -> str:
-    return line if line.startswith(f"{name}: ") else f"{name}: {line}"
 
 
 def _side_by_side(

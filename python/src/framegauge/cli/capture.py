@@ -42,7 +42,8 @@ examples:
   framegauge capture --hosts inventory.ini --group storage --for 1min --most 64MB
   framegauge capture rack:all --for 5s
 
-exit codes: 0 captured, 1 a host was lost, 2 bad input, 3 no trouble came, 130 interrupted (what was captured is kept)
+exit codes: 0 captured, 1 a host was lost or could not begin, 2 bad input, 3 no trouble came, 130 interrupted (what was
+captured is kept)
 """
 SNAP_BYTES = (64, 262_144)
 MOST_BYTES = (1 << 20, 1000 << 20)

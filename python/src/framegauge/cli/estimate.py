@@ -34,7 +34,8 @@ examples:
   framegauge estimate --hosts inventory.ini --group storage
   framegauge estimate rack:all --for 5s
 
-exit codes: 0 estimated, 1 a host was lost, 2 bad input, 130 interrupted (the estimate of what was read is printed)
+exit codes: 0 estimated, 1 a host was lost or could not begin, 2 bad input, 130 interrupted (the estimate of what was
+read is printed)
 """
 USUAL_TARGETS = "4200,9000"
 TARGETS = (576, 65_535)
