@@ -100,6 +100,23 @@ MODES: dict[str, Callable[[Message], bytes]] = {
     "twice": lambda answer: 2 * _told(answer, result=answer["result"]),
     "honest": lambda answer: json.dumps(answer).encode() + b"\n",
 }
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+# Of these many have the right shape, and make no sense beside what else is said.
+LIES: dict[str, Callable[[Message], bytes]] = {
+    "huge": lambda answer: _with(answer, lambda value: type(value)(2**62) if _is_number(value) else value),
+    "zero": lambda answer: _with(answer, lambda value: type(value)(0) if _is_number(value) else value),
+    "negative": lambda answer: _with(answer, lambda value: -value - 1 if _is_number(value) else value),
+    "words": lambda answer: _with(answer, lambda value: "x" if isinstance(value, str) else value),
+    "nothing": lambda answer: _told(
+        answer, result={key: [] if isinstance(each, list) else each for key, each in answer["result"].items()}
+    ),
+    "otherwise": lambda answer: _with(answer, lambda value: not value if isinstance(value, bool) else value),
+}
 UNREACHABLE = "unreachable"  # a host whose ssh ends at once
 SHAPELY = ("escapes", "twice", "honest")
 
@@ -135,7 +152,7 @@ def main(method: str, mode: str, command: list[str]) -> None:
     for line in agent.stdout:
         answer = _message(line)
         spoilt = "id" in answer and methods.get(answer["id"]) == method
-        os.write(1, MODES[mode](answer) if spoilt else line)
+        os.write(1, (MODES | LIES)[mode](answer) if spoilt else line)
 
 
 def stand_in(folder: Path) -> Path:

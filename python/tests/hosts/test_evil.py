@@ -183,3 +183,57 @@ def test_a_capture_or_an_estimate_goes_on_with_the_others(
         assert (code == 0) == (mode in evil.SHAPELY)
         names = {path.name.partition(".")[0] for path in (tmp_path / "out").glob("*.pcapng")}
     assert {"beta", "gamma"} <= names
+
+
+def test_a_host_that_tells_no_address_has_no_path_that_carries_anything(run: Run) -> None:
+    code, found, said = run("check.facts", "nothing", "check", *NAMES, "-4", "--mtu", "600", "--flows", "1", "--json")
+    assert isinstance(found, dict)
+    errors = told(found, said)
+    assert errors == {
+        "alpha": "alpha: found no IPv4 address, expected one of an interface that is up", "beta": None, "gamma": None,
+    }  # fmt: skip
+    assert (code, found["verdict"]) == (2, "could_not_tell")
+    pairs = {(pair["source"], pair["destination"]): pair["verdict"] for pair in found["pairs"]}
+    assert pairs["beta", "gamma"] == "carries_target"
+    assert {pairs["alpha", "beta"], pairs["gamma", "alpha"]} == {"unknown"}
+
+
+@pytest.mark.parametrize(
+    ("method", "mode"),
+    [
+        ("check.facts", "nothing"), ("check.run", "huge"),
+        *by_length([], [("hello", "types"), ("check.serve", "nothing")]),
+    ],
+)  # fmt: skip
+def test_a_decision_goes_on_with_the_others_and_claims_nothing_of_all(
+    method: str, mode: str, run: Run, tmp_path: Path
+) -> None:
+    code, _, _ = run(method, mode, "decide", *NAMES, "--for", "1s", "--out", "out")
+    assert code == 2
+    document = json.loads((tmp_path / "out/check-target.json").read_text())
+    pairs = [pair for pair in document["pairs"] if "alpha" not in (pair["source"], pair["destination"])]
+    assert {pair["verdict"] for pair in pairs} == {"carries_target"}
+    decision = json.loads((tmp_path / "out/decision.json").read_text())
+    assert (decision["choice"], decision["paths"]) == ("cannot_tell", "unknown")
+
+
+WATCH = """\
+change: {at: 2026-11-29T08:00:00+00:00, hosts: [alpha, beta]}
+control: [gamma]
+agents: {inventory: hosts.yaml, folder: samples}
+step: 1 s
+before: 16 s
+after: 16 s
+"""
+
+
+@pytest.mark.parametrize("mode", by_length(["types", "huge"], ["types", "huge", "words", "wrong id"]))
+def test_samples_of_the_others_are_whole(mode: str, run: Run, tmp_path: Path) -> None:
+    (tmp_path / "w.yaml").write_text(WATCH)
+    code, _, said = run("host.totals", mode, "watch", "w.yaml", "--sample", "--for", "3s")
+    assert code == 0, said
+    lines = [json.loads(line) for path in (tmp_path / "samples").glob("*.jsonl") for line in path.open()]
+    assert {line["host"] for line in lines} == set(NAMES)
+    # A busy machine may answer too late; nobody else's answer is at fault.
+    assert not any("expected" in line.get("gap", "") for line in lines if line["host"] != "alpha")
+    assert mode != "types" or all("expected" in line["gap"] for line in lines if line["host"] == "alpha")

@@ -166,6 +166,12 @@ def prepare(members: Sequence[Member], asked: Asked) -> Prepared:
         for member in living
         for family in asked.families or (4, 6)
     }
+    wanted = "/".join(f"IPv{family}" for family in asked.families or (4, 6))
+    there = [name for name in facts if any(addresses[name, family] for family in asked.families or (4, 6))]
+    if len(there) > 1:
+        # No path of such a host is known, so that not all carry the packets.
+        none = f"found no {wanted} address, expected one of an interface that is up"
+        errors |= {name: f"{name}: {none}" for name in facts if name not in there}
     plan = planner.plan(
         [
             planner.Member(
@@ -184,7 +190,6 @@ def prepare(members: Sequence[Member], asked: Asked) -> Prepared:
     routes = _routes(living, plan, addresses, errors)
     paths = _paths(plan, asked, addresses, routes, errors)
     if not paths:
-        wanted = "/".join(f"IPv{family}" for family in asked.families or (4, 6))
         raise InputError(f"check: found no two hosts with {wanted} addresses, expected at least one pair")
     rates = {member.name: host_rate(facts[member.name], asked, member.name, paths) for member in living}
     slowest = min((rate for rate in rates.values() if rate is not None), default=None)

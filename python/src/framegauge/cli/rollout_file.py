@@ -37,12 +37,13 @@ def json_option(verb: Verb, schema: str) -> None:
 
 
 @contextmanager
-def hosts_of(options: argparse.Namespace, undoing: bool = False) -> Iterator[Opened]:
-    """The hosts of the file, reached; nothing is changed."""
+def hosts_of(options: argparse.Namespace, undoing: bool = False, partly: bool = False) -> Iterator[Opened]:
+    """The hosts of the file, reached; nothing is changed. `partly`: as many as can be."""
     from framegauge.rollout import file as rollout_file, run as rollout
 
     running = output.say if options.run_inventory else None
-    with rollout.opened(rollout_file.load(options.file, running), options.journal, output.say, undoing) as hosts:
+    given = rollout_file.load(options.file, running)
+    with rollout.opened(given, options.journal, output.say, undoing, partly) as hosts:
         yield hosts
 
 

@@ -12,7 +12,8 @@ __all__ = ["SUMMARY", "arguments", "run"]
 
 SUMMARY = "compare every host with the journal"
 _MORE = """\
-Compares what every host has now with the journal. With --prove full-size packets are sent between all of them.
+Compares what every host has now with the journal. With --prove full-size packets are sent between all of them. A host
+that cannot be reached, or tells what cannot be, is named beside the others.
 
 examples:
   framegauge rollout status storage.yaml
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
     """Print how every host is; the exit code."""
     from framegauge.rollout import run as rollout, text
 
-    with hosts_of(options) as hosts:
+    with hosts_of(options, partly=True) as hosts:
         document = rollout.states(hosts, options.prove, output.say)
     if options.json:
         output.show_json(document, indent=1)

@@ -82,19 +82,21 @@ class Opened:
 
 
 @contextmanager
-def opened(rollout: Rollout, folder: Path | None, say: Say, undoing: bool = False) -> Iterator[Opened]:
+def opened(
+    rollout: Rollout, folder: Path | None, say: Say, undoing: bool = False, partly: bool = False
+) -> Iterator[Opened]:
     """Reaches every host and reads what it is; InputError or AgentFailure if one cannot be reached, or has no such
-    interface. Nothing is changed. `undoing`: the interfaces are those that the journal says were changed, and a host
-    that cannot be reached is `missing`."""
+    interface. Nothing is changed. `partly`: such a host is `missing` instead, unless all are. `undoing`: that, and the
+    interfaces are those that the journal says were changed."""
     past = read(folder or folder_of(rollout.path))
     asked = rollout.asked if rollout.asked.old_mtu is not None else replace(rollout.asked, old_mtu=past.hold)
     listed = ListedHosts([placed(each) for each in rollout.machines], say)
     try:
         members = tuple(Member(host, asked.interfaces[host.name]) for host in listed.hosts())
         errors: dict[str, str] = {}
-        facts = read_facts(members, errors)
-        links = _links(members, asked, facts, past.origin if undoing else {}, errors)
-        if errors and not undoing:
+        facts = read_facts([Member(each.host) for each in members], errors)  # whether each has its interface: `_links`
+        links = _links(members, asked, facts, past.origin if undoing else {}, errors, undoing or partly)
+        if errors and not undoing and (not partly or not links):
             raise AgentFailure("\n".join(lines_of(errors)))
         members = tuple(each for each in members if each.name not in errors)
         addresses = {
@@ -119,6 +121,7 @@ def _links(
     facts: Mapping[str, Json],
     origin: Mapping[str, Mapping[str, str]],
     errors: dict[str, str],
+    partly: bool,
 ) -> dict[str, tuple[Link, ...]]:
     """The interfaces of every host that is meant, and those beneath that are to rise with it; or those of `origin`."""
     wanted: dict[str, list[str]] = {}
@@ -128,9 +131,9 @@ def _links(
         there = [each["name"] for each in known["interfaces"]]
         if interface not in there:
             why = f"found no interface {interface}, expected one of {', '.join(there) or 'none'}"
-            if not origin:
+            if not partly:
                 raise InputError(f"{name}: {why}")
-            errors[name] = why  # the others go back all the same
+            errors[name] = why
             continue
         below = transition.beneath(interface, known, asked.target_mtu, ports.get(name, {}))
         if name in origin:
@@ -297,7 +300,8 @@ def _with_switches(
 
 
 def states(hosts: Opened, prove: bool, say: Say) -> Json:
-    """How every host that was reached is, against its journal; with `prove`, what full-size packets show of it."""
+    """How every host that was reached is, against its journal; with `prove`, what full-size packets show of it. `lost`:
+    why others are not known, or their connections are not."""
     rows = {name: _state(hosts, name) for name in hosts.asked.hosts if name in hosts.links}
     proof = None
     if prove and len(rows) > 1:
@@ -307,10 +311,12 @@ def states(hosts: Opened, prove: bool, say: Say) -> Json:
         proof = found.as_json() | {"new_connections": new_connections(found, partial(_largest, hosts, ()))}
     good = {"finished": "new", "put_back": "old", "undone": "old", "none": "unchanged"}.get(hosts.past.outcome)
     proved = proof is None or not (proof["faults"] or proof["unknown"] or proof["new_connections"])
+    connections, untold = _old_connections(hosts)
+    lost = {**hosts.missing, **untold}
     return {
-        "schema": 1, "as_it_should_be": proved and all(row["state"] == good for row in rows.values()),
+        "schema": 1, "as_it_should_be": proved and not lost and all(row["state"] == good for row in rows.values()),
         "outcome": hosts.past.outcome, "last": hosts.past.entries[-1] if hosts.past.entries else None,
-        "hosts": rows, "proof": proof, "connections": _old_connections(hosts),
+        "hosts": rows, "proof": proof, "connections": connections, "lost": lost,
     }  # fmt: skip
 
 
@@ -363,8 +369,9 @@ def _fits(now: Mapping[str, str], wanted: Mapping[str, str], link: Link) -> bool
     return f"mtu:{link.interface}" in wanted and not differs("", link.interface, answer, wanted)
 
 
-def _old_connections(hosts: Opened) -> Json:
-    """Established connections between the hosts whose MSS is below what their interface now allows."""
+def _old_connections(hosts: Opened) -> tuple[Json, dict[str, str]]:
+    """Established connections between the hosts whose MSS is below what their interface now allows; and why those of
+    some are not known."""
     errors: dict[str, str] = {}
     answers = ask_all(hosts.members, "sockets.read", lambda _: {}, errors, hosts.patience_seconds)
     found: Json = {}
@@ -378,4 +385,4 @@ def _old_connections(hosts: Opened) -> Json:
             if socket["state"] == "established" and host in others and socket["mss_bytes"] < least:
                 small.append({key: socket[key] for key in ("local", "remote", "mss_bytes")})
         found[name] = {"count": len(small), "connections": small[:MOST_LISTED]}
-    return found
+    return found, errors

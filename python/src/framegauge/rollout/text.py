@@ -150,9 +150,12 @@ def state_lines(document: Json) -> Iterator[str]:
     for name, row in document["hosts"].items():
         routes = " and ".join(str(mtu) for mtu in row["route_mtus"])
         yield f"{name}: {row['interface']}: MTU {row['mtu']}, routes {routes}: {STATE_WORDS[row['state']]}"
+    for name, why in document["lost"].items():
+        yield f"not known: {why if why.startswith(f'{name}: ') else f'{name}: {why}'}"
     if (proof := document["proof"]) is not None:
         bad = [*proof["faults"], *proof["unknown"], *proof["new_connections"]]
-        yield from bad or [f"packets of {proof['mtu']} bytes pass between all of them"]
+        which = "all that were reached" if document["lost"] else "all of them"
+        yield from bad or [f"packets of {proof['mtu']} bytes pass between {which}"]
     for name, found in document["connections"].items():
         if found["count"]:
             shown = "; ".join(f"{each['remote']} (MSS {each['mss_bytes']})" for each in found["connections"][:5])
