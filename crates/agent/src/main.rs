@@ -7,7 +7,7 @@
 use framegauge_agent::arguments::{self, Arguments, Role};
 use framegauge_agent::dispatch;
 use framegauge_agent::pipe::serve::serve;
-use framegauge_agent::tools::{counters, diagnose, exec, keep, lease, simulate, sockets};
+use framegauge_agent::tools::{self, counters, diagnose, exec, keep, lease, simulate, sockets};
 use framegauge_drivers::own;
 use std::process::ExitCode;
 
@@ -16,9 +16,15 @@ fn main() -> ExitCode {
     match words.next().and_then(|word| word.into_string().ok()).as_deref() {
         Some("exec") => return exec::run(words),
         Some("counters") => return counters::run(),
-        Some("diagnose") => return diagnose::run(words),
+        Some("diagnose") => {
+            tools::end_with_reader();
+            return diagnose::run(words);
+        }
         Some("keep") => return keep::run(words.map(|word| word.to_string_lossy().into_owned())),
-        Some("simulate") => return simulate::run(words),
+        Some("simulate") => {
+            tools::end_with_reader();
+            return simulate::run(words);
+        }
         Some("sockets") => return sockets::run(words.map(|word| word.to_string_lossy().into_owned())),
         Some(command @ ("lease" | "change")) => {
             return lease::run(command, words.map(|word| word.to_string_lossy().into_owned()));

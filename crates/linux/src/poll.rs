@@ -141,6 +141,17 @@ pub fn told_to_end(signals: &OwnedFd) -> bool {
     }
 }
 
+/// Waits until nobody is left to read what is written to one of these pipes; for ever where they are something else.
+pub fn await_no_reader(descriptors: &[RawFd]) -> Result<()> {
+    let mut set = PollSet::default();
+    // Without a wish the kernel still tells of a pipe without readers (POLLERR), and of a terminal that has hung up.
+    let places: Vec<_> = descriptors.iter().map(|descriptor| set.add(*descriptor, false, false)).collect();
+    while !places.iter().any(|place| set.writable(*place)) {
+        set.wait(None).map_err(|error| error.source).during("wait for the end of a reader")?;
+    }
+    Ok(())
+}
+
 /// Waits for one of the signals of [`termination_signals`]; for a thread of its own.
 pub fn await_signal(signals: &OwnedFd) -> Result<()> {
     let mut set = PollSet::default();
