@@ -4,10 +4,11 @@
 //! rises, the kernel raises with it every path MTU that was equal to the old one (`rt6_mtu_change_route`). A locked one
 //! is also one for which no path MTU discovery is done, so it is for as long as a raise takes, and not for longer.
 
-use crate::error::{OsError, Result};
+use crate::error::Result;
 use crate::initial_windows::{Metrics, replacement};
 use crate::netlink::{DUMP, Message, Socket, address_of, attribute, attribute_u32};
 use crate::rtnetlink::link;
+use crate::whole::routes::hold_among;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -94,20 +95,17 @@ pub fn read(interface: &str, version: u8) -> Result<Vec<HeldRoute>> {
     Ok(listed(interface, version)?.0.into_iter().map(|(route, _)| route).collect())
 }
 
-/// Gives each of them the MTU that `wanted` says; what else a route says, it keeps. Of two that the kernel cannot tell
-/// apart it would replace the first, whichever interface that has: EEXIST.
+/// Gives each of them the MTU that `wanted` says; what else a route says, it keeps, and its place among others alike.
 pub fn set(interface: &str, version: u8, wanted: impl Fn(&RouteKey) -> HeldMtu) -> Result<()> {
     let socket = Socket::route()?;
     let (listed, alike) = listed(interface, version)?;
-    if let Some((route, _)) =
-        listed.iter().find(|(route, _)| wanted(&route.key) != route.held && alike.contains(&route.key))
-    {
-        let operation = format!("hold the route to {}, of which there are several", route.key);
-        return Err(OsError::errno(operation, libc::EEXIST));
-    }
     for (route, body) in listed {
         let held = wanted(&route.key);
         if held == route.held {
+            continue;
+        }
+        if alike.contains(&route.key) {
+            hold_among(link(interface)?.index as u32, version, &route.key, held)?;
             continue;
         }
         let others = attribute(&body[ROUTE_BYTES..], libc::RTA_METRICS).unwrap_or(&[]);
@@ -288,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_cannot_be_told_apart_none_is_touched() {
+    fn of_two_that_cannot_be_told_apart_the_own_one_changes_and_both_keep_their_places() {
         with_routes(|name| {
             let tap = crate::tap::Tap::create("fgm1", false, false)?;
             change_link("fgm1", LinkChange { up: Some(true), ..LinkChange::default() })?;
@@ -300,12 +298,30 @@ mod tests {
             alike.attribute(libc::RTA_DST, &"fd09::".parse::<Ipv6Addr>().expect("an address").octets());
             alike.u32(RTA_PRIORITY, own.priority).u32(libc::RTA_OIF, link("fgm1")?.index as u32);
             Socket::route()?.request(alike, "add a route")?;
-            let before = read("fgm1", 6)?;
-            let error = set(name, 6, |_| HELD).expect_err("both have fd09::/64");
-            assert_eq!(error.code(), libc::EEXIST);
-            assert_eq!(read("fgm1", 6)?, before);
-            assert!(held(name, 6)?.iter().all(|route| *route == FREE));
-            set(name, 6, |_| FREE)?;
+            let order = || -> Result<Vec<(u32, HeldMtu)>> {
+                let indexes = [link(name)?.index as u32, link("fgm1")?.index as u32];
+                let mut header = [0u8; ROUTE_BYTES];
+                header[0] = libc::AF_INET6 as u8;
+                let all =
+                    Socket::route()?.request(Message::new(RTM_GETROUTE, DUMP, &header), "list the routes")?;
+                let each =
+                    |body: &Vec<u8>| indexes.into_iter().find_map(|index| Some((index, parse(body, index)?)));
+                let told = all.iter().filter_map(each).filter(|(_, route)| route.key == own);
+                Ok(told.map(|(index, route)| (index, route.held)).collect())
+            };
+            let before = order()?;
+            assert_eq!(before.len(), 2, "{before:?}");
+            for (mine, others) in [(name, "fgm1"), ("fgm1", name)] {
+                let (mine_index, kept) = (link(mine)?.index as u32, read(others, 6)?);
+                set(mine, 6, |_| LOCKED)?;
+                let expected = before
+                    .iter()
+                    .map(|(index, held)| (*index, if *index == mine_index { LOCKED } else { *held }));
+                assert_eq!(order()?, expected.collect::<Vec<_>>());
+                assert_eq!(read(others, 6)?, kept);
+                set(mine, 6, |_| FREE)?;
+                assert_eq!(order()?, before);
+            }
             drop(tap);
             Ok(())
         });

@@ -77,9 +77,11 @@ impl WholeRoute {
         self.held().map_or(0, |(_, held)| held.mtu)
     }
 
-    /// The same route that asks for another MTU.
+    /// The same route that asks for another MTU. What else it has locked stays so.
     pub fn holding(&self, held: HeldMtu) -> Self {
-        let lock = if held.locked { MTU_LOCKED } else { 0 };
+        let metrics = attribute(&self.body[ROUTE_BYTES..], libc::RTA_METRICS).unwrap_or(&[]);
+        let others = attribute_u32(metrics, RTAX_LOCK).unwrap_or(0) & !MTU_LOCKED;
+        let lock = others | if held.locked { MTU_LOCKED } else { 0 };
         let metrics: Metrics = &[(RTAX_LOCK, lock), (RTAX_MTU, held.mtu)];
         Self::of(restated(RTM_NEWROUTE, 0, &self.body, metrics).body().to_vec())
     }
@@ -171,11 +173,31 @@ pub fn put_back(route: &WholeRoute, now: Option<&WholeRoute>) -> Result<()> {
             other => other.map(drop),
         };
     };
-    if !has_several_alike(&socket, route)? {
+    let key = key_of_any(&route.body).ok_or_else(|| OsError::errno(operation, libc::EINVAL))?;
+    let version = if route.body[0] == libc::AF_INET as u8 { 4 } else { 6 };
+    if alike(&socket, version, &key)?.len() < 2 {
         return socket.request(replacement(&route.body, NO_METRICS), operation).map(drop);
     }
     socket.request(restated(RTM_DELROUTE, 0, &now.body, NO_METRICS), operation)?;
     put_back(route, None)
+}
+
+/// Gives the route of this key through the interface of this index another MTU, where other interfaces have one alike.
+///
+/// The kernel would replace the first of them, and uses the first: so it is taken away and comes last, and those that were
+/// behind it follow it as they are. What cannot be put back so is put back as it was.
+pub(crate) fn hold_among(interface: u32, version: u8, key: &RouteKey, held: HeldMtu) -> Result<()> {
+    let socket = Socket::route()?;
+    let alike = alike(&socket, version, key)?;
+    let wants = |route: &WholeRoute| {
+        is_through(&route.body, interface) && route.held().is_some_and(|(_, is)| is != held)
+    };
+    for route in alike.iter().skip_while(|route| !wants(route)) {
+        socket.request(restated(RTM_DELROUTE, 0, &route.body, NO_METRICS), "take a route away")?;
+        let next = if wants(route) { route.holding(held) } else { route.clone() };
+        put_back(&next, None).or_else(|error| put_back(route, None).and(Err(error)))?;
+    }
+    Ok(())
 }
 
 /// Takes a route away.
@@ -190,11 +212,12 @@ fn expire(message: &mut Message, route: &WholeRoute) {
     }
 }
 
-/// Whether other routes have the destination, table and priority of this one.
-fn has_several_alike(socket: &Socket, route: &WholeRoute) -> Result<bool> {
+/// The routes of a destination, table and priority through whichever interfaces, in the order of the kernel.
+fn alike(socket: &Socket, version: u8, key: &RouteKey) -> Result<Vec<WholeRoute>> {
     let mut header = [0u8; ROUTE_BYTES];
-    header[0] = route.body[0];
+    header[0] = if version == 4 { libc::AF_INET as u8 } else { libc::AF_INET6 as u8 };
     let answers = socket.request(Message::new(RTM_GETROUTE, DUMP, &header), "list the routes")?;
-    let key = key_of_any(&route.body).ok_or_else(|| OsError::errno("put a route back", libc::EINVAL))?;
-    Ok(answers.iter().filter(|body| key_of_any(body) == Some(key)).count() > 1)
+    let of_key =
+        answers.into_iter().filter(|body| body.first() == Some(&header[0]) && key_of_any(body) == Some(*key));
+    Ok(of_key.map(WholeRoute::of).collect())
 }
