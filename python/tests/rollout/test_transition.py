@@ -13,7 +13,7 @@ from framegauge.rollout.routes import FREE, Held, Route, Value, largest, parse, 
 SUBNET, GATEWAY = "10.0.0.0/24", "0.0.0.0/0"
 
 
-def link(mtu, *, interface="eth1", below=False, pins=(), family6=True):
+def link(mtu, *, interface="eth1", beside=False, pins=(), family6=True):
     """An interface with a subnet and a default route of each IP version; `pins`: what routes ask for, by name."""
     asked = dict(pins)
     routes = [Route(4, SUBNET, True, asked.get(SUBNET, FREE)), Route(4, GATEWAY, False, asked.get(GATEWAY, FREE))]
@@ -24,7 +24,7 @@ def link(mtu, *, interface="eth1", below=False, pins=(), family6=True):
         settings[f"routes{family}:{interface}"] = str(
             value([each for each in routes if each.family == family], FREE, lambda each: each.held)
         )
-    return transition.Link(interface, mtu, tuple(routes), settings, below)
+    return transition.Link(interface, mtu, tuple(routes), settings, beside)
 
 
 def asked(target, scope="all", old=None, names="ab"):
@@ -77,7 +77,7 @@ def test_what_an_administrator_asks_for_stays():
 
 
 def test_parents_rise_first_and_keep_their_own_routes_at_the_old_mtu():
-    links = {"a": [link(1500, interface="bond0", below=True), link(1500, interface="eth1")], "b": [link(1500)]}
+    links = {"a": [link(1500, interface="bond0", beside=True), link(1500, interface="eth1")], "b": [link(1500)]}
     one, _ = transition.changes(asked(9000), links)
     assert [list(group) for group in one.stages["link"]][:2] == [["mtu:bond0"], ["mtu:eth1"]]
     assert one.stages["release"][0]["routes4:bond0"] == "1500"
@@ -203,3 +203,24 @@ def test_settings_are_lines_that_every_administrator_knows() -> None:
         "ip -4 route change ROUTE dev eth1.5 mtu lock 1400  # ROUTE: default#100 in `ip -4 route show dev eth1.5`",
         "ip -4 route change ROUTE dev eth1.5 mtu 1500  # ROUTE: each other in `ip -4 route show dev eth1.5`",
     ]
+
+
+def test_what_stands_on_a_lowered_interface_is_lowered_first_and_raised_last():
+    def one(name, kind, parent, mtu):
+        return {"name": name, "kind": kind, "parent": parent, "mtu": mtu}
+
+    facts = {
+        "interfaces": [
+            one("eth1", None, None, 9000), one("v.2", "vlan", "v", 8000), one("v", "vlan", "eth1", 9000),
+            one("m", "macvlan", "eth1", 1500), one("t", "vxlan", "eth1", 8950), one("o", "vlan", "eth0", 9000),
+        ]
+    }  # fmt: skip
+    assert transition.above("eth1", facts, 1500) == ["v", "v.2"]
+    assert transition.above("eth1", facts, 9000) == []
+    links = [link(9000), link(9000, interface="v", beside=True)]
+    [down] = transition.changes(asked(1500, names="a"), {"a": links})
+    assert down.stages["link"] == ({"mtu:v": "1500"}, {"mtu:eth1": "1500"})
+    assert down.before["mtu:v"] == "9000"
+    low = [link(1500), link(1500, interface="v", beside=True)]
+    [up] = transition.back_to([["a"]], {"a": "eth1"}, {"a": down.before}, {"a": low})
+    assert up.stages["link"][:2] == ({"mtu:eth1": "9000"}, {"mtu:v": "9000"})

@@ -123,7 +123,8 @@ def _links(
     errors: dict[str, str],
     partly: bool,
 ) -> dict[str, tuple[Link, ...]]:
-    """The interfaces of every host that is meant, and those beneath that are to rise with it; or those of `origin`."""
+    """The interfaces of every host that is meant, those beneath that are to rise with it, and those on it that are
+    lowered with it; or those of `origin`."""
     wanted: dict[str, list[str]] = {}
     ports = _ports(members, facts, errors)
     for name, known in facts.items():
@@ -135,11 +136,18 @@ def _links(
                 raise InputError(f"{name}: {why}")
             errors[name] = why
             continue
-        below = transition.beneath(interface, known, asked.target_mtu, ports.get(name, {}))
+        wanted[name] = [
+            *transition.beneath(interface, known, asked.target_mtu, ports.get(name, {})),
+            interface,
+            *transition.above(interface, known, asked.target_mtu),
+        ]
         if name in origin:
             changed = [each.removeprefix("mtu:") for each in origin[name] if each.startswith("mtu:")]
-            below = [each for each in changed if each != interface]
-        wanted[name] = [*below, interface]
+            # What stood on it may be gone by now: then nothing of it is to be put back.
+            on_it = changed[changed.index(interface) + 1 :] if interface in changed else []
+            wanted[name] = [each for each in changed if each in there or each not in on_it]
+            if interface not in changed:
+                wanted[name].append(interface)
     answers: dict[str, dict[str, Json]] = {name: {} for name in wanted}
     for place in range(max(map(len, wanted.values()), default=0)):
         meant = [each for each in members if place < len(wanted.get(each.name, ()))]
@@ -305,7 +313,7 @@ def states(hosts: Opened, prove: bool, say: Say) -> Json:
     rows = {name: _state(hosts, name) for name in hosts.asked.hosts if name in hosts.links}
     proof = None
     if prove and len(rows) > 1:
-        mtu = min(link.mtu for links in hosts.links.values() for link in links if not link.below)
+        mtu = min(link.mtu for links in hosts.links.values() for link in links if not link.beside)
         say(f"proving that packets of {mtu} bytes pass between all of them")
         found = hosts.prover().mesh(mtu)
         proof = found.as_json() | {"new_connections": new_connections(found, partial(_largest, hosts, ()))}
@@ -322,7 +330,7 @@ def states(hosts: Opened, prove: bool, say: Say) -> Json:
 
 def _largest(hosts: Opened, changes: Sequence[HostChange], name: str, address: str) -> int:
     """The largest packet that a host sends to an address, by its routes as they are, or as these changes leave them."""
-    [link] = [each for each in hosts.links[name] if not each.below]
+    [link] = [each for each in hosts.links[name] if not each.beside]
     settings, mtu = link.settings, link.mtu
     for change in changes:
         if change.host == name:
@@ -334,7 +342,7 @@ def _largest(hosts: Opened, changes: Sequence[HostChange], name: str, address: s
 def _state(hosts: Opened, name: str) -> Json:
     """One host: `old` or `new` if it is as before or after the last change, `held` if its routes keep the smaller MTU,
     `other` if something else has changed it."""
-    [link] = [each for each in hosts.links[name] if not each.below]
+    [link] = [each for each in hosts.links[name] if not each.beside]
     now = {setting: text for each in hosts.links[name] for setting, text in each.settings.items()}
     mtus = sorted({route.held.mtu or link.mtu for route in link.routes}) or [link.mtu]
     begun = hosts.past.begun.get("hosts", {}).get(name)
@@ -377,7 +385,7 @@ def _old_connections(hosts: Opened) -> tuple[Json, dict[str, str]]:
     found: Json = {}
     for name, answer in answers.items():
         others = {each for other, all_ in hosts.addresses.items() if other != name for each in all_}
-        [link] = [each for each in hosts.links[name] if not each.below]
+        [link] = [each for each in hosts.links[name] if not each.beside]
         small = []
         for socket in answer["sockets"]:
             host = socket["remote"].rpartition(":")[0].strip("[]").removeprefix("::ffff:")

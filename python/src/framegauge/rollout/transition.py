@@ -31,14 +31,14 @@ FAMILIES = (4, 6)
 
 @dataclass(frozen=True)
 class Link:
-    """An interface of a host: its MTU in bytes, its routes, and what a lease would put back. `below`: it only carries
-    the interface that is meant."""
+    """An interface of a host: its MTU in bytes, its routes, and what a lease would put back. `beside`: it is not the
+    one that is meant, but carries it, or stands on it."""
 
     interface: str
     mtu: int
     routes: tuple[Route, ...]
     settings: Mapping[str, str]
-    below: bool = False
+    beside: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class HostChange:
 
 
 def links_of(interface: str, answers: Mapping[str, Json]) -> tuple[Link, ...]:
-    """The interfaces in answers of `host.routes`, those that carry others first."""
+    """The interfaces in answers of `host.routes`, in their order: those that carry others first."""
     found = []
     for name, answer in answers.items():
         for setting in (f"mtu:{name}", f"routes4:{name}", f"routes6:{name}"):
@@ -78,8 +78,8 @@ def links_of(interface: str, answers: Mapping[str, Json]) -> tuple[Link, ...]:
         if not said.isdecimal():
             raise BadAnswer(f"host.routes: mtu:{name}: found {said[:60]!r}, expected a number of bytes")
         mtu = int(said)
-        found.append(Link(name, mtu, tuple(of_answer(answer["routes"])), answer["settings"], below=name != interface))
-    return tuple(sorted(found, key=lambda link: not link.below))
+        found.append(Link(name, mtu, tuple(of_answer(answer["routes"])), answer["settings"], beside=name != interface))
+    return tuple(found)
 
 
 def beneath(
@@ -103,9 +103,25 @@ def beneath(
     return found
 
 
+def above(interface: str, facts: Json, mtu: int) -> list[str]:
+    """The interfaces that stand on one and whose MTU is too large for a new one, the lowest first: the kernel lowers
+    them with it, and raises none of them again."""
+    found = [interface]
+    for base in found:  # which grows
+        found += [
+            each["name"]
+            for each in facts["interfaces"]
+            if each["parent"] == base
+            and each["kind"] in STANDING_ON
+            and each["mtu"] > mtu
+            and each["name"] not in found
+        ]
+    return found[1:]
+
+
 def changes(asked: Asked, links: Mapping[str, Sequence[Link]]) -> list[HostChange]:
     """What every host does for what is asked, in the order of the waves; `links`: by host."""
-    olds = [link.mtu for name in asked.hosts for link in links[name] if not link.below]
+    olds = [link.mtu for name in asked.hosts for link in links[name] if not link.beside]
     hold = min([asked.target_mtu, *olds, *([] if asked.old_mtu is None else [asked.old_mtu])])
     found = []
     for number, wave in enumerate(asked.waves):
@@ -139,7 +155,7 @@ def back_to(
         }
         for name in hosts
     }
-    named = [(link.mtu, ends[name][link.interface][0]) for name in hosts for link in links[name] if not link.below]
+    named = [(link.mtu, ends[name][link.interface][0]) for name in hosts for link in links[name] if not link.beside]
     hold = min(mtu for pair in named for mtu in pair)
     numbers = {name: number for number, wave in enumerate(waves) for name in wave}
     return [_change(name, numbers[name], interfaces[name], hold, links[name], ends[name]) for name in hosts]
@@ -192,7 +208,7 @@ def _released(asked: Asked, link: Link, family: int, hold: int) -> Value:
     """What routes ask for at the end. What an administrator asks for, and still can be, stays."""
     target = asked.target_mtu
     if target > hold:
-        inside = Held(hold) if link.below else FREE
+        inside = Held(hold) if link.beside else FREE
         outside = inside if asked.scope == "all" else Held(hold)
 
         def raised(route: Route) -> Held:

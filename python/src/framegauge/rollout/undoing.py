@@ -110,10 +110,11 @@ def _demand_room(hosts: Opened, known: Mapping[str, Json], origin: Mapping[str, 
 
 def by_hand(hosts: Opened, name: str) -> Iterator[str]:
     """What to type on a host that cannot be reached."""
-    settings = hosts.past.origin[name]
+    settings, interface = hosts.past.origin[name], f"mtu:{hosts.asked.interfaces[name]}"
     links = [setting.removeprefix("mtu:") for setting in settings if setting.startswith("mtu:")]
-    # What stands on others goes first, where it is lowered.
-    for link in reversed(links):
+    now = hosts.past.after.get(name, {}).get(interface, "0")
+    # What stands on others goes first where it is lowered, and last where it is raised.
+    for link in links if int(settings.get(interface, "0")) > int(now) else reversed(links):
         yield shlex.join(["ip", "link", "set", "dev", link, "mtu", settings[f"mtu:{link}"]])
 
 

@@ -79,8 +79,10 @@ def stack(case: Case) -> Iterator[Finding]:
             yield case.finding("parent", "note", found, f"{target} or more", remedy)
     for above in _lowered(case, link):
         found = f"{above.name} on it with {above.mtu}"
-        remedy = f"lower it first, by a roll-out of its own: with {link.name} the kernel lowers it at once, while its "
-        remedy += f"routes are not held, and nothing raises it to {above.mtu} again"
+        remedy = "lower it first, by a roll-out of its own, since others may still send as much to it; or force child: "
+        remedy += (
+            f"it is lowered with {link.name} then, its routes held before, and an undo raises it to {above.mtu} again"
+        )
         yield case.finding("child", "refused", found, f"{target} or less", remedy)
 
 

@@ -1,0 +1,50 @@
+"""A roll-out that lowers interfaces on which others stand: the kernel lowers those as well, and an undo raises them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from helpers.rollouts import done, file_of
+from helpers.switched import Lab, lab
+
+pytestmark = pytest.mark.needs("ethtool", "ping")
+NAMES = ["a", "b"]
+
+
+def _stand_on(found: Lab, name: str) -> None:
+    """Two macvlans that have more than is asked for, and one that has less."""
+    for device, mtu in (("mv0", 9000), ("mv1", 8000), ("small", 1400)):
+        found.ip(name, "link", "add", "link", "eth1", "name", device, "mtu", str(mtu), "type", "macvlan")
+    found.ip(name, "link", "set", "mv0", "up")
+    found.ip(name, "addr", "add", f"10.78.0.{NAMES.index(name) + 1}/24", "dev", "mv0")
+    found.ip(name, "route", "add", "10.79.0.0/24", "via", "10.78.0.9", "dev", "mv0", "mtu", "4000")
+
+
+def _mtus(found: Lab, name: str) -> list[int]:
+    return [found.mtu(name, device) for device in ("eth1", "mv0", "mv1", "small")]
+
+
+def _route(found: Lab, name: str) -> str:
+    return found.ip(name, "route", "show", "10.79.0.0/24")
+
+
+def test_what_stands_on_a_lowered_interface_comes_back_with_it(tmp_path: Path) -> None:
+    with lab(NAMES, mtu=9000) as found:
+        for name in NAMES:
+            _stand_on(found, name)
+        before = [_mtus(found, name) for name in NAMES], [_route(found, name) for name in NAMES]
+        path = file_of(found, tmp_path, mtu=1500, more="families: 4")
+        code, said = done("apply", path)
+        assert (code, "mv0 on it with 9000" in said, "force child" in said) == (2, True, True), said
+        path = file_of(found, tmp_path, mtu=1500, more="families: 4\nforce: [child]")
+        code, said = done("apply", path)
+        assert code == 0, said
+        assert {tuple(_mtus(found, name)) for name in NAMES} == {(1500, 1500, 1500, 1400)}
+        # One of them is gone by the time of the undo, which does not keep the rest.
+        found.ip("b", "link", "del", "mv1")
+        code, said = done("undo", path)
+        assert code == 0, said
+        assert _mtus(found, "a") == before[0][0] == [9000, 9000, 8000, 1400]
+        assert [found.mtu("b", device) for device in ("eth1", "mv0", "small")] == [9000, 9000, 1400]
+        assert [_route(found, name) for name in NAMES] == before[1]
