@@ -232,13 +232,19 @@ class Queue(Fault):
 
 @dataclass
 class PortMtu(Fault):
-    """A port whose MTU is too small: larger packets die, and with `tells` their senders are told (ICMP)."""
+    """A port whose MTU is too small: larger packets die, and with `tells` their senders are told (ICMP).
+
+    It is so from the first data on that goes beyond the byte `begin` of its stream: the route has changed.
+    """
 
     mtu: int
     tells: bool = False
+    begin: int = 0
+    _has_changed: bool = False
 
     def act(self, seen: Seen, draws: random.Random) -> int:
-        return LOST if seen.packet.size > self.mtu else 0
+        self._has_changed |= self.begin == 0 or (seen.is_data and seen.end > self.begin)
+        return LOST if self._has_changed and seen.packet.size > self.mtu else 0
 
 
 @dataclass

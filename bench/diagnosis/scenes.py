@@ -233,6 +233,10 @@ PATHS = (
     Scene("black hole", "pmtu_black_hole", Stream(segments(30, 60)), only("pmtu_black_hole"), mtu=among(1500, 9000),
           sender_sysctls={"net.ipv4.tcp_mtu_probing": "1", "net.ipv4.tcp_rto_min_us": "50000"},
           faults=(PortMtu(1400),)),
+    Scene("falling path MTU", "pmtu_black_hole", Stream(segments(60, 120)), only("pmtu_black_hole"),
+          mtu=among(4000, 9000),
+          sender_sysctls={"net.ipv4.tcp_mtu_probing": "1", "net.ipv4.tcp_rto_min_us": "50000"},
+          faults=(PortMtu(among(1400, 1500), begin=after(0.4)),)),
     Scene("different MTUs", "mss_mismatch", Asks(5, 100, Between(100, 20_000)), only("mss_mismatch"),
           mtu=among(1500, 4000), other_mtu=among(9000, 8000)),
 )  # fmt: skip

@@ -4,6 +4,7 @@ use crate::connection::{Connection, Side};
 use crate::detectors::Detectors;
 use crate::findings::{Tally, merge};
 use crate::kinds::Kind;
+use crate::sizes::Sizes;
 
 /// What detectors tell of one event.
 #[derive(Debug, Clone, Default)]
@@ -24,6 +25,7 @@ enum Entry {
     Renamed(Kind, Kind),
     Recounted(Kind, u64),
     Corrected(Kind, Tally, Side),
+    Sized(Sizes),
 }
 
 impl Account {
@@ -51,6 +53,11 @@ impl Account {
     /// It happened so often, if it did.
     pub(crate) fn recount(&mut self, kind: Kind, count: u64) {
         self.0.push(Entry::Recounted(kind, count));
+    }
+
+    /// These sizes passed, and these did not.
+    pub(crate) fn size(&mut self, sizes: Sizes) {
+        self.0.push(Entry::Sized(sizes));
     }
 
     /// Of what a sender was told to have as one kind, this was another.
@@ -93,6 +100,7 @@ impl Connection {
                 let tally = self.tallies.iter_mut().find(|tally| tally.kind == kind);
                 tally.into_iter().for_each(|tally| tally.count = count);
             }
+            Entry::Sized(sizes) => self.keep_sizes(sizes),
             Entry::Corrected(told, tally, sender) => self.correct(told, &tally, sender),
             Entry::Instead(mut tally, of) => {
                 let other = self.tallies.iter_mut().find(|other| other.kind == of);
@@ -107,7 +115,9 @@ impl Connection {
     }
 
     fn correct(&mut self, told: Kind, right: &Tally, sender: Side) {
-        let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == told) else { return };
+        let has_it =
+            |tally: &&mut Tally| tally.kind == told && tally.lost >= right.lost && tally.count >= right.count;
+        let Some(tally) = self.tallies.iter_mut().find(has_it) else { return };
         tally.lost -= right.lost;
         tally.count -= right.count;
         tally.packets.retain(|number| !right.packets.contains(number));

@@ -3,9 +3,10 @@
 use crate::connection::{Connection, Side};
 use crate::detectors::{Acknowledgement, Detector};
 use crate::flight::Acknowledged;
-use crate::half::{Heard, Sizes};
+use crate::half::Heard;
 use crate::kinds::Kind;
 use crate::silences::{Episode, Silence};
+use crate::sizes::Grade;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -120,7 +121,11 @@ impl Connection {
             self.note(Kind::Reordering, now, now, 0, &[number]);
         }
         let half = self.half_mut(sender);
-        half.delivered = half.delivered.max(taken.largest_piece);
+        half.delivered = half.delivered.max(taken.largest_piece());
+        if self.sizes.is_some() {
+            self.doubt_sizes(sender, taken);
+        }
+        let half = self.half_mut(sender);
         if let Some(silence) = &mut half.silence {
             silence.acknowledged = now;
         }
@@ -165,7 +170,7 @@ impl Connection {
             let (begin, end) = (episode.begin, episode.begin + episode.lost);
             return self.note(kind, begin, end, episode.lost, &episode.packets);
         }
-        self.end_episode(episode, sender, now, Some(taken.largest_piece));
+        self.end_episode(episode, sender, now, Some(taken));
     }
 
     #[cold]
@@ -217,7 +222,13 @@ impl Connection {
     }
 
     /// Names the cause of a silence that has ended, or whose connection has.
-    pub(crate) fn end_episode(&mut self, episode: Episode, sender: Side, now: i64, arrived: Option<u32>) {
+    pub(crate) fn end_episode(
+        &mut self,
+        episode: Episode,
+        sender: Side,
+        now: i64,
+        arrived: Option<&Acknowledged>,
+    ) {
         let end = episode.begin + episode.lost;
         if episode.probed && episode.resends == 0 && arrived.is_none() {
             return self.note(Kind::ApplicationLimited, episode.begin, end, episode.lost, &episode.packets);
@@ -235,17 +246,9 @@ impl Connection {
         if episode.is_stale && episode.heard {
             return give(self, Kind::Paws);
         }
-        let by_smaller = arrived.is_none_or(|bytes| bytes < episode.largest);
-        let passed = episode.delivered.max(self.half(sender).way.flight().largest_sacked());
-        let never_so_large = passed < episode.largest;
-        // Where the file has nothing of the other end, it has no answers either.
-        let is_heard = self.half(sender.other()).counts.segments > 0;
-        let may_vanish = is_heard && episode.largest > self.always_carried();
-        if episode.resends >= 2 && never_so_large && by_smaller && may_vanish {
-            let is_certain = episode.heard || arrived.is_some();
-            let sizes = Sizes { passed: passed.max(arrived.unwrap_or(0)), lost: episode.largest, is_certain };
-            self.sizes = self.sizes.filter(|old| old.is_certain).or(Some(sizes));
-            if is_certain || passed > 0 {
+        if let Some(sizes) = self.sizes_of(&episode, sender, arrived) {
+            self.keep_sizes(sizes);
+            if sizes.grade > Grade::Possible {
                 return give(self, Kind::PmtuBlackHole);
             }
         }
@@ -272,12 +275,6 @@ impl Connection {
             doubt: None,
             packets: episode.packets,
         });
-    }
-
-    /// The payload that every path carries: that of a packet of 1,280 bytes of IPv6 (RFC 8200 section 5), of 576 of IPv4
-    /// (RFC 791; fewer are allowed, and nobody has such a link).
-    pub(crate) fn always_carried(&self) -> u32 {
-        if self.ends.client.is_ipv6() { 1280 - 60 } else { 576 - 40 }
     }
 
     /// What a silence ended with had arrived before. Whether all else had, what follows will tell.

@@ -191,7 +191,7 @@ impl Connection {
 
     /// What helps. Where a size may be the reason, no timer is.
     fn remedy(&self, kind: Kind) -> &'static str {
-        let is_sized = kind == Kind::RtoStall && self.sizes.is_some();
+        let is_sized = kind == Kind::RtoStall && self.sizes.is_some_and(|sizes| sizes.is_of(kind));
         if is_sized { Kind::PmtuBlackHole.remedy() } else { kind.remedy() }
     }
 

@@ -14,12 +14,14 @@ use crate::account::Observers;
 use crate::copies::Prints;
 use crate::detectors::{Detector, Seen};
 use crate::findings::{Ends, Tally, count};
-use crate::half::{Half, Sizes};
+use crate::half::Half;
 use crate::handshake::Strangers;
 use crate::kinds::Kind;
 use crate::notes::Notes;
 use crate::picture::Picture;
 use crate::resets::Cut;
+use crate::sizes::Sizes;
+use crate::unfilled::Unfilled;
 use crate::unheard::Unheard;
 use crate::violations::{Breach, Suspects};
 use crate::windows::Watch;
@@ -93,8 +95,8 @@ pub(crate) struct Connection {
     pub(crate) unheard: Unheard,
     /// What may be a black hole, by sizes.
     pub(crate) sizes: Option<Sizes>,
-    /// Bytes that the receiver asked for until the end, and that never came.
-    pub(crate) unfilled_bytes: u64,
+    /// What the receiver asked for until the end, and never got.
+    pub(crate) unfilled: Option<Unfilled>,
     pub(crate) notes: Notes,
     pub(crate) suspects: [Suspects; 2],
     /// Windows that may have become small.
@@ -138,7 +140,7 @@ impl Connection {
             strangers: Strangers::default(),
             unheard: Unheard::default(),
             sizes: None,
-            unfilled_bytes: 0,
+            unfilled: None,
             notes: Notes::default(),
             suspects: Default::default(),
             watches: Default::default(),

@@ -28,7 +28,6 @@ pub(crate) struct Piece {
 pub(crate) struct Flight {
     pieces: VecDeque<Piece>,
     sacked_bytes: u64,
-    largest_sacked: u32,
 }
 
 /// Pieces that are kept; of a capture without any acknowledgement the older ones are forgotten.
@@ -53,9 +52,11 @@ impl Flight {
         self.pieces.iter().filter(|piece| piece.sacked).count()
     }
 
-    /// The largest piece that was ever SACKed, in bytes.
+    /// The largest piece of these bytes, in bytes. All of them left after what is missing below them.
+    #[cold]
     pub(crate) fn largest_sacked(&self) -> u32 {
-        self.largest_sacked
+        let sizes = self.pieces.iter().filter(|piece| piece.sacked).map(|piece| piece.end - piece.begin);
+        sizes.max().unwrap_or(0) as u32
     }
 
     /// Nothing is under way.
@@ -129,6 +130,7 @@ impl Flight {
                     self.sacked_bytes -= una - front.begin;
                 }
                 found.bytes += una - front.begin;
+                found.take_piece((una - front.begin) as u32);
                 front.begin = una;
                 break;
             }
@@ -140,7 +142,7 @@ impl Flight {
             }
             found.resent |= piece.times > 1;
             found.closed_hole |= piece.times == 1 && !piece.sacked && self.sacked_bytes > 0;
-            found.largest_piece = found.largest_piece.max((piece.end - piece.begin) as u32);
+            found.take_piece((piece.end - piece.begin) as u32);
             if piece.times == 1 && !piece.sacked {
                 found.sent = Some(piece.first);
             }
@@ -163,7 +165,6 @@ impl Flight {
             if !piece.sacked {
                 piece.sacked = true;
                 news += piece.end - piece.begin;
-                self.largest_sacked = self.largest_sacked.max((piece.end - piece.begin) as u32);
             }
         }
         self.sacked_bytes += news;
@@ -205,8 +206,25 @@ pub(crate) struct Acknowledged {
     pub(crate) resent: bool,
     /// A hole below SACKed data was closed by a piece that was sent once only: the network had reordered it.
     pub(crate) closed_hole: bool,
+    /// The first piece, or what was acknowledged of it, in bytes.
+    pub(crate) first_piece: u32,
+    /// The largest of those behind it.
+    pub(crate) largest_behind: u32,
+}
+
+impl Acknowledged {
     /// The largest piece, in bytes.
-    pub(crate) largest_piece: u32,
+    pub(crate) fn largest_piece(&self) -> u32 {
+        self.first_piece.max(self.largest_behind)
+    }
+
+    fn take_piece(&mut self, bytes: u32) {
+        if self.first_piece == 0 {
+            self.first_piece = bytes;
+        } else {
+            self.largest_behind = self.largest_behind.max(bytes);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -57,8 +57,7 @@ pub(crate) struct Half {
     pub(crate) told_needless: u32,
     /// A repair by SACK or duplicate acknowledgements goes on until this place.
     pub(crate) recovery: u64,
-    /// What lies before this place was under way when a timer ran out: its repair is that of the timeout.
-    pub(crate) timed_out: u64,
+    pub(crate) timeout: Timeout,
     pub(crate) rounds: Rounds,
     pub(crate) progress: Progress,
     pub(crate) run: Run,
@@ -85,6 +84,23 @@ pub(crate) struct Heard {
     pub(crate) due: i64,
 }
 
+/// The newest time when a timer ran out.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Timeout {
+    /// What lies before this place was under way: its repair is that of the timeout.
+    pub(crate) high: u64,
+    /// The place after what was sent again then, and when.
+    pub(crate) end: u64,
+    pub(crate) at: i64,
+}
+
+impl Timeout {
+    /// Whether a copy of what lies at a place is that of the timer.
+    pub(crate) fn has_sent(&self, place: u64, at: i64) -> bool {
+        place < self.end && at <= self.at
+    }
+}
+
 /// What a direction carried.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -100,17 +116,6 @@ pub(crate) struct Counts {
     pub(crate) pure_acks: u64,
     /// Acknowledgements of something new that it received.
     pub(crate) acknowledgements: u64,
-}
-
-/// Payloads of one direction of which those up to a size passed, and larger ones never did, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Sizes {
-    /// The largest that passed; 0: none but the handshake.
-    pub(crate) passed: u32,
-    /// The largest that was sent again and again.
-    pub(crate) lost: u32,
-    /// The other end lived meanwhile.
-    pub(crate) is_certain: bool,
 }
 
 impl Half {

@@ -73,6 +73,12 @@ impl Holes {
         self.0.iter().find(|hole| hole.begin < end && begin < hole.end)
     }
 
+    /// From the time when the first of them opened until the last did.
+    pub(crate) fn span(&self) -> i64 {
+        let times = self.0.iter().map(|hole| hole.since);
+        times.clone().max().unwrap_or(0) - times.min().unwrap_or(0)
+    }
+
     /// Takes off what lies below `una`: the other end has it, so the capture lacks it. Bytes.
     pub(crate) fn acknowledge(&mut self, una: u64) -> u64 {
         if self.0.is_empty() {

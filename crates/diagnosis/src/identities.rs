@@ -143,6 +143,11 @@ impl Identities {
         tells.then_some(self.last_follows)
     }
 
+    /// Whether the sender does not number its packets, or so that nothing follows: no two of them in a row.
+    pub(crate) fn tells_nothing(&self) -> bool {
+        !self.counts_by_one() && !self.last_follows
+    }
+
     /// How many packets were lost between the last two that came here, if it turns out that the sender counts by one.
     pub(crate) fn may_miss(&self) -> u32 {
         self.missing.into()

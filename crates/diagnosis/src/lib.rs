@@ -50,6 +50,7 @@ mod rtt;
 mod sent;
 mod sequence;
 mod silences;
+mod sizes;
 mod stretches;
 mod table;
 mod thresholds;

@@ -170,7 +170,9 @@ impl Connection {
         found: Option<Resent>,
         limits: &Thresholds,
     ) {
-        if let Some(found) = found.filter(|found| found.times >= 3) {
+        // The rest of what the timer had repeated in vain comes in smaller segments: that copy was lost in the silence.
+        let is_timers = |found: &Resent| self.half(from).timeout.has_sent(begin, found.before);
+        if let Some(found) = found.filter(|found| found.times >= 3 && !is_timers(found)) {
             self.note(Kind::DoubleLoss, found.before, now, 0, &[found.number, segment.number]);
         }
         let half = self.half_mut(from);
@@ -181,7 +183,7 @@ impl Connection {
             self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         let half = self.half_mut(from);
-        let after_timeout = begin < half.timed_out;
+        let after_timeout = begin < half.timeout.high;
         let is_first = begin >= half.recovery || half.recovery <= half.way.una();
         if let Some(found) = found.filter(|found| found.times == 2)
             && is_first

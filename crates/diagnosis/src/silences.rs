@@ -1,6 +1,7 @@
 //! Silences of a sender, from the pause that opened them until it is known what they were.
 
 use crate::kinds::Kind;
+use crate::sizes::Tries;
 use framegauge_packets::capture::Segment;
 
 /// Silence that resends of the same data ended, until that data is acknowledged.
@@ -10,8 +11,9 @@ pub(crate) struct Episode {
     pub(crate) begin: i64,
     pub(crate) lost: i64,
     pub(crate) resends: u32,
-    /// The largest payload that was resent, and the largest that had ever arrived before.
-    pub(crate) largest: u32,
+    /// The sizes of what was resent.
+    pub(crate) tries: Tries,
+    /// The largest payload that had ever arrived before.
     pub(crate) delivered: u32,
     /// SACK or three duplicate acknowledgements had revealed the loss.
     pub(crate) revealed: bool,

@@ -4,7 +4,7 @@ use crate::Thresholds;
 use crate::cause::{Cause, Gap};
 use crate::connection::{Connection, Held, Side};
 use crate::detectors::Detector;
-
+use crate::half::Timeout;
 use crate::kinds::Kind;
 use crate::silences::{Doubt, Episode, Silence};
 use framegauge_packets::TcpFlags;
@@ -108,7 +108,7 @@ impl Connection {
         // A timeout would have repeated the oldest, and that is what is missing.
         let by_probe = matches!(doubt, Doubt::Hole(..));
         if !by_probe {
-            half.timed_out = high;
+            half.timeout.high = high;
         }
         let packets = vec![half.sent.number(), gap.segment.number];
         let silence = Silence {
@@ -203,8 +203,12 @@ impl Connection {
         } else {
             episode.resends += 1;
             episode.by_timeout |= is_oldest;
-            half.timed_out = if is_oldest { high } else { half.timed_out };
-            episode.largest = episode.largest.max(segment.payload_bytes);
+            if is_oldest {
+                let end = una + u64::from(segment.payload_bytes);
+                let end = if half.timeout.high > una { half.timeout.end.max(end) } else { end };
+                half.timeout = Timeout { high, end, at: last + gap.length };
+            }
+            episode.tries.take(segment.payload_bytes, is_oldest);
         }
         episode.packets.push(segment.number);
     }

@@ -62,6 +62,21 @@ impl Way {
         self.holes.touching(begin, end)
     }
 
+    /// Whether the oldest that is not acknowledged was skipped.
+    pub(crate) fn lacks_oldest(&self) -> bool {
+        self.oldest_hole().is_some()
+    }
+
+    /// The hole that the oldest which is not acknowledged is in.
+    pub(crate) fn oldest_hole(&self) -> Option<&Hole> {
+        self.skipped((self.una, self.high)).filter(|hole| hole.begin == self.una)
+    }
+
+    /// From the first time that later data passed a hole until the last.
+    pub(crate) fn skipping(&self) -> i64 {
+        self.holes.span()
+    }
+
     /// Whether any of it was seen, not only acknowledged.
     pub(crate) fn is_seen(&self) -> bool {
         self.is_seen

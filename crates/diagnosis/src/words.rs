@@ -2,7 +2,6 @@
 
 use crate::connection::Connection;
 use crate::findings::Tally;
-use crate::kinds::Kind;
 
 /// A finding of a connection that is to be told.
 pub(crate) struct Told<'a> {
@@ -10,18 +9,18 @@ pub(crate) struct Told<'a> {
     tally: &'a Tally,
 }
 
-/// Kinds that a size may explain.
-const SIZED: [Kind; 2] = [Kind::PmtuBlackHole, Kind::RtoStall];
-
 /// One paragraph about what happened.
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
     let told = Told { connection, tally };
-    let is_unfilled = connection.unfilled_bytes > 0 && tally.count == 1 && SIZED.contains(&tally.kind);
-    let sentence = if is_unfilled { connection.unfilled_in_words(tally) } else { tally.kind.sentence(&told) };
+    let unfilled = connection.unfilled.filter(|of| tally.count == 1 && of.kind == tally.kind);
+    let sentence = match unfilled {
+        Some(unfilled) => connection.unfilled_in_words(unfilled, tally),
+        None => tally.kind.sentence(&told),
+    };
     if tally.kind.is_quality() {
         return sentence;
     }
-    sentence + &told.sizes() + &connection.notes.sentence(tally.kind)
+    sentence + &told.sizes(unfilled.is_some()) + &connection.notes.sentence(tally.kind)
 }
 
 impl Connection {
@@ -87,28 +86,9 @@ impl Told<'_> {
     }
 
     /// Which payloads passed and which never did, where a size may be the reason.
-    fn sizes(&self) -> String {
-        let Some(sizes) = self.connection.sizes.filter(|_| SIZED.contains(&self.tally.kind)) else {
-            return String::new();
-        };
-        let passed = match sizes.passed {
-            0 => "nothing but the handshake was".to_owned(),
-            bytes => format!("the largest that was has {bytes} bytes"),
-        };
-        let doubt = match (sizes.is_certain, sizes.passed) {
-            (true, _) => "",
-            (false, 0) => {
-                " Packets above some size may vanish on the way, or the other end died: `framegauge check` tells."
-            }
-            (false, _) => " Or the other end died at that moment, which this capture cannot tell.",
-        };
-        let lost = sizes.lost;
-        if self.connection.unfilled_bytes > 0 && !sizes.is_certain {
-            return format!(
-                " The missing segments may have up to {lost} bytes; {passed}: packets above some size may vanish on the way."
-            );
-        }
-        format!(" No segment of {lost} bytes was ever acknowledged; {passed}.{doubt}")
+    fn sizes(&self, is_unfilled: bool) -> String {
+        let sizes = self.connection.sizes.filter(|sizes| sizes.is_of(self.tally.kind));
+        sizes.map_or(String::new(), |sizes| sizes.in_words(is_unfilled))
     }
 }
 

@@ -77,6 +77,21 @@ CASES = {
         ("the next link carries at most 1400 bytes (ICMP, packet 1)",), "`framegauge check` says",
     ),
     "28_one_closing_counted_13": Case("P: the window closes once", {"zero_window": 1, "capture_loss": 1}),
+    "30_path_mtu_falls_a_sender": Case(
+        "K: the path MTU falls from 9000 to 1500: 500 bytes pass on, 8948 no more",
+        {"pmtu_black_hole": 1, "spurious_retransmit": 5}, ("none above 500 did: the path MTU has fallen.",),
+    ),
+    "30_path_mtu_falls_b_receiver": Case(
+        "K: its own 1,000 bytes arrive, but their acknowledgements ride on what is too large",
+        {"pmtu_black_hole": 1, "rto_stall": 1}, ("The receiver asked for 17896 bytes", "none above 500 did"),
+    ),
+    "31_path_mtu_falls_server": Case(
+        "K: answers of 18,396 bytes, the last 500 of which come through", {"pmtu_black_hole": 1},
+        ("none above 500 did: the path MTU has fallen, or the way was interrupted, or the other end died",), CHECK,
+    ),
+    "32_path_mtu_falls_only_large": Case(
+        "K: nothing small was sent that would tell", {"rto_stall": 1}, ("the path MTU may have fallen",), CHECK,
+    ),
 }  # fmt: skip
 
 
@@ -118,6 +133,17 @@ def test_the_last_packet_of_a_file_is_not_the_end_of_its_capture(capsys: pytest.
     assert "cannot tell whether 21 packets of a came to b" in printed
     assert "no packet was lost" not in printed
     assert "pmtu_black_hole" in printed
+
+
+def test_two_captures_of_a_path_mtu_that_falls_tell_it_for_certain(capsys: pytest.CaptureFixture[str]) -> None:
+    sender, receiver = (str(FIELD / f"30_path_mtu_falls_{name}.pcap") for name in ("a_sender", "b_receiver"))
+    found = diagnosis.diagnose([Path(sender), Path(receiver)])
+    hop = next(each for each in found["joined"]["connections"][0]["directions"][0]["hops"])
+    assert (hop["sizes"]["lost_bytes"], hop["sizes"]["passed_bytes"], hop["sizes"]["before_bytes"]) == (8936, 500, 8948)
+    assert main(["diagnose", "--host", f"a={sender}", "--host", f"b={receiver}"]) == 1
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "packets of 8936 bytes or more were lost between a and b" in printed
+    assert "smaller ones arrived; the largest has 500 bytes. Until then 8948 bytes passed" in printed
 
 
 def test_every_capture_has_its_case() -> None:

@@ -188,7 +188,7 @@ def test_what_lies_beyond_a_window_without_its_scale_is_dropped_where_both_captu
 ) -> None:
     names = ("beyond_segments", "lost_segments", "others_lost_segments")
     of = None if unscaled is None else dict(zip(names, unscaled, strict=True))
-    hop = {"between": [1, 2], "lost_packets": 0, "unscaled": of}
+    hop = {"between": [1, 2], "lost_packets": 0, "unscaled": of, "sizes": None}
     seen = [{"tap": number, "connection": number} for number in (1, 2)]
     ways = [{"hops": [each], "wait": None} for each in (hop, {**hop, "unscaled": None})]
     connection = {"client": CLIENT, "server": SERVER, "seen": seen, "directions": ways}

@@ -13,6 +13,7 @@ mod capture;
 mod closed_window;
 mod keepalive;
 mod mss;
+mod shrunk;
 mod silly_window;
 mod slow_start;
 mod storm;
@@ -29,6 +30,7 @@ use closed_window::ClosedWindow;
 use framegauge_packets::capture::Segment;
 use keepalive::Keepalive;
 use mss::Mss;
+use shrunk::Shrunk;
 use silly_window::SillyWindow;
 use slow_start::SlowStart;
 use storm::Storm;
@@ -126,6 +128,7 @@ macro_rules! detectors {
 
 detectors! {
     unpushed: Unpushed;
+    shrunk: Shrunk;
     keepalive: Keepalive;
     storm: Storm;
     unheeded_reset: UnheededReset;

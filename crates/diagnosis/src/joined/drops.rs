@@ -10,6 +10,7 @@ use super::groups::Group;
 use super::matching::{Matched, Part, matched};
 use super::record::Record;
 use super::report::{Drop, Hop};
+use super::sizes;
 use super::unscaled;
 use super::{Place, Span, Tap};
 
@@ -98,6 +99,8 @@ impl Pair<'_> {
         let scale =
             self.group.traces.iter().any(|(_, trace)| trace.lanes.iter().all(|lane| lane.written.scales()));
         hop.unscaled = scale.then(|| unscaled::judged(self.sent, &lost, &unjudged));
+        let segment_bytes = self.group.segment_bytes(self.lane);
+        hop.sizes = sizes::judged(self.sent, &lost, &unjudged, segment_bytes);
         for part in lost {
             if unsure && self.sent[part.0].bytes == 0 {
                 hop.unjudged_packets += 1;

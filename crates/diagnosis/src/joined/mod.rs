@@ -24,6 +24,7 @@ mod path;
 mod record;
 mod report;
 mod samples;
+mod sizes;
 mod unscaled;
 mod waits;
 
@@ -32,6 +33,7 @@ pub use report::{
     ClockPiece, Delay, DelayPart, Drop, Held, Hop, Joined, JoinedConnection, JoinedDirection, JoinedTap,
     Rise, Seen, TapClock, Wait,
 };
+pub use sizes::LostSizes;
 pub use unscaled::Unscaled;
 
 use clocks::Clocks;

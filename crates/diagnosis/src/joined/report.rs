@@ -1,5 +1,6 @@
 //! What the captures tell together, in the form in which it is told.
 
+use super::sizes::LostSizes;
 use super::unscaled::Unscaled;
 use serde::Serialize;
 use std::net::SocketAddr;
@@ -197,6 +198,8 @@ pub struct Hop {
     pub delay: Option<Delay>,
     /// Data beyond the window as it is written, where both ends scale theirs.
     pub unscaled: Option<Unscaled>,
+    /// Which sizes were lost and which arrived, where that explains the losses.
+    pub sizes: Option<LostSizes>,
     /// What was lost, in the order of the first tap's capture.
     pub drops: Vec<Drop>,
 }

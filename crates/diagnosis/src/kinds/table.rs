@@ -77,7 +77,7 @@ kinds! {
     }
     PmtuBlackHole {
         name: "pmtu_black_hole", about: Problem, group: Loss, least: Any,
-        means: "resends larger than all that ever arrived stay unanswered: see below",
+        means: "resends larger than all that arrived, ever or since a time, stay unanswered: see below",
         headline: "Packets above some size vanish on the way",
         says: |told| format!(
             "Large segments were sent again and never arrived, while smaller ones did ({}, {} in all): packets above some size vanish on the way.",

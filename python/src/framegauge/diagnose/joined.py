@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from framegauge.diagnose.kinds import KINDS
 from framegauge.errors import InputError
 from framegauge.quantities import print_seconds
 
@@ -20,6 +21,8 @@ OF_LOSS = (
 )  # fmt: skip
 # Findings of what lies beyond a window without its scale.
 OF_WINDOWS = ("unscaled_window",)
+# Findings that sizes may explain; a timeout that they do is mended as a black hole is.
+OF_SIZES = ("pmtu_black_hole", "rto_stall")
 # Findings that a late answer, or a late acknowledgement, may explain.
 OF_ANSWERS = ("application_limited", "network_limited", "sender_stall", "unexplained")
 OF_ACKNOWLEDGEMENTS = ("nagle_delayed_ack",)
@@ -166,9 +169,12 @@ def annotate(document: Json) -> None:
         said = {OF_LOSS: _lost(connection, names), OF_ANSWERS: _answers(connection, names)}
         said[OF_ACKNOWLEDGEMENTS] = _acknowledgements(connection, names)
         said[OF_WINDOWS] = _beyond(connection, names)
+        said[OF_SIZES] = sizes = _sizes(connection, names)
         numbers = {seen["connection"] for seen in connection["seen"]}
         for each in itertools.chain.from_iterable(findings.get(number, ()) for number in numbers):
             each["text"] += "".join(f" {text}" for kinds, text in said.items() if text and each["kind"] in kinds)
+            if sizes and each["kind"] in OF_SIZES:
+                each["remedy"] = KINDS["pmtu_black_hole"].remedy
 
 
 def _lost(connection: Json, names: Mapping[int, str]) -> str:
@@ -203,6 +209,25 @@ def _beyond(connection: Json, names: Mapping[int, str]) -> str:
         if not lost:
             passed = f"All {beyond} segments beyond that window came from {one} to {other}: they are dropped behind it."
     return passed
+
+
+def _sizes(connection: Json, names: Mapping[int, str]) -> str:
+    """Between which places all packets above a size were lost."""
+    for direction, each in enumerate(connection["directions"]):
+        for hop in each["hops"]:
+            of = hop["sizes"]
+            if of is None:
+                continue
+            one, other = (names[tap] for tap in hop["between"])
+            largest = f"the largest has {of['passed_bytes']} bytes" if of["passed_bytes"] else "none of them has data"
+            fallen = of["before_bytes"] >= of["lost_bytes"]
+            until = f" Until then {of['before_bytes']} bytes passed: the path MTU has fallen." if fallen else ""
+            return (
+                f"Sizes tell why: from the first of them on all {of['lost_packets']} packets of {of['lost_bytes']} "
+                f"bytes or more were lost between {one} and {other}, from {ends(connection, direction)}, and all "
+                f"{of['passed_packets']} smaller ones arrived; {largest}.{until}"
+            )
+    return ""
 
 
 def waits(connection: Mapping[str, Any]) -> Iterator[tuple[int, Json]]:
