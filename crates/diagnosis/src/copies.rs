@@ -10,7 +10,8 @@
 //!   among the newest 65,536 of its direction;
 //! - the timestamp, where the sender's clock ticks more often than an answer takes to come: nothing can have told it to repeat
 //!   what it stamped at the same tick (RFC 7323);
-//! - the TTL, which only the place changes; and nearness, since no SYN comes again sooner than the least timeout.
+//! - the TTL, which only the place changes;
+//! - nearness: no SYN comes again sooner than the least timeout, and no data before an RTT has gone by.
 //!
 //! Where a SYN was seen twice, the file has several taps, and what follows comes twice as well. Without any of these nobody can
 //! tell (identification 0 or IPv6, RFC 6864): what came twice then is `unclear_repeats`. All but the numbers are looked up among
@@ -62,6 +63,8 @@ pub(crate) struct Prints {
     oldest: usize,
     /// The most by which a copy of another tap came later; 0: there is one tap.
     apart: i64,
+    /// Some copy came sooner than any repeat could.
+    is_mirrored: bool,
 }
 
 impl Kept {
@@ -122,7 +125,7 @@ impl Prints {
     }
 
     fn most(&self) -> usize {
-        if self.apart > 0 { MOST_PRINTS_OF_TAPS } else { MOST_PRINTS }
+        if self.apart > 0 || self.is_mirrored { MOST_PRINTS_OF_TAPS } else { MOST_PRINTS }
     }
 
     /// There is room for one more; there may have been less.
@@ -140,7 +143,8 @@ impl Prints {
     }
 
     /// How long ago the same packet passed, if this may be a copy of it.
-    fn copied(&self, new: &Kept, tells: Tells, limits: &Thresholds) -> Option<i64> {
+    /// `soonest`: no sender repeats it sooner.
+    fn copied(&self, new: &Kept, tells: Tells, soonest: i64, limits: &Thresholds) -> Option<i64> {
         let Kept { at: now, hops, print } = new;
         let marked = print.identification.is_some_and(|id| id != 0);
         // A sender that numbers its packets gives a repeat a number of its own, however late it is (RFC 6864 section 4.1).
@@ -160,7 +164,7 @@ impl Prints {
             let ago = now - old.at;
             old.print == *print
                 && ((ago <= within && (marked || opens || tells != Tells::Nothing))
-                    || ago <= of_taps
+                    || ago <= of_taps.max(soonest)
                     || matches!(tells, Tells::Stamp { least } if ago >= least)
                     || (old.hops != *hops && ago <= LEAST_TIMEOUT))
         };
@@ -186,8 +190,10 @@ impl Connection {
         }
         let new = Kept::of(segment, now);
         let tells = self.tells(segment, from);
+        let soonest = self.soonest_repeat(segment, from, limits);
         let prints = &mut self.prints[from as usize];
-        let copied = prints.copied(&new, tells, limits);
+        let copied = prints.copied(&new, tells, soonest, limits);
+        prints.is_mirrored |= copied.is_some_and(|ago| (1..=soonest).contains(&ago));
         if let Some(ago) = copied
             && (segment.syn.is_some() || prints.kept.iter().any(|old| old.hops != new.hops))
         {
@@ -195,6 +201,17 @@ impl Connection {
         }
         prints.keep(new);
         copied.is_some()
+    }
+
+    /// How soon its sender may repeat a segment, at the least; 0: nobody knows. It does not know of a loss before an RTT has gone by,
+    /// and no timer is shorter, which delays on the way to the tap may shorten by a half. What answers have asked for by now, or a
+    /// router, may come at once, but not twice.
+    fn soonest_repeat(&self, segment: &Segment, from: Side, limits: &Thresholds) -> i64 {
+        let half = self.half(from);
+        let is_asked = half.is_revealed(limits.duplicate_acks) || self.notes.tell_too_big();
+        let is_open = is_asked && !half.way.flight().is_repeated(half.way.near(segment.seq));
+        // One byte asks whether the other end lives, or has opened its window.
+        if is_open || segment.payload_bytes <= 1 { 0 } else { (self.path_rtt() / 2).min(LEAST_TIMEOUT) }
     }
 
     /// Whether its sender, which counts, has sent this number before, with what was seen then. A SYN or a reset may be that of

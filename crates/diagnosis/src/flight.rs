@@ -97,6 +97,12 @@ impl Flight {
         self.pieces.get(at).filter(|piece| piece.begin <= place).map(|piece| (piece.last, piece.mark))
     }
 
+    /// Whether the piece at a place was sent more than once.
+    pub(crate) fn is_repeated(&self, place: u64) -> bool {
+        let at = self.pieces.partition_point(|piece| piece.end <= place);
+        self.pieces.get(at).is_some_and(|piece| piece.begin <= place && piece.times > 1)
+    }
+
     /// Takes in data that was sent before: the pieces within `[begin, end)` count once more. How often the first of
     /// them has now been sent, and when it was sent before; `None` if it is acknowledged already.
     pub(crate) fn resend(&mut self, begin: u64, end: u64, now: i64, mark: u32) -> Option<Resent> {

@@ -84,6 +84,51 @@ fn copies_that_nothing_marks_are_no_loss_and_nobody_repeated_them() {
     }
 }
 
+/// With neither a number nor a stamp the RTT tells: within half of it nobody can have heard of a loss, later nobody can tell.
+#[test]
+fn what_comes_again_sooner_than_any_answer_is_a_copy() {
+    for (count, apart, kind) in [
+        (40, 5 * MS, Kind::CaptureDuplicates),
+        (400, 9 * MS, Kind::CaptureDuplicates),
+        (400, 15 * MS, Kind::UnclearRepeats),
+    ] {
+        let all = burst(count, Marks::Nothing);
+        let found = twice(&all, apart);
+        assert_eq!(kinds(&found), [kind], "{apart}: {found:#?}");
+        let data = all.iter().filter(|segment| segment.payload_bytes > 0).count();
+        let copies = one(&found, kind).count as usize;
+        assert!(copies >= data, "{copies} of {data}");
+        assert_eq!(found.connections[0].resent_segments, [0, 0]);
+    }
+}
+
+/// A loss that is repaired, in a file that has all packets twice.
+#[test]
+fn a_repair_that_the_file_has_twice_was_sent_once() {
+    for marks in [Marks::Number, Marks::Stamp, Marks::Nothing] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(5, RTT);
+        let begins: Vec<u32> = (0..8).map(|_| scene.data(CLIENT, MSS)).collect();
+        scene.pass(RTT);
+        for behind in 2..=8u32 {
+            scene.sack(SERVER, begins[0], &[(begins[1], begins[0].wrapping_add(behind * MSS))]);
+            scene.pass(10_000);
+        }
+        scene.again(CLIENT, begins[0], MSS);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.talk(5, RTT);
+        for segment in &mut scene.segments {
+            segment.identification = segment.identification.filter(|_| marks == Marks::Number).or(Some(0));
+            segment.timestamps = segment.timestamps.filter(|_| marks != Marks::Nothing);
+        }
+        let found = twice(&scene.segments, 5 * MS);
+        assert_eq!(kinds(&found), [Kind::FastRetransmit, Kind::CaptureDuplicates], "{marks:?} {found:#?}");
+        assert_eq!(one(&found, Kind::FastRetransmit).count, 1);
+        assert_eq!(found.connections[0].resent_segments, [1, 0]);
+    }
+}
+
 #[test]
 fn what_was_stamped_long_ago_ends_no_pause() {
     let found = twice(&burst(400, Marks::Stamp), 2_000 * MS);
