@@ -29,9 +29,7 @@ impl Connection {
         let half = self.half_mut(sender);
         let is_news = ack > half.way.una();
         half.repairs.hear(segment, heard.due, is_news);
-        if let Some(episode) = &mut half.episode {
-            episode.heard = true;
-        }
+        half.silences.hear();
         let same_window = half.way.is_window(segment.window, shift);
         if ack > half.way.una() {
             let (taken, uncaptured) = half.way.acknowledge(ack);
@@ -126,16 +124,13 @@ impl Connection {
             self.doubt_sizes(sender, taken);
         }
         let half = self.half_mut(sender);
-        if let Some(silence) = &mut half.silence {
-            silence.acknowledged = now;
-        }
+        half.silences.acknowledge(now);
         let una = half.way.una();
-        if let Some(silence) = half.silence.take_if(|silence| silence.needless && silence.high <= una) {
+        if let Some(silence) = half.silences.take_needless(una) {
             self.note(Kind::SpuriousRetransmit, silence.begin, silence.end, silence.lost, &silence.packets);
-            self.half_mut(sender).told_needless += 1;
+            self.half_mut(sender).silences.tell_needless();
         }
-        let half = self.half_mut(sender);
-        if let Some(episode) = half.episode.take_if(|episode| una > episode.una) {
+        if let Some(episode) = self.half_mut(sender).silences.take_answered(una) {
             self.take_answer(segment, taken, episode, sender, now);
         }
     }
@@ -203,7 +198,7 @@ impl Connection {
             return;
         }
         // What was sent again after a silence had arrived: nothing was lost, only the answer came late.
-        match self.half_mut(sender).silence.take_if(|silence| silence.high <= una) {
+        match self.half_mut(sender).silences.take_arrived(una) {
             Some(silence) => {
                 self.stalls.retain(|stall| *stall != (silence.begin, sender));
                 let (begin, end) = (silence.begin, silence.end);
@@ -211,10 +206,7 @@ impl Connection {
             }
             None => {
                 // One repeat counts once, whoever says that it was needless.
-                let half = self.half_mut(sender);
-                if half.told_needless > 0 {
-                    half.told_needless -= 1;
-                } else {
+                if !self.half_mut(sender).silences.has_told_needless() {
                     self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]);
                 }
             }
@@ -264,7 +256,7 @@ impl Connection {
         }
         // Whether more was waiting behind what was lost, only the next data will tell.
         self.settle_silence(sender);
-        self.half_mut(sender).silence = Some(Silence {
+        self.half_mut(sender).silences.end(Silence {
             begin: episode.begin,
             end,
             lost: episode.lost,
@@ -281,7 +273,7 @@ impl Connection {
     fn open_needless(&mut self, episode: Episode, sender: Side, now: i64) {
         let (begin, end) = (episode.begin, episode.begin + episode.lost);
         if self.half(sender).way.una() >= episode.high {
-            self.half_mut(sender).told_needless += 1;
+            self.half_mut(sender).silences.tell_needless();
             return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
         }
         self.settle_silence(sender);
@@ -298,17 +290,13 @@ impl Connection {
             doubt: None,
             packets,
         };
-        self.half_mut(sender).silence = Some(silence);
+        self.half_mut(sender).silences.end(silence);
     }
 
     /// New data up to a place after a silence: if it comes at once, and answers nothing that came meanwhile, it had been
     /// waiting.
     pub(crate) fn tell_silence(&mut self, sender: Side, end: u64, now: i64) {
-        let Some(silence) =
-            self.half_mut(sender).silence.take_if(|silence| end > silence.high && !silence.needless)
-        else {
-            return;
-        };
+        let Some(silence) = self.half_mut(sender).silences.take_followed(end) else { return };
         let waited = self.had_waited(sender, (silence.acknowledged, silence.end), now);
         let kind = if waited { silence.kind_of_loss() } else { Kind::TailLoss };
         self.conclude(sender, silence, kind);
@@ -325,7 +313,7 @@ impl Connection {
 
     /// Nothing followed a silence.
     pub(crate) fn settle_silence(&mut self, sender: Side) {
-        if let Some(silence) = self.half_mut(sender).silence.take() {
+        if let Some(silence) = self.half_mut(sender).silences.take_over() {
             let kind = if silence.needless { Kind::SpuriousRetransmit } else { Kind::TailLoss };
             self.conclude(sender, silence, kind);
         }

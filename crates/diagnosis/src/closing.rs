@@ -77,7 +77,7 @@ impl Connection {
         let last = self.last;
         SIDES.into_iter().for_each(|side| self.take_waiting(side, last));
         for side in SIDES {
-            if let Some(episode) = self.half_mut(side).episode.take() {
+            if let Some(episode) = self.half_mut(side).silences.take_present() {
                 self.end_episode(episode, side, last, None);
             }
             self.settle_silence(side);

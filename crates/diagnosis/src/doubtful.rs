@@ -11,10 +11,7 @@
 use crate::connection::{Connection, Side};
 use crate::copies::LEAST_TIMEOUT;
 use crate::kinds::Kind;
-use crate::silences::{Doubt, Doubtful, Silence, take_behind};
-
-/// More do not wait: the oldest is no loss then.
-const MOST_DOUBTFUL: usize = 64;
+use crate::silences::{Doubt, Doubtful, Silence};
 
 impl Connection {
     /// A silence has its name; what is in doubt waits for evidence.
@@ -23,34 +20,21 @@ impl Connection {
             self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
             return;
         }
-        let all = &mut self.half_mut(sender).doubtful;
-        all.push(Doubtful { silence, kind });
-        if all.len() > MOST_DOUBTFUL {
-            let oldest = all.remove(0);
+        if let Some(oldest) = self.half_mut(sender).silences.doubt(Doubtful { silence, kind }) {
             self.discard(sender, &oldest.silence);
         }
     }
 
     /// What lies in `range` was lost before it came here: it was sent again, or the receiver asks for it.
     pub(crate) fn prove_loss(&mut self, sender: Side, range: (u64, u64)) {
-        let half = self.half_mut(sender);
-        if let Some(silence) = &mut half.silence
-            && silence.is_behind(range)
-        {
-            silence.doubt = None;
-        }
-        for proven in take_behind(&mut half.doubtful, range) {
-            let Doubtful { silence, kind } = proven;
+        for Doubtful { silence, kind } in self.half_mut(sender).silences.prove(range) {
             self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
     }
 
     /// What lies in `range` was not lost: it was overtaken, or the receiver has it.
     pub(crate) fn disprove_loss(&mut self, sender: Side, range: (u64, u64)) {
-        let half = self.half_mut(sender);
-        let open = half.silence.take_if(|silence| silence.is_behind(range));
-        let doubtful = take_behind(&mut half.doubtful, range);
-        for silence in open.into_iter().chain(doubtful.into_iter().map(|one| one.silence)) {
+        for silence in self.half_mut(sender).silences.disprove(range) {
             self.discard(sender, &silence);
         }
     }
@@ -65,7 +49,7 @@ impl Connection {
         let is_shared = |silence: &Silence| silence.doubt == Some(Doubt::Numbers) && !counts;
         let rtt = self.path_rtt();
         let answerable = self.last - if rtt == 0 { LEAST_TIMEOUT } else { rtt };
-        for Doubtful { silence, kind } in std::mem::take(&mut self.half_mut(sender).doubtful) {
+        for Doubtful { silence, kind } in self.half_mut(sender).silences.take_doubtful() {
             if lacks_packets || silence.end > answerable || is_shared(&silence) {
                 self.discard(sender, &silence);
             } else {

@@ -13,7 +13,7 @@ use crate::resets::Origin;
 use crate::rounds::Rounds;
 use crate::rtt::RoundTrip;
 use crate::sent::Sent;
-use crate::silences::{Doubtful, Episode, Silence};
+use crate::silences::Silences;
 use crate::tracking::Tracking;
 use crate::way::Way;
 use framegauge_packets::capture::Segment;
@@ -49,15 +49,7 @@ pub(crate) struct Half {
     pub(crate) hidden: Hidden,
     pub(crate) origin: Origin,
     pub(crate) finished: bool,
-    pub(crate) episode: Option<Episode>,
-    pub(crate) silence: Option<Silence>,
-    /// Silences of which the hole that ended them will show whether they were losses.
-    pub(crate) doubtful: Vec<Doubtful>,
-    /// Repeats that timestamps have shown as needless, and of which the receiver may still say so (D-SACK).
-    pub(crate) told_needless: u32,
-    /// A repair by SACK or duplicate acknowledgements goes on until this place.
-    pub(crate) recovery: u64,
-    pub(crate) timeout: Timeout,
+    pub(crate) silences: Silences,
     pub(crate) rounds: Rounds,
     pub(crate) progress: Progress,
     pub(crate) run: Run,
@@ -82,23 +74,6 @@ pub(crate) struct Heard {
     pub(crate) seen: i64,
     /// When it reaches the sender, as the tap would see what the sender does at once.
     pub(crate) due: i64,
-}
-
-/// The newest time when a timer ran out.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Timeout {
-    /// What lies before this place was under way: its repair is that of the timeout.
-    pub(crate) high: u64,
-    /// The place after what was sent again then, and when.
-    pub(crate) end: u64,
-    pub(crate) at: i64,
-}
-
-impl Timeout {
-    /// Whether a copy of what lies at a place is that of the timer.
-    pub(crate) fn has_sent(&self, place: u64, at: i64) -> bool {
-        place < self.end && at <= self.at
-    }
 }
 
 /// What a direction carried.

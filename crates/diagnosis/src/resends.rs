@@ -34,7 +34,7 @@ impl Connection {
         }
         let half = self.half(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
-        let in_episode = half.episode.as_ref().is_some_and(|episode| episode.by_timeout);
+        let in_episode = half.silences.is_timeout();
         let mark = mark(segment);
         if hole.is_none() && !revealed && self.is_copied(segment, from, range.0, now, limits) {
             // No sender repeats so soon what nothing has revealed as lost.
@@ -171,25 +171,22 @@ impl Connection {
         limits: &Thresholds,
     ) {
         // The rest of what the timer had repeated in vain comes in smaller segments: that copy was lost in the silence.
-        let is_timers = |found: &Resent| self.half(from).timeout.has_sent(begin, found.before);
+        let is_timers = |found: &Resent| self.half(from).silences.is_of_timer(begin, found.before);
         if let Some(found) = found.filter(|found| found.times >= 3 && !is_timers(found)) {
             self.note(Kind::DoubleLoss, found.before, now, 0, &[found.number, segment.number]);
         }
-        let half = self.half_mut(from);
-        if let Some(silence) = half.silence.take_if(|silence| silence.needless && begin >= half.way.una()) {
+        let una = self.half(from).way.una();
+        if let Some(silence) = self.half_mut(from).silences.take_lost(begin, una) {
             // The timer ran out for what had arrived; behind it lies what had not.
             self.stalls.push((silence.begin, from));
             let kind = silence.kind_of_loss();
             self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         let half = self.half_mut(from);
-        let after_timeout = begin < half.timeout.high;
-        let is_first = begin >= half.recovery || half.recovery <= half.way.una();
         if let Some(found) = found.filter(|found| found.times == 2)
-            && is_first
-            && !after_timeout
+            && half.silences.begins_repair(begin, una)
         {
-            half.recovery = half.way.high();
+            half.silences.repair(half.way.high());
             self.watch_loss(from, segment.number, limits);
             self.note(Kind::FastRetransmit, found.before, now, 0, &[found.number, segment.number]);
         }

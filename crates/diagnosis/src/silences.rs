@@ -1,4 +1,10 @@
-//! Silences of a sender, from the pause that opened them until it is known what they were.
+//! Silences of a sender, from the pause that opened them until it is known what they were. Only what is here writes them.
+//!
+//! ```text
+//!   pause ──▶ Episode ──▶ Silence ──▶ Doubtful ──▶ its name
+//!             data is     what follows   the hole that ended it tells
+//!             answered    tells          whether anything was lost
+//! ```
 
 use crate::kinds::Kind;
 use crate::sizes::Tries;
@@ -96,8 +102,203 @@ impl Silence {
     }
 }
 
+/// The newest time when a timer ran out.
+#[derive(Debug, Clone, Copy, Default)]
+struct Timeout {
+    /// What lies before this place was under way: its repair is that of the timeout.
+    high: u64,
+    /// The place after what was sent again then, and when.
+    end: u64,
+    at: i64,
+}
+
+impl Timeout {
+    /// Whether a copy of what lies at a place is that of the timer.
+    fn has_sent(&self, place: u64, at: i64) -> bool {
+        place < self.end && at <= self.at
+    }
+}
+
+/// More do not wait: the oldest is no loss then.
+const MOST_DOUBTFUL: usize = 64;
+
+/// The silences of one sender.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Silences {
+    /// The present one.
+    episode: Option<Episode>,
+    /// The last one, until it is known what it was.
+    over: Option<Silence>,
+    /// Those of which the hole that ended them will show whether they were losses.
+    doubtful: Vec<Doubtful>,
+    /// Repeats that timestamps have shown as needless, and of which the receiver may still say so (D-SACK).
+    told_needless: u32,
+    /// A repair by SACK or duplicate acknowledgements goes on until this place.
+    recovery: u64,
+    timeout: Timeout,
+}
+
+/// What they are.
+impl Silences {
+    /// Whether there is one that a timeout has ended, and no answer yet.
+    pub(crate) fn is_timeout(&self) -> bool {
+        self.episode.as_ref().is_some_and(|episode| episode.by_timeout)
+    }
+
+    /// Whether one ended at this time.
+    pub(crate) fn has_ended_at(&self, now: i64) -> bool {
+        self.over.as_ref().is_some_and(|silence| silence.end == now)
+    }
+
+    /// Whether a repair goes on beyond what is acknowledged.
+    pub(crate) fn is_repairing(&self, una: u64) -> bool {
+        self.recovery > una
+    }
+
+    /// Whether a repeat from a place on begins a repair of its own, which is not that of a timeout.
+    pub(crate) fn begins_repair(&self, begin: u64, una: u64) -> bool {
+        (begin >= self.recovery || !self.is_repairing(una)) && begin >= self.timeout.high
+    }
+
+    /// Whether the copy of a place that was sent at this time is that of a timer.
+    pub(crate) fn is_of_timer(&self, place: u64, at: i64) -> bool {
+        self.timeout.has_sent(place, at)
+    }
+}
+
+/// What its own end does.
+impl Silences {
+    /// A pause goes on, or begins.
+    pub(crate) fn go_on(&mut self, begun: impl FnOnce() -> Episode) -> &mut Episode {
+        self.episode.get_or_insert_with(begun)
+    }
+
+    /// A timer ran out, and what lies between two places was sent again, of what was under way up to a third.
+    pub(crate) fn time_out(&mut self, (una, end): (u64, u64), high: u64, at: i64) {
+        let end = if self.timeout.high > una { self.timeout.end.max(end) } else { end };
+        self.timeout = Timeout { high, end, at };
+    }
+
+    /// Packets were lost before they came here, until a timer ran out: what is under way up to a place is repaired by that.
+    pub(crate) fn time_out_unseen(&mut self, high: u64) {
+        self.timeout.high = high;
+    }
+
+    /// A repair begins of what was sent up to a place.
+    pub(crate) fn repair(&mut self, high: u64) {
+        self.recovery = high;
+    }
+
+    /// It repairs what lies at a place, of a silence whose first repeat had been needless: what lay behind had been lost.
+    pub(crate) fn take_lost(&mut self, begin: u64, una: u64) -> Option<Silence> {
+        self.over.take_if(|silence| silence.needless && begin >= una)
+    }
+
+    /// New data up to a place follows a loss.
+    pub(crate) fn take_followed(&mut self, end: u64) -> Option<Silence> {
+        self.over.take_if(|silence| end > silence.high && !silence.needless)
+    }
+}
+
+/// What the other end says.
+impl Silences {
+    /// It is there.
+    pub(crate) fn hear(&mut self) {
+        if let Some(episode) = &mut self.episode {
+            episode.heard = true;
+        }
+    }
+
+    /// It had not heard the end of the handshake.
+    pub(crate) fn unhear(&mut self) {
+        if let Some(episode) = &mut self.episode {
+            episode.is_unheard = true;
+        }
+    }
+
+    /// It acknowledges something new.
+    pub(crate) fn acknowledge(&mut self, now: i64) {
+        if let Some(silence) = &mut self.over {
+            silence.acknowledged = now;
+        }
+    }
+
+    /// It has all of a silence whose first repeat had been needless: so were the others.
+    pub(crate) fn take_needless(&mut self, una: u64) -> Option<Silence> {
+        self.over.take_if(|silence| silence.needless && silence.high <= una)
+    }
+
+    /// It has had all of a silence twice.
+    pub(crate) fn take_arrived(&mut self, una: u64) -> Option<Silence> {
+        self.over.take_if(|silence| silence.high <= una)
+    }
+
+    /// It acknowledges something of what the present silence waits for.
+    pub(crate) fn take_answered(&mut self, una: u64) -> Option<Episode> {
+        self.episode.take_if(|episode| una > episode.una)
+    }
+
+    /// A repeat was needless, and is told: it may still say so.
+    pub(crate) fn tell_needless(&mut self) {
+        self.told_needless += 1;
+    }
+
+    /// It says that a repeat was needless. Whether that is told already.
+    pub(crate) fn has_told_needless(&mut self) -> bool {
+        let is_told = self.told_needless > 0;
+        self.told_needless -= u32::from(is_told);
+        is_told
+    }
+}
+
+/// What becomes of them.
+impl Silences {
+    /// The present one, as it is.
+    pub(crate) fn take_present(&mut self) -> Option<Episode> {
+        self.episode.take()
+    }
+
+    /// One is over; what follows tells what it was. The one before is known by now.
+    pub(crate) fn end(&mut self, silence: Silence) {
+        self.over = Some(silence);
+    }
+
+    /// Nothing follows the last one.
+    pub(crate) fn take_over(&mut self) -> Option<Silence> {
+        self.over.take()
+    }
+
+    /// One waits for evidence. The oldest, if there are too many.
+    pub(crate) fn doubt(&mut self, doubtful: Doubtful) -> Option<Doubtful> {
+        self.doubtful.push(doubtful);
+        (self.doubtful.len() > MOST_DOUBTFUL).then(|| self.doubtful.remove(0))
+    }
+
+    /// What lies in `range` was lost: those that hang on it.
+    pub(crate) fn prove(&mut self, range: (u64, u64)) -> Vec<Doubtful> {
+        if let Some(silence) = &mut self.over
+            && silence.is_behind(range)
+        {
+            silence.doubt = None;
+        }
+        take_behind(&mut self.doubtful, range)
+    }
+
+    /// What lies in `range` was not lost: those that hang on it.
+    pub(crate) fn disprove(&mut self, range: (u64, u64)) -> impl Iterator<Item = Silence> + use<> {
+        let open = self.over.take_if(|silence| silence.is_behind(range));
+        let doubtful = take_behind(&mut self.doubtful, range);
+        open.into_iter().chain(doubtful.into_iter().map(|one| one.silence))
+    }
+
+    /// All that wait for evidence.
+    pub(crate) fn take_doubtful(&mut self) -> Vec<Doubtful> {
+        std::mem::take(&mut self.doubtful)
+    }
+}
+
 /// Takes out those that hang on holes within `range`.
-pub(crate) fn take_behind(all: &mut Vec<Doubtful>, range: (u64, u64)) -> Vec<Doubtful> {
+fn take_behind(all: &mut Vec<Doubtful>, range: (u64, u64)) -> Vec<Doubtful> {
     if all.is_empty() {
         return Vec::new();
     }

@@ -4,7 +4,6 @@ use crate::Thresholds;
 use crate::cause::{Cause, Gap};
 use crate::connection::{Connection, Held, Side};
 use crate::detectors::Detector;
-use crate::half::Timeout;
 use crate::kinds::Kind;
 use crate::silences::{Doubt, Episode, Silence};
 use framegauge_packets::TcpFlags;
@@ -108,7 +107,7 @@ impl Connection {
         // A timeout would have repeated the oldest, and that is what is missing.
         let by_probe = matches!(doubt, Doubt::Hole(..));
         if !by_probe {
-            half.timeout.high = high;
+            half.silences.time_out_unseen(high);
         }
         let packets = vec![half.sent.number(), gap.segment.number];
         let silence = Silence {
@@ -122,7 +121,7 @@ impl Connection {
             doubt: Some(doubt),
             packets,
         };
-        half.silence = Some(silence);
+        half.silences.end(silence);
     }
 
     /// After an acknowledgement that came late: if a small segment follows at once, it had waited for it (RFC 896 with
@@ -152,7 +151,7 @@ impl Connection {
         let half = self.half_mut(answerer);
         let (una, high, delivered, data) =
             (half.way.una(), half.way.high(), half.delivered, half.sent.number());
-        let episode = half.episode.get_or_insert_with(|| Episode {
+        let episode = half.silences.go_on(|| Episode {
             una,
             begin,
             delivered,
@@ -174,8 +173,8 @@ impl Connection {
         let by_reordering_timer = self.is_by_reordering_timer(segment, from, gap.length, limits);
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
-        let repaired_before =
-            half.way.flight().front().is_some_and(|piece| piece.times > 1) && half.recovery > half.way.una();
+        let repaired_before = half.way.flight().front().is_some_and(|piece| piece.times > 1)
+            && half.silences.is_repairing(half.way.una());
         let (una, high, delivered, data) =
             (half.way.una(), half.way.high(), half.delivered, half.sent.number());
         let is_oldest = half.way.near(segment.seq) <= una;
@@ -183,7 +182,7 @@ impl Connection {
         let fin = u64::from(segment.flags.contains(TcpFlags::FIN));
         let is_new = half.way.near(segment.seq) + u64::from(segment.payload_bytes) + fin > high;
         let is_stale = half.sent.is_stale(segment);
-        let episode = half.episode.get_or_insert_with(|| Episode {
+        let episode = half.silences.go_on(|| Episode {
             una,
             begin: last,
             delivered,
@@ -203,13 +202,12 @@ impl Connection {
         } else {
             episode.resends += 1;
             episode.by_timeout |= is_oldest;
-            if is_oldest {
-                let end = una + u64::from(segment.payload_bytes);
-                let end = if half.timeout.high > una { half.timeout.end.max(end) } else { end };
-                half.timeout = Timeout { high, end, at: last + gap.length };
-            }
             episode.tries.take(segment.payload_bytes, is_oldest);
         }
         episode.packets.push(segment.number);
+        if is_oldest && !is_new {
+            let end = una + u64::from(segment.payload_bytes);
+            half.silences.time_out((una, end), high, last + gap.length);
+        }
     }
 }

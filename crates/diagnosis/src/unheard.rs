@@ -57,9 +57,7 @@ impl Connection {
         let is_first = self.unheard.newest.replace(now).is_none();
         let evidence = [if is_first { number } else { 0 }, segment.number];
         self.note(Kind::AckUnheard, self.last, now, now - self.last, &evidence);
-        if let Some(episode) = &mut self.half_mut(Side::Client).episode {
-            episode.is_unheard = true;
-        }
+        self.half_mut(Side::Client).silences.unhear();
         true
     }
 

@@ -51,8 +51,7 @@ impl Connection {
         }
         let half = self.half(from);
         // What was lost before it came here had not rested.
-        let was_lost = half.silence.as_ref().is_some_and(|silence| silence.end == now);
-        if was_lost || now - half.sent.at() <= half.round_trip.timeout() {
+        if half.silences.has_ended_at(now) || now - half.sent.at() <= half.round_trip.timeout() {
             return;
         }
         let before = self.half_mut(from).rounds.rest();
