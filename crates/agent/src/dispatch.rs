@@ -3,7 +3,7 @@
 use crate::arguments::Role;
 use crate::check::{echo, facts, two_ended};
 use crate::general::{frames_datagram, frames_rdma, frames_wire, hello, spool};
-use crate::generators::{datagrams, incast, rr, streams};
+use crate::generators::{datagrams, incast, quic, rr, streams};
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure};
 use crate::{host, rack};
@@ -88,6 +88,9 @@ fn of_host(method: &str, call: &Call) -> Answer {
         "datagrams.serve" => datagrams::serve(call),
         "datagrams.close" => datagrams::close(call),
         "datagrams.run" => datagrams::run(call),
+        "quic.serve" => quic::serve(call),
+        "quic.close" => quic::close(call),
+        "quic.run" => quic::run(call),
         _ => of_programs(method, call),
     }
 }

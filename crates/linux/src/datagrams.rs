@@ -51,6 +51,22 @@ fn set_room(socket: &UdpSocket, name: libc::c_int) -> Result<()> {
     check(set, "set the receive buffer of a socket").map(drop)
 }
 
+/// Whether the kernel may give a socket several datagrams of one sender at once (`UDP_GRO`, `udp(7)`).
+pub fn take_aggregates(socket: &UdpSocket, on: bool) -> Result<()> {
+    let value = libc::c_int::from(on);
+    // SAFETY: pointer and length describe `value`.
+    let set = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_UDP,
+            libc::UDP_GRO,
+            (&raw const value).cast(),
+            size_of::<libc::c_int>() as u32,
+        )
+    };
+    check(set, "set UDP_GRO of a socket").map(drop)
+}
+
 /// Sends a datagram.
 pub fn send(socket: &UdpSocket, to: SocketAddr, bytes: &[u8]) -> Result<Handed> {
     loop {

@@ -2,5 +2,6 @@
 
 pub mod datagrams;
 pub mod incast;
+pub mod quic;
 pub mod rr;
 pub mod streams;

@@ -10,6 +10,7 @@ use crate::pipe::lock::lock;
 use crate::pipe::message::Failure;
 use crate::tools::helper::Helper;
 use framegauge_drivers::generators::datagrams::receiver::Receiving;
+use framegauge_drivers::generators::quic::server::QuicServing;
 use framegauge_drivers::generators::rr::server::RrServing;
 use framegauge_drivers::generators::stream::server::Serving;
 use framegauge_drivers::host::Applied;
@@ -46,6 +47,8 @@ pub struct HostState {
     pub rr_serving: Mutex<Option<RrServing>>,
     /// The receiving end of datagrams.
     pub receiving: Mutex<Option<Receiving>>,
+    /// The serving end of QUIC.
+    pub quic_serving: Mutex<Option<QuicServing>>,
     /// The part in a check.
     pub check: Mutex<Option<Check>>,
     /// Changed settings that last while they are renewed.
@@ -90,6 +93,7 @@ impl HostState {
             serving: Mutex::default(),
             rr_serving: Mutex::default(),
             receiving: Mutex::default(),
+            quic_serving: Mutex::default(),
             check: Mutex::default(),
             lease: Mutex::default(),
             counters: Mutex::default(),
