@@ -61,7 +61,8 @@ NOT_HOSTS = [f"--ignore={each}" for each in TRACES if each.startswith(f"{RACK}/h
 INSTALL = ["python/tests/install"]
 # They ask for proofs, which runs that are not faithful have as well.
 PROOFS = [
-    f"{RACK}/study/test_{each}.py" for each in ("hadoop", "examples", "ceph", "datagrams", "link_loss", "unanswered")
+    f"{RACK}/study/test_{each}.py"
+    for each in ("hadoop", "examples", "ceph", "datagrams", "link_loss", "quic", "unanswered")
 ]
 CAPTURES = [f"{RACK}/capture", f"{RACK}/study/test_diagnosed.py"]
 STORAGE = [f"{RACK}/study/test_{each}.py" for each in ("iscsi", "nfs", "storage_mixed")]

@@ -30,6 +30,7 @@ LOADS: Mapping[str, Load] = {
     "rr": Load("requests", _REQUESTS),
     "mixed": Load("requests beside bulk transfers", _BLOCKS),
     "datagrams": Load("datagrams", ("delay_p50", "delay_p99", "jitter", "delivered")),
+    "quic": Load("QUIC transfers", _BULK),
     "incast": Load("reads from many servers at once", ("completion_time", *_BULK), waits_for_all=True),
     "iscsi": Load("iSCSI", _BLOCKS),
     "nfs": Load("NFS", _BLOCKS),

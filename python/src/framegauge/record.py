@@ -42,11 +42,13 @@ class Record(TypedDict):
     alone_bytes: NotRequired[int | None]  # of a single new connection, if the run is nothing else
     offered_bits_per_second: NotRequired[int | None]  # None: as much as passes
     retransmits: NotRequired[int]
-    transport: NotRequired[str]  # udp; else TCP
+    transport: NotRequired[str]  # udp, or quic; else TCP
     # Every message of the application by its bytes: `server`, and by client those `sent` and `received`, and the
     # bytes of each way that were `given_up`, which may have been sent or not.
     messages: NotRequired[dict[str, Any]]
     calls: NotRequired[int]  # of the application, that were answered
+    # Datagrams beyond those that a kernel counted, by host: what it was handed over at once counts as one.
+    batched: NotRequired[dict[str, int]]
     # What was `asked` and `answered` by client, or by sender and receiver: `what` these are, the `host` at whose ports
     # to look, and whether others may have left one nothing (`may_starve`; evidence.unanswered).
     answers: NotRequired[dict[str, dict[str, Any]]]

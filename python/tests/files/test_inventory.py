@@ -260,7 +260,12 @@ workloads: [{{{workload}: {{duration: 1 s}}}}]
         ("machines: [a, b]", ", rtt: 1 ms", "stream", "expected 0 on testbed ssh: it cannot delay"),
         ("machines: [a, b]", ", moderation: 10 us", "stream", "moderation is left unchanged there"),
         ("machines: [a, b]", ", qdisc: Fq", "stream", "factors.qdisc"),
-        ("machines: [a, b]", "", "iperf3", "expected stream, rr, mixed, incast, datagrams or command on testbed ssh"),
+        (
+            "machines: [a, b]",
+            "",
+            "iperf3",
+            "expected stream, rr, mixed, incast, datagrams, quic or command on testbed ssh",
+        ),
     ],
 )
 def test_what_a_study_of_own_hosts_cannot_be(where: str, factors: str, workload: str, said: str) -> None:

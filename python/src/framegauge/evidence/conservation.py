@@ -15,7 +15,8 @@ from typing import Any
 from framegauge.evidence.blocks import block_failures
 from framegauge.evidence.carried import carried_failures
 from framegauge.evidence.datagrams import datagram_failures
-from framegauge.evidence.nic import deltas, fabric_hosts, loopback_packets
+from framegauge.evidence.nic import QUIC, deltas, fabric_hosts, loopback_packets
+from framegauge.evidence.quic import quic_failures
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
 
@@ -33,18 +34,20 @@ def disagreements(conditions: Conditions, record: Json) -> list[str]:
     """One line for each balance that does not close; empty if everything is accounted for."""
     if not conditions.capabilities.is_private:
         # Other traffic on these hosts cannot be counted separately.
-        return [*datagram_failures(conditions, record), *_ceilings(conditions, record)]
+        own = [*datagram_failures(conditions, record), *quic_failures(conditions, record)]
+        return [*own, *_ceilings(conditions, record)]
     if conditions.capabilities.is_virtual:
         return [*_ports(record), *_ceilings(conditions, record)]  # hosts have no counters of their own
     if record["measure"]["fabric"] is None:
         links = _veth(record) if len(record["counters_before"]) == 2 else _bridge(record)
-        return [*links, *datagram_failures(conditions, record)]
+        return [*links, *datagram_failures(conditions, record), *quic_failures(conditions, record)]
     checks = (
         _interfaces(record),
         _stack(conditions, record),
         _ceilings(conditions, record),
         block_failures(conditions, record),
         datagram_failures(conditions, record),
+        quic_failures(conditions, record),
     )
     return [*_ports(record), *itertools.chain(*checks), *carried_failures(conditions, record)]
 
@@ -88,6 +91,7 @@ def _stack(conditions: Conditions, record: Json) -> Iterator[str]:
         # Programs of one host may talk to each other; the loopback carries each segment as one packet.
         within = loopback_packets(record, name)
         sent, received = _total(nstat, _SENT) - within + _further(nstat), _total(nstat, _RECEIVED) - within
+        sent += _batched(record, name)
         # The kernel counts a repeated SYN-ACK as sent and as retransmitted (tcp_rtx_synack), a SYN only as the latter.
         twice = max(0, min(sent - host["read_frames"], nstat.get("TcpExtTCPSynRetrans", 0)))
         # After ring drops the number of frames in a dropped aggregate is unknown; fidelity excludes such a run.
@@ -118,6 +122,11 @@ def _further(nstat: Mapping[str, int]) -> int:
     return sum(nstat.get(f"{layer}FragCreates", 0) - nstat.get(f"{layer}FragOKs", 0) for layer in ("Ip", "Ip6"))
 
 
+def _batched(record: Json, host: str) -> int:
+    """The datagrams by which those that a program handed over at once are more than the kernel counted."""
+    return int(record["workload"].get("batched", {}).get(host, 0))
+
+
 def _veth(record: Json) -> Iterator[str]:
     names = list(record["counters_before"])
     for sender, receiver in (names, names[::-1]):
@@ -141,6 +150,7 @@ def _bridge(record: Json) -> Iterator[str]:
     within = sum(loopback_packets(record, host) for host in hosts)
     counts = [deltas(record, host, "nstat") for host in hosts]
     sent = sum(_total(each, _SENT) + _further(each) for each in counts) - within
+    sent += sum(_batched(record, host) for host in hosts)
     received = sum(_total(each, _RECEIVED) for each in counts) - within
     interfaces = [deltas(record, host, "interface") for host in hosts]
     drops = sum(each["rx_dropped"] + each["tx_dropped"] for each in interfaces)
@@ -155,7 +165,9 @@ def _bridge(record: Json) -> Iterator[str]:
 
 def ceiling(record: Json) -> float | None:
     """The goodput that the links of all NICs that a run uses leave to a host, in bits per second, with the smallest MTU
-    of each network; None if they are unshaped."""
+    of each network; None if they are unshaped, or TCP is not what carries the data: its headers are others."""
+    if record["workload"].get("transport") == QUIC:
+        return None
     of_hosts = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
     if None in of_hosts:
         return None

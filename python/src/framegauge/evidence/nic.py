@@ -14,6 +14,7 @@ from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
 
 __all__ = [
+    "QUIC",
     "deltas",
     "end_of",
     "fabric_hosts",
@@ -37,6 +38,7 @@ BULK_SEGMENTS = 100  # from this size on, the ends of a transfer hardly change i
 MERGEABLE_FRAMES = 2  # frames that must fit into one moderation interval
 WIRE_OVERHEAD_BYTES = 38  # of a frame over its packet: Ethernet header, FCS, preamble, gap
 SPARE_INTERRUPTS = 2  # one at each end of the interval
+QUIC = "quic"  # a transport, whose own proofs are in `evidence.quic`
 FIELDS = ("NoECT", "ECT0", "ECT1", "CE")
 
 
@@ -52,8 +54,8 @@ def end_of(host: str, number: int) -> str:
 
 
 def is_over_udp(record: Json) -> bool:
-    """Whether a workload sends datagrams."""
-    return bool(record["workload"].get("transport") == "udp")
+    """Whether a workload sends datagrams, by itself or in QUIC."""
+    return record["workload"].get("transport") in ("udp", QUIC)
 
 
 def taking_part(record: Json) -> set[str]:
@@ -73,7 +75,9 @@ def overlay_bytes(record: Json, host: str) -> int:
 
 
 def is_bulk(conditions: Conditions, record: Json) -> bool:
-    """Whether the run moved enough data in one piece for full frames and aggregates to appear."""
+    """Whether the run moved enough data in one piece for full frames and aggregates of TCP to appear."""
+    if record["workload"].get("transport") == QUIC:
+        return False
     amount = record["workload"]["transfer_bytes"]
     return bool(
         (amount if amount is not None else record["workload"]["bytes"]) >= BULK_SEGMENTS * segment_bytes(conditions)
@@ -223,7 +227,7 @@ def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
         if left and not conditions.checksum:
             yield f"{whose} with checksum offload off: expected none, found {left}"
         # The kernel itself sums up a datagram that it takes apart.
-        sends = each["host"] in work["senders"] and work.get("transport") != "udp"
+        sends = each["host"] in work["senders"] and not is_over_udp(record)
         if not left and conditions.checksum and sends:
             yield f"{whose} with checksum offload on: expected some, found none"
     for host in record["counters_before"]:

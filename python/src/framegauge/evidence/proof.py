@@ -30,6 +30,7 @@ from framegauge.evidence.nic import (
     segment_bytes,
 )
 from framegauge.evidence.pacing import pacing_failures
+from framegauge.evidence.quic import discovery_failures, unproved_discovery
 from framegauge.evidence.remembered import first_payload, remembered_failures, unproved_probing
 from framegauge.evidence.tuning import window_failures
 from framegauge.networks.aggregates import HARDWARE_GRO
@@ -55,6 +56,7 @@ def unproved(conditions: Conditions, record: Json) -> list[str]:
     """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
     found = [*unproved_aggregates(conditions, record), *unproved_probing(record), *unproved_blocks(record)]
     found += [*unproved_mss(conditions, record), *unproved_mtu(conditions, record)]
+    found += unproved_discovery(conditions, record)
     for host, names in record["rack"].get("switched_along", {}).items():
         found.append(f"{HARDWARE_GRO} alone: the interface of {host} has switched by itself: {', '.join(names)}")
     if conditions.capabilities.delays and _repeated_every_syn(record):
@@ -272,9 +274,10 @@ _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, mss_failures, live_mss_failures, frame_failures, _segments, nic_failures, _congestion_control, _nodelay,
     sizes_failures, _shaper, _sysctls, _clean_start, _rtt, network_failures, change_failures, aggregate_failures,
     remembered_failures, window_failures, pacing_failures, multipath_failures, fragment_failures,
+    discovery_failures,
 )  # fmt: skip
 # On the user's own hosts, only conditions are checked that do not depend on other traffic or settings.
 _ON_HOSTS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (
     _mtu, mss_failures, live_mss_failures, _own_segments, _offloads, _qdisc, _live_congestion_control, _nodelay,
-    sizes_failures, _sysctls, aggregate_failures, remembered_failures, pacing_failures,
+    sizes_failures, _sysctls, aggregate_failures, remembered_failures, pacing_failures, discovery_failures,
 )  # fmt: skip

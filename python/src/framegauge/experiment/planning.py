@@ -35,6 +35,7 @@ from framegauge.workloads.ftp import Ftp
 from framegauge.workloads.incast import Incast
 from framegauge.workloads.iperf3 import Iperf3
 from framegauge.workloads.mixed import Mixed
+from framegauge.workloads.quic import Quic
 from framegauge.workloads.rr import RequestResponse
 from framegauge.workloads.stream import Stream
 
@@ -122,6 +123,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         initial_receive_window_segments=tuning.initial_receive_window,
         pacing=factors["pacing"],
         mptcp=factors["mptcp"],
+        plpmtud=factors["plpmtud"],
     )
 
 
@@ -173,6 +175,16 @@ def _stream(parameters: Mapping[str, Any], factors: Mapping[str, Any]) -> Stream
     return Stream(**given, **sizes, pacing=factors["pacing"], subflows=multipath.subflows(factors["mptcp"]))
 
 
+def _quic(parameters: Mapping[str, Any], factors: Mapping[str, Any]) -> Quic:
+    """QUIC of which the kernel's aggregates follow the offloads: what it sends at once those of TSO, what it takes at
+    once those of GRO."""
+    nic = nic_of(factors)
+    return Quic(
+        **parameters, plpmtud=factors["plpmtud"] is not False,
+        congestion_control=factors["congestion_control"] or "cubic", gso=nic["tso"], gro=nic["gro"],
+    )  # fmt: skip
+
+
 _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
     "stream": lambda _study, slot, factors: _stream(slot.cell.parameters, factors),
     "rr": lambda study, slot, factors: RequestResponse(
@@ -182,6 +194,7 @@ _MAKERS: Mapping[str, Callable[[Study, Slot, dict[str, Any]], Workload]] = {
         **slot.cell.parameters, nagle=factors["nagle"], pacing=factors["pacing"], seed=seed_of(study, slot)
     ),
     "datagrams": lambda _study, slot, factors: Datagrams(**slot.cell.parameters, pacing=factors["pacing"]),
+    "quic": lambda _study, slot, factors: _quic(slot.cell.parameters, factors),
     "iperf3": lambda _study, slot, factors: Iperf3(
         **slot.cell.parameters, nagle=factors["nagle"], congestion_control=factors["congestion_control"]
     ),
@@ -231,7 +244,7 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
     followers = (
         *OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing", "pacing", "mptcp",
-        "tuning",
+        "plpmtud", "tuning",
     )  # fmt: skip
     factors = {
         _KEYS.get(name, name): value

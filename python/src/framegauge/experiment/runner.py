@@ -32,6 +32,7 @@ from framegauge.evidence import (
     fidelity,
     held,
     proof,
+    quic,
     steady,
     switch,
     waits as queueing,
@@ -361,6 +362,7 @@ def _checked(
     excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record, tables.get("drops"))]
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings |= few.readings(record) | carried.readings(record) | switch.readings(record) | datagrams.readings(record)
+    readings |= quic.readings(record)
     readings["ceiling_bits_per_second"] = None if conditions.changes else conservation.ceiling(record)
     readings["steady"] = None if part is None else part.as_json()
     readings["predicted_seconds"] = record.get("predicted_seconds")

@@ -88,6 +88,21 @@ class _OneWay(_Shape):
     packets_per_datagram: Amount | None = None
 
 
+class _Quic(_Shape):
+    """What QUIC's discovery of path MTUs settled at, by connection, and how it sent."""
+
+    settled_bytes: list[Whole]
+    settled_mtu: list[Whole]
+    datagrams: Whole
+    datagrams_per_call: Amount | None = None
+    mean_datagram_bytes: Amount | None = None
+    share_at_settled: Amount | None = None
+    probes: Whole
+    lost_probes: Whole
+    black_holes: Whole
+    lost_packets: Whole
+
+
 class _Carried(_Shape):
     """What the calls of an application took on the wire."""
 
@@ -186,5 +201,6 @@ class Readings(_Shape):
     few: _Few | None = None
     carried: _Carried | None = None
     datagrams: _OneWay | None = None
+    quic: _Quic | None = None
     osds: dict[StrictStr, _Osd] | None = None
     switch: _Switch | None = None

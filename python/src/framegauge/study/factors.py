@@ -53,8 +53,8 @@ class Factors(Model):
     than all others, `shaping: off` leaves a host's queue unbounded. `gso_size` and `gro_size` are the largest
     aggregates of both IP families; above 65536 they are BIG TCP. `mtu_probing` is the sysctl net.ipv4.tcp_mtu_probing.
     `pacing` is that of sending sockets by TCP itself: off, on at the kernel's rate, or at most a rate per flow.
-    `mptcp` is off, or the number of subflows of each connection. `tuning` names sets of settings, the study's
-    `tunings`; `as-is` is none.
+    `mptcp` is off, or the number of subflows of each connection. `plpmtud` is whether QUIC looks for the path MTU by
+    probes, or sends 1200 bytes at most. `tuning` names sets of settings, the study's `tunings`; `as-is` is none.
     """
 
     mtu: Factor[Mtu]
@@ -81,6 +81,7 @@ class Factors(Model):
     mtu_probing: Factor[Probing] | None = None
     pacing: Factor[Pacing] | None = None
     mptcp: Factor[Multipath] | None = None
+    plpmtud: Factor[StrictBool] | None = None
     tuning: Factor[StrictStr] | None = None
 
     @model_validator(mode="after")

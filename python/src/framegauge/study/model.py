@@ -55,7 +55,7 @@ MODERATION = "50 us"
 TreatmentName = Literal[
     "mtu", "rtt", "offloads", "tso", "lro", "gro", "hw_gro", "checksum", "moderation", "congestion_control", "nagle",
     "qdisc", "queue", "routing", "buffer", "skew", "shaping", "ecn", "overlay", "gso_size", "gro_size", "mtu_probing",
-    "pacing", "mptcp", "tuning",
+    "pacing", "mptcp", "plpmtud", "tuning",
 ]  # fmt: skip
 
 
@@ -310,7 +310,7 @@ def _workload_problems(study: Study) -> Iterator[Problem]:
         if study.testbed.family == 6 and parameters.key == "mapreduce":
             yield Problem(("testbed", "family"), 6, "4 for mapreduce: Hadoop does not speak IPv6")
         if parameters.starts_programs and not able.builds_hosts:
-            expected = "stream, rr, mixed, incast, datagrams or command on testbed ssh: others start programs on hosts"
+            expected = "stream, rr, mixed, incast, datagrams, quic or command on testbed ssh: others start programs"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)
         yield from disobeyed(parameters, study.factors)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from framegauge.files.types import Model, Problem
@@ -55,6 +55,20 @@ class Parameters(Model):
         """What a study with the factor `mptcp` must have instead; None if the workload obeys it."""
         return f"no such factor with workload {self.key}: its connections are TCP"
 
+    @property
+    def unprobed(self) -> str | None:
+        """What a study with the factor `plpmtud` must have instead; None if the workload obeys it."""
+        return f"no such factor with workload {self.key}: only quic looks for path MTUs by probes of its own"
+
+    @property
+    def unmarked(self) -> str | None:
+        """What a study with the factor `ecn` must have instead; None if the workload obeys it."""
+        return None
+
+    def strange(self, _: Sequence[str | None]) -> str | None:
+        """What a study with these algorithms of congestion control must have instead; None if it obeys them."""
+        return None
+
     @abstractmethod
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of the lists, in base units."""
@@ -74,6 +88,13 @@ def disobeyed(parameters: Parameters, factors: Factors) -> Iterator[Problem]:
         yield Problem(("factors", "pacing"), ", ".join(factors.pacing.levels), parameters.unpaced)
     if factors.mptcp is not None and parameters.single is not None:
         yield Problem(("factors", "mptcp"), ", ".join(factors.mptcp.levels), parameters.single)
+    for name, expected in (("plpmtud", parameters.unprobed), ("ecn", parameters.unmarked)):
+        if getattr(factors, name) is not None and expected is not None:
+            found = ", ".join("on" if on else "off" for on in factors.levels(name))
+            yield Problem(("factors", name), found, expected)
+    algorithms = factors.levels("congestion_control")
+    if (expected := parameters.strange(algorithms)) is not None:
+        yield Problem(("factors", "congestion_control"), ", ".join(map(str, algorithms)), expected)
 
 
 def grid(axes: Mapping[str, list[Any]], fixed: Mapping[str, Any]) -> list[dict[str, Any]]:

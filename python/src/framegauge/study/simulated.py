@@ -100,7 +100,7 @@ def _factors(factors: Factors) -> Iterator[Problem]:
             said = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
             found = ", ".join("on" if each else "off" for each in levels)
             yield Problem(("factors", name), found, f"one level on testbed simulator: {said} ({_RACK})")
-    for name in ("gro_size", "mtu_probing", "mptcp"):
+    for name in ("gro_size", "mtu_probing", "mptcp", "plpmtud"):
         if any(factors.levels(name)):
             found = ", ".join(map(str, factors.levels(name)))
             yield Problem(("factors", name), found, f"no such factor on testbed simulator ({_RACK})")

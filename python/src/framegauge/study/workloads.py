@@ -32,6 +32,7 @@ from framegauge.study.iscsi import Iscsi
 from framegauge.study.mapreduce import MapReduce
 from framegauge.study.nfs import Nfs
 from framegauge.study.parameters import Parameters, above_zero, grid
+from framegauge.study.quic import Quic
 from framegauge.study.replay import Replay
 from framegauge.study.senders import Few, SendersLevels, few_problems, senders_problems
 from framegauge.study.sizes import SizesLevels, sizes_problems
@@ -51,6 +52,7 @@ __all__ = [
     "Mixed",
     "Nfs",
     "Parameters",
+    "Quic",
     "RequestResponse",
     "Stream",
     "Web",
@@ -325,6 +327,7 @@ class Ftp(Parameters):
 
 _OF_HOSTS: tuple[type[Parameters], ...] = (
     Stream, RequestResponse, Mixed, Iperf3, Ftp, Command, MapReduce, Web, Incast, Iscsi, Ceph, Nfs, Datagrams,
+    Quic,
 )  # fmt: skip
 _SIMULATED: tuple[type[Parameters], ...] = (*traffic.TRAFFIC, Replay)
 WORKLOADS: Mapping[str, type[Parameters]] = {each.key: each for each in (*_OF_HOSTS, *_SIMULATED)}
@@ -348,6 +351,7 @@ class Workload(Model):
     ceph: Ceph | None = None
     nfs: Nfs | None = None
     datagrams: Datagrams | None = None
+    quic: Quic | None = None
     shuffle: traffic.Shuffle | None = None
     users: traffic.Users | None = None
     arrivals: traffic.Arrivals | None = None

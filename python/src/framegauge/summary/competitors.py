@@ -22,7 +22,7 @@ __all__ = ["CIRCUMSTANCES", "SETTINGS", "competitors", "fixed", "head", "is_sett
 SETTINGS = (
     "mtu", "offloads", "tso", "gso_size", "lro", "gro", "hw_gro", "gro_size", "checksum", "moderation", "nagle",
     "congestion_control", "qdisc", "queue", "buffer", "ecn", "routing", "sizes", "mtu_probing", "pacing", "mptcp",
-    "tuning",
+    "plpmtud", "tuning",
 )  # fmt: skip
 # Factors that are as they are: the network and what it runs on.
 CIRCUMSTANCES = ("rtt", "skew", "shaping", "overlay")

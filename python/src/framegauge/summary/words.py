@@ -46,7 +46,7 @@ _WORDS = {
     "checksum": "checksum offload", "moderation_seconds": "moderation", "nagle": "Nagle",
     "qdisc": "queue discipline", "buffer_bytes": "buffer", "skew_ppm": "skew", "ecn": "ECN", "topology": "",
     "nics": "NICs", "changes": "", "gso_size_bytes": "GSO size", "gro_size_bytes": "GRO size",
-    "mtu_probing": "MTU probing", "receiver": "to", "mptcp": "MPTCP",
+    "mtu_probing": "MTU probing", "receiver": "to", "mptcp": "MPTCP", "plpmtud": "path MTU discovery",
 }  # fmt: skip
 _AGGREGATES = ("gso_size_bytes", "gro_size_bytes")
 _SIZES = {"socket_buffer_bytes", "message_bytes"}
@@ -307,7 +307,7 @@ def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
     if given.get("qdisc") is not None:
         yield f"queue discipline {given['qdisc']}"
     network = ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay")
-    for name in (*network, *_AGGREGATES, "mtu_probing", "pacing", "mptcp", "tuning"):
+    for name in (*network, *_AGGREGATES, "mtu_probing", "pacing", "mptcp", "plpmtud", "tuning"):
         if given.get(name) is not None:
             yield condition(name, given[name])
     if "mtu" in given:

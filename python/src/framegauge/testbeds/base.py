@@ -30,7 +30,7 @@ __all__ = [
 
 _IF_GIVEN = (
     "storage_mtu", "route_mtu", "hw_gro", "initial_window_segments", "initial_receive_window_segments", "pacing",
-    "mptcp",
+    "mptcp", "plpmtud",
 )  # fmt: skip
 NO_AGGREGATES: Mapping[str, int] = MappingProxyType({})
 # The folders in which an agent finds programs to start in a host, in addition to its PATH
@@ -67,7 +67,7 @@ class Conditions:
     `gso_bytes` and `gro_bytes` are the largest aggregates that the hosts' stacks build and merge; `aggregate_bytes` is
     what the shaper leaves room for. `hw_gro` is GRO in the hardware of the user's own hosts. The initial windows are
     those of the hosts' routes; None: the kernel's own. `pacing` and `mptcp` are levels of networks.pacing and
-    networks.multipath; None: the workload's default.
+    networks.multipath, `plpmtud` is whether QUIC probes path MTUs; None: the workload's default.
     """
 
     testbed: Literal["fabric", "kernel", "hosts", "simulation"]
@@ -100,6 +100,7 @@ class Conditions:
     initial_receive_window_segments: int | None = None
     pacing: str | None = None
     mptcp: str | None = None
+    plpmtud: bool | None = None
     storage_mtu: int | None = None
     route_mtu: int | None = None
 

@@ -24,7 +24,7 @@ __all__ = ["Executed", "Go", "Phases", "Program", "Runnable", "Spool", "Workload
 ANSWER_SECONDS = 30.0
 CANCELLED = -32005
 # Requests that clean up are made even after a cancellation.
-PUTS_BACK = ("process.kill", "rr.close", "stream.close", "datagrams.close")
+PUTS_BACK = ("process.kill", "rr.close", "stream.close", "datagrams.close", "quic.close")
 
 Result = TypeVar("Result")
 

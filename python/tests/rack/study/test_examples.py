@@ -36,6 +36,7 @@ SHORT = {
     "mixed": {},
     "incast": {"rounds": 2},
     "datagrams": {"duration": [1.0]},
+    "quic": {"duration": [0.5]},
     "command": {},
     "iscsi": {"duration": [0.5]},
     "nfs": {"duration": [0.5]},

@@ -81,6 +81,8 @@ class BuiltRack:
     largest: dict[str, int] = field(default_factory=dict)  # frame with data, by sending host
     data_by: dict[str, Counter[str]] = field(default_factory=dict)  # by NIC: frames with data, bytes, the largest
     udp: dict[str, Counter[str]] = field(default_factory=dict)  # counters of nstat for datagrams, by host
+    batched: Counter[str] = field(default_factory=Counter)  # datagrams beyond those counters, by host
+    read_bytes: Counter[str] = field(default_factory=Counter)  # of QUIC's frames, without FCS, by host
     elapsed: float = 0.0
     metered_from: dict[str, float] = field(default_factory=dict)  # elapsed when the CPU meter began, by host
     # Client and server of each pair and the number of their NICs, from 0, with the MTUs of all hosts' NICs of that
@@ -225,7 +227,7 @@ class BuiltRack:
     def datagram_packets(self, host: str) -> int:
         """The packets that carried a host's own datagrams."""
         counts: Counter[str] = self.udp.get(host, Counter())
-        return counts["UdpOutDatagrams"] + counts["IpFragCreates"] - counts["IpFragOKs"]
+        return counts["UdpOutDatagrams"] + counts["IpFragCreates"] - counts["IpFragOKs"] + self.batched[host]
 
     def _frames(self, sender: str, receiver: str, count: int, nic: int) -> None:
         self.sent[sender] += count

@@ -285,7 +285,8 @@ class FakeReadings:
         interrupts = min(rack.received[host], most) * (1 if not self.fault("interrupts") else 10**6)
         return {
             "host": host,
-            "read_packets": rack.packets(host, "sent"), "read_bytes": 0, "read_frames": rack.sent[host],
+            "read_packets": rack.packets(host, "sent"), "read_bytes": rack.read_bytes[host],
+            "read_frames": rack.sent[host],
             "largest_packet_bytes": 70 if not data else 65000 if sends_aggregates else largest - 4,
             "aggregates": math.ceil(data / AGGREGATE_FRAMES) if sends_aggregates else 0,
             "unroutable_packets": 0, "unfinished_checksums": rack.packets(host, "sent") if offloaded else 0,

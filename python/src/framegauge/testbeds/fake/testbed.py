@@ -28,6 +28,7 @@ from framegauge.testbeds.base import Json, Pending, Progress
 from framegauge.testbeds.fake import network as fake_network
 from framegauge.testbeds.fake.datagrams import FakeDatagrams
 from framegauge.testbeds.fake.model import FAULTS, STARTED_SECONDS, BuiltRack, FakeError, FakeModel, Fault
+from framegauge.testbeds.fake.quic import FakeQuic
 from framegauge.testbeds.fake.readings import FakeReadings, ceilings
 from framegauge.testbeds.fake.traffic import FakeTraffic
 from framegauge.testbeds.rack import RackTestbed
@@ -131,6 +132,7 @@ class FakeRack(Requests):
         self._racks += 1
         self._traffic = FakeTraffic(rack, self._fault, self._spool)
         self._datagrams = FakeDatagrams(rack, self._spool)
+        self._quic = FakeQuic(rack, self._spool)
         hosts = [
             {
                 "name": name,
@@ -195,6 +197,7 @@ class FakeRack(Requests):
             "spool.drop": lambda: self._spool_drop(asked),
             **self._traffic.methods(host, asked),
             **self._datagrams.methods(host, asked),
+            **self._quic.methods(host, asked),
         }
         if params["method"] not in known:
             raise FakeError(-32601, f"there is no method {params['method']}", {"method": params["method"]})

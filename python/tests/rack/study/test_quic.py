@@ -1,0 +1,88 @@
+"""quic with real kernels: its discovery settles at the path MTU, the wire shows datagrams of that size and none above it,
+nothing is lost, and a link that is too small for the hosts is no obstacle where TCP does not get through.
+
+What is asserted counts or proves, so that it is true of runs that a busy machine held up, too.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from helpers.real import proven, record, run, study
+
+from framegauge.agents.pipe import Agent
+from framegauge.results.journal import Run
+from framegauge.workloads.base import Json
+
+HEADERS = {4: 28, 6: 48}
+STEP = 20  # at which quinn's search ends
+LOAD = {"size": "12 MB", "repeat": "0 s"}
+
+
+def asked(
+    folder: Path, agent: Agent, family: int = 4, factors: Any = None, kind: str = "rack"
+) -> list[tuple[Run, Json]]:
+    bed: dict[str, Any] = {"kind": kind, "family": family, "link": {"rate": "200 Mb/s"}}
+    given = study(
+        kind, testbed=bed, blocks=1, retries=0, margins={"completion_time": "10 %"}, workloads=[{"quic": LOAD}],
+        factors={"congestion_control": "cubic", **(factors or {})},
+    )  # fmt: skip
+    return [(each, record(folder, each)) for each in proven(agent, given, folder)]
+
+
+@pytest.mark.parametrize(("family", "offloads"), [(4, False), (6, False), (4, True)])
+def test_discovery_settles_at_the_mtu_and_the_wire_shows_it(
+    rack_agent: Agent, tmp_path: Path, family: int, offloads: bool
+) -> None:
+    runs = asked(tmp_path, rack_agent, family, {"offloads": offloads, "moderation": "50 us"})
+    assert {each.level for each, _ in runs} == {1500, 9000}
+    for each, told in runs:
+        found, (settled,) = each.readings["quic"], each.readings["quic"]["settled_mtu"]
+        assert each.level - STEP < settled <= each.level
+        assert found["black_holes"] == 0
+        # The fabric counted as many frames and bytes as the ends handed over; none is above the MTU.
+        (sender,) = (host for host in told["measure"]["fabric"]["hosts"] if host["host"] == "h1")
+        assert sender["largest_frame_bytes"] <= each.level + 18
+        assert sum(count for _, count in told["workload"]["quic"]["ends"]["h1"]["sizes"]) <= sender["read_frames"]
+        assert found["share_at_settled"] > 0.5
+        assert (found["datagrams_per_call"] > 1) == offloads
+        assert each.metrics["goodput"] > 0
+
+
+def test_without_discovery_packets_have_the_size_that_every_path_carries(rack_agent: Agent, tmp_path: Path) -> None:
+    runs = asked(tmp_path, rack_agent, factors={"plpmtud": [True, False]})
+    assert {(each.level, each.conditions["plpmtud"]) for each, _ in runs} == {
+        (mtu, on) for mtu in (1500, 9000) for on in (True, False)
+    }
+    for each, _ in runs:
+        (settled,) = each.readings["quic"]["settled_mtu"]
+        assert (settled == 1228) == (not each.conditions["plpmtud"])
+
+
+def test_on_the_kernels_own_links_it_settles_too(rack_agent: Agent, tmp_path: Path) -> None:
+    for each, _ in asked(tmp_path, rack_agent, kind="veth"):
+        (settled,) = each.readings["quic"]["settled_mtu"]
+        assert each.level - STEP < settled <= each.level
+
+
+def test_behind_a_silent_smaller_link_quic_gets_through_and_tcp_does_not(rack_agent: Agent, tmp_path: Path) -> None:
+    """The ports of the middle link drop what is above 1500 and tell nobody; rr is over TCP."""
+    sides = [{"from": one, "to": other, "mtu": 1500} for one, other in (("left", "right"), ("right", "left"))]
+    bed = {"kind": "rack", "topology": "dumbbell", "hosts": 2, "link": {"rate": "100 Mb/s"}, "links": sides}
+    loads = [{"quic": {"size": "4 MB", "repeat": "0 s"}}, {"rr": {"response": "100 kB", "duration": "0.2 s"}}]
+    given = study(
+        testbed=bed, workloads=loads, margins={"completion_time": "10 %", "transactions": "10 %"}, blocks=1, retries=0,
+    )  # fmt: skip
+    runs = {(each.workload, each.level): each for each in run(rack_agent, given, tmp_path)}
+    quic, tcp = runs["quic", 9000], runs["rr", 9000]
+    assert any(line.startswith("does not work: ") for line in tcp.excluded)
+    assert [line for line in quic.excluded if not line.startswith("fidelity: ")] == []
+    (settled,) = quic.readings["quic"]["settled_mtu"]
+    assert 1500 - STEP < settled <= 1500
+    assert quic.readings["quic"]["lost_probes"] > 0
+    told = record(tmp_path, quic)
+    dropped = sum(port.get("giant_frames", 0) for port in told["measure"]["fabric"]["ports"])
+    assert dropped >= quic.readings["quic"]["lost_probes"]
+    assert any("QUIC's discovery ended at packets of" in line for line in quic.degraded)
