@@ -285,6 +285,7 @@ def _misfits(workload: Workload, study: Study) -> Iterator[Problem]:
         yield from workload.arrivals.misfits(len(hosts), bed.link.rate)
     if workload.replay is not None:
         yield from workload.replay.misfits(hosts)
+    yield from workload.parameters.crowded(len(hosts))
 
 
 def _workload_problems(study: Study) -> Iterator[Problem]:

@@ -11,7 +11,9 @@ from framegauge.files.types import Model, Problem
 from framegauge.metrics import Metric
 from framegauge.study.factors import Factors
 
-__all__ = ["Parameters", "above_zero", "disobeyed", "grid"]
+__all__ = ["MOST_CONNECTIONS", "Parameters", "above_zero", "connections", "disobeyed", "grid"]
+
+MOST_CONNECTIONS = 1_000_000  # of a workload: some 8 GB in a simulation, and more in a kernel
 
 
 class Parameters(Model):
@@ -77,6 +79,21 @@ class Parameters(Model):
         """The least number of hosts, and the key that determines it."""
         patterns = getattr(self, "pattern", ["one-to-one"])
         return (2, "") if set(patterns) == {"one-to-one"} else (3, "pattern")
+
+    def crowded(self, hosts: int) -> Iterator[Problem]:
+        """Problems with a pattern of so many connections that no machine holds them."""
+        flows = max(getattr(self, "flows", [1]))
+        for pattern in getattr(self, "pattern", ()):
+            if (count := flows * connections(pattern, hosts)) > MOST_CONNECTIONS:
+                found = f"{pattern} of {hosts} hosts, {count:,} connections"
+                yield Problem(("pattern",), found, f"at most {MOST_CONNECTIONS:,}: fewer hosts, or another pattern")
+
+
+def connections(pattern: str, hosts: int) -> int:
+    """The number of pairs that a pattern has among so many hosts."""
+    half = hosts // 2
+    numbers = {"one-to-one": 1, "many-to-one": hosts - 1, "half-to-half": half * (hosts - half)}
+    return numbers.get(pattern, hosts * (hosts - 1))
 
 
 def disobeyed(parameters: Parameters, factors: Factors) -> Iterator[Problem]:
