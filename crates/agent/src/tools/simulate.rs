@@ -11,21 +11,33 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-/// Runs one scenario. Lines of output: `{"progress": {...}}`, and `{"result": {...}}` as the last one.
+/// Instead of a folder: only says what memory the scenario takes.
+const MEMORY: &str = "--memory";
+
+/// Runs one scenario. Lines of output: `{"progress": {...}}`, and `{"result": {...}}` as the last one. With `--memory`
+/// instead of a folder the result is what memory it would take, and what there is.
 pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let (Some(folder), None) = (words.next().map(PathBuf::from), words.next()) else {
         return failed("expected a folder for the tables");
     };
-    match simulate(&folder) {
+    let result = if folder.as_os_str() == MEMORY { memory() } else { simulate(&folder) };
+    match result {
         Ok(result) if say(&json!({"result": result})) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(why) => failed(&why),
     }
 }
 
+fn scenario() -> Result<ScenarioSpec, String> {
+    serde_json::from_reader(std::io::stdin().lock()).map_err(|error| format!("scenario: {error}"))
+}
+
+fn memory() -> Result<Value, String> {
+    serde_json::to_value(simulations::Memory::of(&scenario()?)).map_err(|error| error.to_string())
+}
+
 fn simulate(folder: &std::path::Path) -> Result<Value, String> {
-    let spec: ScenarioSpec =
-        serde_json::from_reader(std::io::stdin().lock()).map_err(|error| format!("scenario: {error}"))?;
+    let spec = scenario()?;
     simulations::check_memory(&spec)?;
     let (scenario, network) = spec.scenario()?;
     let watched = simulations::Watched::of(&scenario);

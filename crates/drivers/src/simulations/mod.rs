@@ -34,19 +34,36 @@ pub struct Progress {
     pub segments: u64,
 }
 
-/// Refuses what would not fit into this machine's memory, in one line.
+/// The memory that a scenario takes, and this machine has, before any of it is taken.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Memory {
+    /// What it takes, roughly.
+    pub needed_bytes: u64,
+    /// What is available; `None` where the kernel does not say.
+    pub available_bytes: Option<u64>,
+}
+
+impl Memory {
+    /// Of this scenario, on this machine, now.
+    pub fn of(spec: &ScenarioSpec) -> Self {
+        let text = std::fs::read_to_string("/proc/meminfo").ok();
+        let available_bytes = text.and_then(|text| available_bytes(&text));
+        Self { needed_bytes: spec.memory_bytes(), available_bytes }
+    }
+}
+
+/// Refuses what would not fit into this machine's memory, in one line. Where it is not known, nothing is refused.
 pub fn check_memory(spec: &ScenarioSpec) -> Result<(), String> {
-    let needed = spec.memory_bytes();
-    // Where it is not known, nothing is refused.
-    let available = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_bytes(&text));
-    match available {
-        Some(available) if needed > available => Err(format!(
-            "{} hosts and {} flows need about {:.1} GB of memory, found {:.1} GB available: ask for fewer",
-            spec.hosts.len(),
-            spec.flows.len(),
-            needed as f64 * 1e-9,
-            available as f64 * 1e-9
-        )),
+    match Memory::of(spec) {
+        Memory { needed_bytes, available_bytes: Some(available) } if needed_bytes > available => {
+            Err(format!(
+                "{} hosts and {} flows need about {:.1} GB of memory, found {:.1} GB available: ask for fewer",
+                spec.hosts.len(),
+                spec.flows.len(),
+                needed_bytes as f64 * 1e-9,
+                available as f64 * 1e-9
+            ))
+        }
         _ => Ok(()),
     }
 }

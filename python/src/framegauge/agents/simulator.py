@@ -23,6 +23,7 @@ from framegauge.printable import one_line
 
 __all__ = ["Processes", "Progress", "Simulated", "checked", "files"]
 
+MEMORY = "--memory"  # instead of a folder
 TABLES = ("transfers", "samples", "drops", "queues")
 ARROW = ".arrow"
 MOST_SHOWN = 300
@@ -67,6 +68,15 @@ class Processes:
             result, code, said = self._listen(asked, folder, on_progress)
             return checked(result, code, said, lambda: {name: (folder / name).read_bytes() for name in files(scenario)})
 
+    def memory(self, scenario: Mapping[str, Any]) -> tuple[int, int | None]:
+        """The bytes that a simulation takes, roughly, and those that this machine has available, if it is known; errors
+        as for `run`."""
+        with temporary.folder() as folder:
+            asked = folder / "scenario.json"
+            asked.write_text(json.dumps(scenario), "utf-8")
+            found = checked(*self._listen(asked, MEMORY, lambda _: None), dict).result
+            return int(found["needed_bytes"]), found["available_bytes"]
+
     def stop(self) -> None:
         """Ends all processes."""
         with self._lock:
@@ -75,7 +85,7 @@ class Processes:
         for process in running:
             process.kill()
 
-    def _listen(self, asked: Path, folder: Path, on_progress: Progress) -> tuple[Json | None, int, str]:
+    def _listen(self, asked: Path, folder: Path | str, on_progress: Progress) -> tuple[Json | None, int, str]:
         result: Json | None = None
         with asked.open("rb") as scenario, tempfile.TemporaryFile() as errors:
             process = self._begun(folder, scenario, errors)
@@ -92,7 +102,7 @@ class Processes:
             errors.seek(0)
             return result, code, errors.read().decode(errors="replace")
 
-    def _begun(self, folder: Path, scenario: Any, errors: Any) -> subprocess.Popen[bytes]:
+    def _begun(self, folder: Path | str, scenario: Any, errors: Any) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._stopped:
                 raise AgentFailure("the simulation was stopped")

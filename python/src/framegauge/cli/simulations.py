@@ -17,7 +17,7 @@ from framegauge.cli import commands, documents
 from framegauge.errors import CorruptResults, InputError
 from framegauge.experiment.progress import Event
 from framegauge.experiment.runner import Outcome
-from framegauge.experiment.simulated import captures, plan as planning
+from framegauge.experiment.simulated import captures, memory, plan as planning
 from framegauge.experiment.simulated.captures import Captures
 from framegauge.experiment.simulated.engines import Engine
 from framegauge.experiment.simulated.pool import Pool
@@ -117,6 +117,7 @@ def run(
                 asked.source.beside.kept |= {path: folder / name for path, name in kept.items()}
                 found = points(asked.source, asked.axes)
                 blocks = planning.blocks(found)
+            engine = memory.within(engine, blocks, say)
             outcome = _fill(found, blocks, journal, plan, engine, on_event, asked.captures)
         except BaseException:
             journal.discard()

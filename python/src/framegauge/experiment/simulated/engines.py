@@ -19,11 +19,13 @@ __all__ = ["Engine", "opened"]
 
 @dataclass(frozen=True)
 class Engine:
-    """How a scenario is simulated, how all are stopped, and how many may run at a time."""
+    """How a scenario is simulated, how all are stopped, and how many may run at a time. `memory` says what bytes a
+    scenario takes and what there are, where simulations run on this machine."""
 
     simulate: Simulate
     stop: Callable[[], None]
     jobs: int
+    memory: Callable[[Mapping[str, Any]], tuple[int, int | None]] | None = None
 
 
 @contextmanager
@@ -32,7 +34,7 @@ def opened(text: str, jobs: int | None = None) -> Iterator[Engine]:
     if text == cluster.LOCAL:
         processes = Processes(find_agent())
         try:
-            yield Engine(processes.run, processes.stop, jobs or len(os.sched_getaffinity(0)))
+            yield Engine(processes.run, processes.stop, jobs or len(os.sched_getaffinity(0)), processes.memory)
         finally:
             processes.stop()
         return
