@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import signal
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from helpers.captures import pcap, stalled
+from helpers.support import by_length
 
 from framegauge.cli.main import main
 
@@ -49,17 +53,28 @@ class Cluster:
     def __init__(self, folder: Path) -> None:
         self.scheduler = started("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard")
         self.address = heard(self.scheduler, "Scheduler at:").split()[-1]
-        words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(folder))
-        self.workers = [started("worker", self.address, *words) for _ in range(2)]
-        for worker in self.workers:
-            heard(worker, "Registered to:")
+        self.folder = folder
+        self.workers = [self._worker() for _ in range(2)]
+        self.dead: list[subprocess.Popen[str]] = []
+
+    def _worker(self) -> subprocess.Popen[str]:
+        words = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(self.folder))
+        worker = started("worker", self.address, *words)
+        heard(worker, "Registered to:")
+        return worker
+
+    def replace(self, number: int) -> None:
+        """Kills a worker, and starts another."""
+        self.workers[number].kill()
+        self.dead.append(self.workers[number])
+        self.workers[number] = self._worker()
 
     @property
     def engine(self) -> str:
         return self.address.replace("tcp://", "dask://")
 
     def end(self) -> None:
-        for process in (*self.workers, self.scheduler):
+        for process in (*self.workers, *self.dead, self.scheduler):
             process.kill()
             process.communicate()
 
@@ -87,13 +102,13 @@ def test_simulations_and_captures_need_nothing_of_framegauge_there(
     assert answers[0] == answers[1]
 
 
-@pytest.mark.parametrize("dead", ["a worker", "all workers", "the scheduler"])
-def test_what_dies_is_made_up_for_or_one_line(
+@pytest.mark.parametrize("dead", ["all workers", "the scheduler"])
+def test_what_nobody_makes_up_for_is_one_line(
     cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, dead: str
 ) -> None:
     monkeypatch.setattr("framegauge.agents.cluster.LOOK_SECONDS", 0.5)
     (tmp_path / "s.yaml").write_text(FILE)
-    victims = {"a worker": cluster.workers[:1], "all workers": cluster.workers, "the scheduler": [cluster.scheduler]}
+    victims = {"all workers": cluster.workers, "the scheduler": [cluster.scheduler]}
     from framegauge.agents.cluster import Work
 
     submit, submitted = Work._submit, []
@@ -108,7 +123,41 @@ def test_what_dies_is_made_up_for_or_one_line(
     monkeypatch.setattr(Work, "_submit", with_a_death)
     code = main(["simulate", str(tmp_path / "s.yaml"), "--out", str(tmp_path / "out"), "--engine", cluster.engine])
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("framegauge: ")]
-    assert (code == 0) == (dead == "a worker")
-    if dead != "a worker":
-        assert len(said) == 1, said
-        assert "the cluster failed" in said[0]
+    assert code != 0
+    assert len(said) == 1, said
+    assert "the cluster failed" in said[0]
+
+
+@pytest.mark.soak(15)
+def test_a_worker_may_die_at_any_moment(cluster: Cluster, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another one comes for it; the answers are those of this machine alone, to the byte."""
+    (tmp_path / "s.yaml").write_text(FILE)
+    (tmp_path / "a.pcap").write_bytes(pcap(stalled(wait=0.3)))
+    shutil.copy(tmp_path / "a.pcap", tmp_path / "b.pcap")
+    asked: dict[str, list[str]] = {
+        "simulate": [str(tmp_path / "s.yaml")], "diagnose": [*map(str, sorted(tmp_path.glob("*.pcap"))), "--json"],
+    }  # fmt: skip
+    expected: dict[str, bytes] = {}
+    usual: dict[str, float] = {}
+    chance = random.Random(1)
+
+    def answer(verb: str, engine: str) -> bytes:
+        out = tmp_path / f"{verb}-{len(list(tmp_path.iterdir()))}"
+        code = main([verb, *asked[verb], *(["--out", str(out)] if verb == "simulate" else []), "--engine", engine])
+        printed = capsys.readouterr()
+        assert code == (verb == "diagnose"), printed.err
+        return (out / "runs.jsonl").read_bytes() if verb == "simulate" else printed.out.encode()
+
+    for verb in asked:
+        expected[verb] = answer(verb, "local")
+        begun = time.monotonic()
+        assert answer(verb, cluster.engine) == expected[verb]
+        usual[verb] = time.monotonic() - begun
+    for number in range(by_length(1, 50)):
+        verb = list(asked)[number % 2]
+        death = threading.Timer(chance.uniform(0, usual[verb]), cluster.replace, [chance.randrange(2)])
+        death.start()
+        try:
+            assert answer(verb, cluster.engine) == expected[verb], number
+        finally:
+            death.join()
