@@ -41,6 +41,7 @@ def chained(lines: Iterable[bytes]) -> bytes:
         except (ValueError, RecursionError):
             entry = None
         if isinstance(entry, dict):
+            entry.pop("seal", None)
             line = json.dumps({**entry, "after": last and hashlib.sha256(last).hexdigest()[:32]}).encode()
             last = line
         made += line + b"\n"

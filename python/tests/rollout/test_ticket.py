@@ -186,7 +186,7 @@ def test_a_ticket_is_made_again_to_the_byte_and_a_change_of_it_is_told(folder: P
     assert [re.split(": ", line)[0] for line in told] == ["ticket.html", "ansible/undo.yml"]
     journal = tmp_path / "out/journal.jsonl"
     journal.write_text(journal.read_text().replace("carries_target", "black_hole"))
-    with pytest.raises(CorruptResults, match=r"journal\.jsonl:4: found an entry after another one"):
+    with pytest.raises(CorruptResults, match=r"journal\.jsonl:3: seal: found another line than was sealed"):
         ticket.differences(tmp_path / "out")
     journal.write_bytes(chained(journal.read_bytes().splitlines()))
     assert "ticket.json: found other content than what the journal gives" in ticket.differences(tmp_path / "out")

@@ -12,7 +12,15 @@ import numpy as np
 import pytest
 
 from framegauge.cli import main as cli
-from framegauge.errors import AgentLost, AgentTimeout, FolderInUse, InputError, QuantityError, StudyError
+from framegauge.errors import (
+    AgentLost,
+    AgentTimeout,
+    CorruptResults,
+    FolderInUse,
+    InputError,
+    QuantityError,
+    StudyError,
+)
 from framegauge.statistics.verdict import Verdict
 from framegauge.watch import counters, document, model, page, run, samples, sampling
 from framegauge.watch.catalogue import METRICS, USUAL_OF_AGENTS
@@ -462,3 +470,17 @@ def test_what_a_host_calls_its_counters_is_one_line(tmp_path):
 def test_a_process_that_was_held_up_leaves_a_gap_and_catches_nothing_up(tmp_path):
     found, _ = taken(tmp_path, {"a": Answers()}, None, 8.2, {7193: 2.7})
     assert [round(each.at) for each in found] == [7191, 7192, 7196, 7197, 7198]
+
+
+def test_a_sample_that_was_changed_is_said_with_its_line(tmp_path):
+    written(tmp_path, [Sample(at, "a", "x", {"TcpOutSegs": 12345.0}, {"eth0": 2}) for at in (7201.0, 7202.0)])
+    path = tmp_path / "19700101T02.jsonl"
+    whole = path.read_text()
+    first, second = whole.splitlines(keepends=True)
+    assert len(list(samples.read(tmp_path, 7200.0, 7300.0))) == 3
+    path.write_text(first + second.replace("12345", "12346"))
+    with pytest.raises(CorruptResults, match=r"19700101T02\.jsonl:2: seal: found another line than was sealed"):
+        list(samples.read(tmp_path, 7200.0, 7300.0))
+    # Those of older versions have no seal, and a line that a kill has cut is no sample.
+    path.write_text(first.partition(', "seal"')[0] + "}\n" + second[:-20] + "\n")
+    assert [each.at for each in samples.read(tmp_path, 7200.0, 7300.0) if each.values] == [7201.0]

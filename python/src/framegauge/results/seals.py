@@ -18,7 +18,7 @@ from typing import Any
 
 from framegauge.errors import CorruptResults
 
-__all__ = ["KEY", "NONE", "Chain", "check", "check_file", "digest", "digest_of", "sealed"]
+__all__ = ["KEY", "NONE", "Chain", "check", "check_file", "check_line", "digest", "digest_of", "line", "sealed"]
 
 KEY = "seal"
 NONE: Mapping[str, str] = {}  # the digests of the files of a run whose line has none
@@ -66,6 +66,25 @@ def check_file(path: Path, data: bytes, files: Mapping[str, str]) -> bool:
     return not files or path.name in files
 
 
+def line(text: bytes) -> bytes:
+    """A line that is a JSON object with at least one key, with the seal of its own text."""
+    return _with(text, digest(text))
+
+
+def check_line(line: bytes, found: Mapping[str, Any], where: str) -> bool:
+    """Whether a line, and what was read from it, has such a seal; CorruptResults if it is not that of its text."""
+    if KEY not in found:
+        return False
+    text, _, _ = line.rpartition(_BEFORE)
+    if line != _with(text + b"}", digest(text + b"}")):
+        raise CorruptResults(f"{where}: {KEY}: found another line than was sealed, expected it as it was written")
+    return True
+
+
+def _with(text: bytes, seal: str) -> bytes:
+    return text.removesuffix(b"}") + _BEFORE + seal.encode() + _AFTER
+
+
 @dataclass
 class Chain:
     """The seals of a journal, line by line."""
@@ -77,7 +96,7 @@ class Chain:
     def seal(self, text: bytes) -> bytes:
         """The next line, which is a JSON object with at least one key, with its seal."""
         self._last, self._is_sealed = digest(self._last.encode() + text), True
-        return text.removesuffix(b"}") + _BEFORE + self._last.encode() + _AFTER
+        return _with(text, self._last)
 
     def check(self, line: bytes, found: Mapping[str, Any], where: str) -> None:
         """The next line, and what was read from it; CorruptResults if it is not the one that was written there."""

@@ -13,15 +13,16 @@ addresses are checked, and every other text that a template could be in is writt
 from __future__ import annotations
 
 import ipaddress
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import yaml
 
+from framegauge import foreign
 from framegauge.errors import InputError
 from framegauge.printable import one_line
+from framegauge.rollout.entries import complaint_of_plan
 from framegauge.rollout.model import Json
 
 __all__ = ["HOLD", "LINK", "PROBE", "PROVE", "RELEASE", "playbooks", "read", "unnamed"]
@@ -108,13 +109,15 @@ _Dumper.add_representer(_Template, lambda dumper, text: yaml.SafeDumper.represen
 def read(path: Path) -> Json:
     """The plan in a file; InputError if it is none."""
     try:
-        plan = json.loads(path.read_bytes())
+        plan = foreign.load_json(foreign.read(path))
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}), expected a plan as JSON") from None
-    except (ValueError, RecursionError):
+    except ValueError:
         plan = None
     if not isinstance(plan, dict) or not all(isinstance(plan.get(key), dict) for key in ("asked", "hosts")):
         raise InputError(f"{path}: found no plan, expected what `framegauge rollout plan FILE --json` prints")
+    if why := complaint_of_plan(plan):
+        raise InputError(f"{path}: {why}")
     return plan
 
 

@@ -1,4 +1,4 @@
-"""What entries of a journal must hold to be believed. Pure.
+"""What entries of a journal, and a plan in a file, must hold to be believed. Pure.
 
 A journal is read days later, and from it hosts are changed as root: so an entry that another program has damaged, or
 somebody has changed, is refused by its key before anything is done. Unknown events and keys are those of later
@@ -10,11 +10,20 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, IPvAnyAddress, StringConstraints, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    IPvAnyAddress,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from framegauge.printable import one_line
 
-__all__ = ["complaint"]
+__all__ = ["complaint", "complaint_of_plan"]
 
 # An MTU, or that of routes (0: none of their own), of an interface: pipe/README.md.
 Setting = Annotated[str, StringConstraints(pattern=r"^(?:mtu|routes4|routes6):[^\s/:]{1,15}$")]
@@ -80,6 +89,39 @@ class _File(BaseModel):
     path: str
 
 
+class _PlannedHost(_Host):
+    interface: str
+
+    @model_validator(mode="after")
+    def _has_mtus(self) -> _PlannedHost:
+        if not {f"mtu:{self.interface}"} <= self.before.keys() & self.after.keys():
+            raise ValueError(f"mtu:{self.interface} before and after")
+        return self
+
+
+class _PlannedEdit(_Way):
+    host: str
+    owner: str
+    path: str
+    whole: bool
+    undo: _Way
+
+
+class _PlannedFor(BaseModel):
+    model_config = _STRICT
+    waves: list[Words]
+    scope: Literal["subnets", "all"]
+
+
+class _PlanFile(BaseModel):
+    model_config = _STRICT
+    question: str = ""
+    asked: _PlannedFor
+    hosts: dict[str, _PlannedHost]
+    addresses: dict[str, Words] = {}
+    changes: list[_PlannedEdit] = []
+
+
 MODELS: dict[str, type[BaseModel]] = {
     "begun": _Begun, "plan": _Plan, "persisting": _Persisting, "persisted": _File, "persist_failed": _File,
     "persist_undone": _File,
@@ -89,10 +131,17 @@ MODELS: dict[str, type[BaseModel]] = {
 def complaint(entry: dict[str, Any]) -> str | None:
     """Which key of an entry is not as it must be, what was found and what was expected; None if all is well."""
     model = MODELS.get(entry["event"])
-    if model is None:
-        return None
+    return None if model is None else _complaint(model, entry)
+
+
+def complaint_of_plan(plan: dict[str, Any]) -> str | None:
+    """The same of a plan."""
+    return _complaint(_PlanFile, plan)
+
+
+def _complaint(model: type[BaseModel], found: dict[str, Any]) -> str | None:
     try:
-        model.model_validate(entry)
+        model.model_validate(found)
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         where = one_line(".".join(str(step) for step in first["loc"] if step != "[key]"), 200)

@@ -1,8 +1,9 @@
 """The journal of a roll-out: a folder with one line of JSON for everything that happened, from which it can be undone.
 
 It names hosts, interfaces, settings and verdicts; no option of ssh, and nothing that a host or a program has printed
-beyond its errors. A line is on disk before what it announces is done. It has the hash of the one before, so that a line
-that was changed, lost or added is noticed; not that somebody has written all of it anew (docs/why/threat-model.md).
+beyond its errors. A line is on disk before what it announces is done. It has the hash of the one before and a seal of
+its own, so that a line that was changed, lost or added is noticed; not that somebody has written all of it anew
+(docs/why/threat-model.md).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from typing import Any
 from framegauge import __version__
 from framegauge.errors import CorruptResults, FolderInUse, FramegaugeError, InputError, NewerResults
 from framegauge.printable import one_line
+from framegauge.results import seals
 from framegauge.rollout.entries import complaint
 from framegauge.rollout.model import Json
 
@@ -97,7 +99,7 @@ class Journal:
         """Adds an entry; on disk when this returns."""
         stamp = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
         entry = {"at": stamp, "run": self._run, "event": event, "after": _hash(self._last), **more}
-        self._last = json.dumps(entry, ensure_ascii=False, allow_nan=False).encode()
+        self._last = seals.line(json.dumps(entry, ensure_ascii=False, allow_nan=False).encode())
         data = self._last + b"\n"
         while data:
             data = data[os.write(self._file, data) :]
@@ -163,6 +165,7 @@ def _whole(path: Path, data: bytes) -> Iterator[tuple[bytes, Json]]:
     """The lines of a journal, each with its entry; CorruptResults for one that is none, or not the next."""
     lines = data.split(b"\n")
     last: bytes | None = None
+    is_sealed = False
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -179,6 +182,10 @@ def _whole(path: Path, data: bytes) -> Iterator[tuple[bytes, Json]]:
                 )
             continue
         _demand(f"{path}:{number}", entry, last)
+        # Those of older versions have no seal, and none follows one that has.
+        if is_sealed and seals.KEY not in entry:
+            raise CorruptResults(f"{path}:{number}: found no {seals.KEY}, expected one as in the line before")
+        is_sealed = seals.check_line(line, entry, f"{path}:{number}")
         yield line, entry
         last = line
 

@@ -21,6 +21,7 @@ from typing import Any
 
 from framegauge import foreign
 from framegauge.errors import FolderInUse, InputError
+from framegauge.results import seals
 
 __all__ = ["Sample", "Writer", "is_written", "read"]
 
@@ -86,7 +87,7 @@ class Writer:
                 entry["names"] = [name for name in sample.values if ":" not in name]
         text = json.dumps(entry, separators=(",", ":"), allow_nan=False)
         # A fixed form, by which lines of other times are passed over unread.
-        return text.replace('"at":0.0', f'"at":{sample.at:.3f}', 1).encode() + b"\n"
+        return seals.line(text.replace('"at":0.0', f'"at":{sample.at:.3f}', 1).encode()) + b"\n"
 
     def _append(self, path: Path, data: bytes) -> None:
         if self._bytes + len(data) > MOST_BYTES:
@@ -135,23 +136,25 @@ def is_written(folder: Path) -> bool:
 
 def read(folder: Path, begin: float, end: float) -> Iterator[Sample]:
     """The samples between two times, in the order in which they were written; before each host's the names that its
-    counters have, as a sample without values. What is no whole line is passed over."""
+    counters have, as a sample without values. What is no whole line is passed over; CorruptResults for one that
+    something has changed."""
     hour = begin // HOUR * HOUR
     while hour <= end:
         with suppress(FileNotFoundError), _segment(folder, hour).open("rb") as file:
-            for line in file:
+            for number, line in enumerate(file, 1):
                 at = _AT.match(line)
                 if at is None or not line.endswith(b"\n"):
                     continue
                 is_asked = begin <= float(at[1]) <= end
                 if is_asked or b'"names":' in line:
-                    yield from _samples(line, is_asked)
+                    yield from _samples(line, is_asked, f"{file.name}:{number}")
         hour += HOUR
 
 
-def _samples(line: bytes, is_asked: bool) -> Iterator[Sample]:
+def _samples(line: bytes, is_asked: bool, where: str) -> Iterator[Sample]:
     try:
         found = foreign.load_json(line)
+        seals.check_line(line.removesuffix(b"\n"), found, where)
         at, host = float(found["at"]), str(found["host"])
         if names := [str(name) for name in found.get("names", ())]:
             yield Sample(at, host, names=names)
