@@ -23,6 +23,7 @@ Version = Literal[4, 6]
 VERSIONS: tuple[Version, ...] = (4, 6)
 Families = Annotated[list[Version], BeforeValidator(as_list, json_schema_input_type=Version | list[Version])]
 SHORTEST_LEASE, LONGEST_LEASE = 5.0, 3600.0
+BETWEEN = (",", "/")  # hosts in lists, and a host and its interface
 
 
 class File(Model):
@@ -165,6 +166,9 @@ def _problems(file: File, machines: Mapping[str, Machine], waves: list[list[str]
     if len(machines) < 2:
         yield Problem((), f"{len(machines)} host", "two hosts or more: packets between them are the proof")
     for machine in machines.values():
+        if any(mark in machine.name for mark in BETWEEN):
+            # A gate, and a program for switches, are told of hosts in lists.
+            yield Problem((), f"the host {machine.name}", f"a name without any of {' '.join(BETWEEN)}")
         if machine.interface is None and file.interface is None:
             yield Problem((), f"no interface for {machine.name}", "interface: here, or with the host")
         if machine.read_only:
