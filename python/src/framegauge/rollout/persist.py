@@ -1,7 +1,8 @@
 """Has the owners of an MTU keep it: writes their files on a host, and has them taken.
 
 A file is written only if it is what it was when it was read, and as a whole: a new file takes its place, with its owner
-and permissions. If its owner refuses it, it is put back. Needs root on the host, or a rule of sudo for `sh`.
+and permissions. If its owner refuses it, it is put back. A link is followed, but through no folder that others than
+root can write to. Needs root on the host, or a rule of sudo for `sh`.
 """
 
 from __future__ import annotations
@@ -19,21 +20,35 @@ __all__ = ["apply", "written"]
 SECONDS = 60.0
 FOLDER = "persist"
 # $1: the file; $2: what it must be, or nothing; $3: what it is to be, or nothing; $4: the mode of a new one.
+# Whoever else can write to a folder on the way can put a link in the place of anything in it, for root to follow.
 SCRIPT = """\
 set -eu
-path=$1 old=$2 new=$3 mode=$4
+path=$1 old=$2 new=$3 mode=$4 user=$(id -u)
+if [ -h "$path" ] && [ -n "$new" ]; then
+  real=$(readlink -f "$path") || { echo "$path is no file by now" >&2; exit 3; }
+  path=$real
+fi
 folder=$(dirname "$path")
-part=$folder/.$(basename "$path").framegauge
+on=$folder
+while :; do
+  if [ -e "$on" ] && [ -n "$(find -H "$on" -maxdepth 0 \\( ! -user 0 ! -user "$user" -o ! -perm -1000 -perm /002 \\
+      -o ! -perm -1000 -perm /020 ! -group 0 \\))" ]; then
+    echo "$path: found that others can write to $on, expected root alone" >&2; exit 3
+  fi
+  [ "$on" != / ] || break
+  on=$(dirname "$on")
+done
 if [ -n "$old" ]; then
+  [ -f "$path" ] || { echo "$path is no file by now" >&2; exit 3; }
   cmp -s "$path" "$old" || { echo "$path is not as it was when it was read" >&2; exit 3; }
 elif [ -e "$path" ] || [ -h "$path" ]; then
   echo "$path is there by now" >&2; exit 3
 fi
 [ -n "$new" ] || { rm "$path"; exit 0; }
-if [ -h "$path" ]; then path=$(readlink -f "$path"); part=$(dirname "$path")/.$(basename "$path").framegauge; fi
-trap 'rm -f "$part"' EXIT
 mkdir -p "$folder"
-if [ -n "$old" ]; then cp -p "$path" "$part"; else umask 077; : >"$part"; chmod "$mode" "$part"; fi
+part=$(mktemp "$folder/.$(basename "$path").XXXXXX")
+trap 'rm -f "$part"' EXIT
+if [ -n "$old" ]; then cp -p "$path" "$part"; else chmod "$mode" "$part"; fi
 cat "$new" >"$part"
 sync "$part" 2>/dev/null || true
 mv "$part" "$path"

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from helpers.support import PATIENCE_SECONDS
 
 from framegauge.agents.binary import find_agent
 from framegauge.errors import ProgramFailure
@@ -14,6 +15,7 @@ from framegauge.rollout import persist
 from framegauge.rollout.owners import Edit
 from framegauge.testbeds.base import Host
 from framegauge.testbeds.listed import ListedHosts
+from framegauge.workloads.programs import running
 
 OLD, NEW = "iface eth0 inet static\n    mtu 1500\n", "iface eth0 inet static\n    mtu 9000\n"
 
@@ -75,6 +77,67 @@ def test_a_link_is_followed_and_stays_one(host: Host, place: Path) -> None:
     link.symlink_to(place)
     persist.apply(host, Edit("ifupdown", str(link), OLD, NEW))
     assert (link.is_symlink(), place.read_text()) == (True, NEW)
+
+
+@pytest.mark.parametrize("others", [0o757, 0o1777, 0o775, 0o755])
+def test_no_link_leads_through_a_folder_of_others(host: Host, place: Path, tmp_path: Path, others: int) -> None:
+    """Its owner could put a link to any file of root's in the place of the one that is written."""
+    folder = tmp_path / "of/others"
+    folder.mkdir(parents=True)
+    (folder / "interfaces").write_text(OLD)
+    place.unlink()
+    place.symlink_to(folder / "interfaces")
+    os.chown(folder.parent, 12345 if others == 0o755 else 0, 12345)
+    folder.parent.chmod(others)
+    edit = Edit("ifupdown", str(place), OLD, NEW)
+    if others == 0o1777:  # as /tmp is
+        persist.apply(host, edit)
+        assert (folder / "interfaces").read_text() == NEW
+        return
+    with pytest.raises(ProgramFailure, match=r"interfaces: found that others can write to .*/of, expected root alone"):
+        persist.apply(host, edit)
+    assert (folder / "interfaces").read_text() == OLD
+    assert [path.name for path in folder.iterdir()] == ["interfaces"]
+
+
+@pytest.mark.parametrize("kind", ["link", "fifo", "folder", "nothing"])
+def test_what_has_taken_the_place_of_a_file_is_left_alone(host: Host, place: Path, kind: str) -> None:
+    place.unlink()
+    match kind:
+        case "link":
+            place.symlink_to("/nonexistent/file")
+        case "fifo":
+            os.mkfifo(place)
+        case "folder":
+            place.mkdir()
+        case _:
+            pass
+    before = [(each.name, each.lstat().st_mode) for each in place.parent.iterdir()]
+    with pytest.raises(ProgramFailure, match=r"is no file by now"):
+        persist.apply(host, Edit("ifupdown", str(place), OLD, NEW))
+    assert [(each.name, each.lstat().st_mode) for each in place.parent.iterdir()] == before
+
+
+def test_a_full_disk_leaves_the_file_as_it_was(tmp_path: Path) -> None:
+    """A file system of 64 kB, of which nothing is left for a second copy."""
+    place = tmp_path / "etc"
+    place.mkdir()
+    (tmp_path / "old").write_text(OLD + "#" * 40_000 + "\n")
+    script = (
+        f"mount -t tmpfs -o size=64k none {place} && cp {tmp_path}/old {place}/interfaces && exec {find_agent()} host"
+    )
+    listed = ListedHosts(["a"], print, {"a": ["unshare", "--mount", "sh", "-c", script]})
+    try:
+        [full] = listed.hosts()
+        path = f"{place}/interfaces"
+        before, after = (text + "#" * 40_000 + "\n" for text in (OLD, NEW))
+        with pytest.raises(ProgramFailure, match=r"a: .*interfaces: .*No space left on device"):
+            persist.apply(full, Edit("ifupdown", path, before, after))
+        with running(full, "look", ["sh", "-c", f"ls -A {place}; cat {path}"]) as program:
+            assert program.wait(PATIENCE_SECONDS) is not None
+            assert program.output() == f"interfaces\n{before}"
+    finally:
+        listed.close()
 
 
 def test_what_its_owner_changes_itself_is_not_written(host: Host, place: Path) -> None:
