@@ -1,12 +1,15 @@
 """The journal: what was there first is known whatever happened since, and no secret is in it."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from helpers.rollout_plans import chained
 
-from framegauge.errors import CorruptResults, FolderInUse, NewerResults
+from framegauge.errors import CorruptResults, DiskFull, FolderInUse, NewerResults
+from framegauge.rollout import lasting
 from framegauge.rollout.journal import NAME, Journal, folder_of, read
+from framegauge.rollout.owners import Edit
 
 OLD, NEW = {"mtu:e": "1500"}, {"mtu:e": "9000"}
 HOSTS = {"a": {"hold": 1500, "before": OLD, "after": NEW}}
@@ -175,3 +178,17 @@ def test_an_entry_says_who_and_when(tmp_path):
     first = json.loads((tmp_path / NAME).read_text().splitlines()[0])
     assert first["at"] == "1970-01-01T00:00:00.000+00:00"
     assert first["by"].keys() == {"user", "machine"}
+
+
+def test_a_file_that_the_journal_has_no_room_for_is_taken_back(monkeypatch):
+    made = []
+    monkeypatch.setattr(lasting.persist, "apply", lambda _host, edit, _sudo: made.append(edit))
+
+    def full(*_, **__):
+        raise DiskFull("journal.jsonl: cannot be written (No space left on device)")
+
+    hosts = SimpleNamespace(members=[SimpleNamespace(name="a", host=SimpleNamespace(agent=None))])
+    edit = Edit("ifupdown", "/etc/network/interfaces", "mtu 1500\n", "mtu 9000\n")
+    with pytest.raises(DiskFull):
+        list(lasting._made(hosts, "a", edit, SimpleNamespace(write=full), "persisted"))
+    assert [each.after for each in made] == ["mtu 9000\n", "mtu 1500\n"]

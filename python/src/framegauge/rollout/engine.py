@@ -15,7 +15,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
+from framegauge.errors import DiskFull
 from framegauge.rollout.fleet import Failed, Fleet, differs
 from framegauge.rollout.journal import Journal
 from framegauge.rollout.proof import HEADERS, Proof, Prover, new_connections
@@ -278,7 +280,7 @@ class Engine:
 
     def _put_back(self, why: Sequence[str]) -> Outcome:
         self._say("putting everything back")
-        self._journal.write("failed", why=list(why))
+        self._note("failed", why=list(why))
         for stage in reversed(STAGES):
             self._fleet.back(stage)
         not_confirmed = self._fleet.end()
@@ -290,5 +292,12 @@ class Engine:
                 for line in differs(name, interface, answer, before[name]):
                     not_confirmed.setdefault(name, line)
         kind = "parked" if any(self._fleet.kept.values()) else "put_back"
-        self._journal.write(kind, not_confirmed=not_confirmed, kept={n: k for n, k in self._fleet.kept.items() if k})
+        self._note(kind, not_confirmed=not_confirmed, kept={n: k for n, k in self._fleet.kept.items() if k})
         return Outcome(kind, list(why), not_confirmed)
+
+    def _note(self, event: str, **more: Any) -> None:
+        """An entry of the journal, without which hosts are put back all the same."""
+        try:
+            self._journal.write(event, **more)
+        except DiskFull as error:
+            self._say(f"{error}: it does not know of this: {event}")

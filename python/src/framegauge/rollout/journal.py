@@ -27,6 +27,7 @@ from framegauge import __version__
 from framegauge.errors import CorruptResults, FolderInUse, FramegaugeError, InputError, NewerResults
 from framegauge.printable import one_line
 from framegauge.results import seals
+from framegauge.results.writing import disk
 from framegauge.rollout.entries import complaint
 from framegauge.rollout.model import Json
 
@@ -96,14 +97,20 @@ class Journal:
             os.write(self._file, b"\n")
 
     def write(self, event: str, **more: Any) -> None:
-        """Adds an entry; on disk when this returns."""
+        """Adds an entry; on disk when this returns, whole, and not at all after DiskFull."""
         stamp = datetime.fromtimestamp(self._now(), UTC).isoformat(timespec="milliseconds")
         entry = {"at": stamp, "run": self._run, "event": event, "after": _hash(self._last), **more}
-        self._last = seals.line(json.dumps(entry, ensure_ascii=False, allow_nan=False).encode())
-        data = self._last + b"\n"
-        while data:
-            data = data[os.write(self._file, data) :]
-        os.fsync(self._file)
+        last = seals.line(json.dumps(entry, ensure_ascii=False, allow_nan=False).encode())
+        data, before = last + b"\n", os.fstat(self._file).st_size
+        try:
+            with disk(self.folder / NAME):
+                while data:
+                    data = data[os.write(self._file, data) :]
+                os.fsync(self._file)
+        except BaseException:
+            os.ftruncate(self._file, before)
+            raise
+        self._last = last
 
     def begin(self, kind: str, asked: Mapping[str, Any], hosts: Mapping[str, Json], origin: Mapping[str, Any]) -> None:
         """The first entry of a run: who does what, when, with which old values, and how it goes back."""

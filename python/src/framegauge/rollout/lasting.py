@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from framegauge.errors import AgentFailure, InputError
+from framegauge.errors import AgentFailure, DiskFull, InputError
 from framegauge.rollout import persist, preflight
 from framegauge.rollout.journal import Journal, folder_of
 from framegauge.rollout.model import Json
@@ -127,4 +127,9 @@ def _made(hosts: Opened, host: str, edit: Edit, journal: Journal, event: str) ->
         journal.write("persist_failed", host=host, path=edit.path, why=str(error))
         yield str(error)
         return
-    journal.write(event, host=host, path=edit.path)
+    try:
+        journal.write(event, host=host, path=edit.path)
+    except DiskFull:
+        # What the journal does not know of, nobody would take back.
+        persist.apply(member.host, edit.undo, sudo)
+        raise

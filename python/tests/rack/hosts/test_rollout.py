@@ -6,6 +6,8 @@ import json
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -211,6 +213,39 @@ def test_a_renewal_of_dhcp_in_the_middle_puts_everything_back(there: Lab, tmp_pa
     assert process.returncode == 1, said
     assert "eth1: found an MTU of 1500 bytes, expected 9000" in said
     assert [entry["event"] for entry in entries(path)][-1] == "put_back"
+
+
+@pytest.mark.parametrize("kilobytes", [4, 8])
+def test_a_full_disk_of_the_controller_puts_everything_back(tmp_path: Path, kilobytes: int) -> None:
+    """The journal is on a file system of so much: not even the plan has room there, or not the end of it."""
+    folder = tmp_path / "journal"
+    folder.mkdir()
+    with lab(NAMES[:2]) as found:
+        mounted = f'mount -t tmpfs -o size={kilobytes}k none {folder} && exec "$@"'
+        words = [sys.executable, "-m", "framegauge", "rollout", "apply", str(file_of(found, tmp_path))]
+        command = ["unshare", "--mount", "sh", "-c", mounted, "sh", *words, "--journal", str(folder)]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False)
+        assert (ended.returncode, found.is_old()) == (1, True), ended.stderr
+    assert "journal.jsonl: cannot be written (No space left on device)" in ended.stderr.splitlines()[-1]
+    assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGTERM])
+def test_a_signal_puts_everything_back(tmp_path: Path, number: signal.Signals) -> None:
+    with lab(NAMES[:2]) as found:
+        path = file_of(found, tmp_path, wait=60)
+        process = rollout("apply", path)
+        try:
+            assert until(has(path, "proof", when="release 1"))
+            process.send_signal(number)
+            said = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        finally:
+            process.kill()
+            process.communicate()
+        assert found.is_old(), said
+        assert [entry["event"] for entry in entries(path)][-1] == "put_back"
+        assert "Traceback" not in said
+        assert not any(agents_in(found, name) for name in NAMES[:2])
 
 
 def test_ctrl_c_puts_everything_back(there: Lab, tmp_path: Path) -> None:
