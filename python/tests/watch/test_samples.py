@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from concurrent.futures import wait
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -403,7 +404,7 @@ def taken(tmp_path, agents, reach, seconds, late=()):
 
     with Writer(tmp_path) as writer:
         sampler = Sampler(list(agents), {name: each for name, each in agents.items() if each is not None}, reach, writer,
-                          1.0, ["eth0"], said.append, clock, pause)  # fmt: skip
+                          1.0, ["eth0"], said.append, clock, pause, clock)  # fmt: skip
         try:
             sampler.run(7190.3 + seconds)
         finally:
@@ -484,3 +485,40 @@ def test_a_sample_that_was_changed_is_said_with_its_line(tmp_path):
     # Those of older versions have no seal, and a line that a kill has cut is no sample.
     path.write_text(first.partition(', "seal"')[0] + "}\n" + second[:-20] + "\n")
     assert [each.at for each in samples.read(tmp_path, 7200.0, 7300.0) if each.values] == [7201.0]
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+def test_a_time_of_day_that_jumps_changes_neither_how_long_nor_how_often(tmp_path, jump):
+    class Silent(Answers):
+        """It does not answer, and is waited for in time that passes."""
+
+        def result(self, timeout_seconds):
+            assert timeout_seconds <= 1.0
+            raise AgentTimeout("b: host.totals: no answer")
+
+    passed, said = Clock(100.0), []
+    agents, again = {"a": Answers(), "b": Silent()}, []
+
+    def reach(name):
+        again.append(passed())
+        return Answers()
+
+    def pause(length):
+        wait([host.opening for host in sampler._hosts if host.opening is not None])
+        passed.pause(length)
+
+    def of_day():
+        return 7_200_000.0 + passed() + (jump if passed() > 106 else 0.0)
+
+    with Writer(tmp_path) as writer:
+        sampler = Sampler(list(agents), agents, reach, writer, 1.0, ["eth0"], said.append, of_day, pause, passed)
+        try:
+            sampler.run(math.inf, 30.0)
+        finally:
+            sampler.close()
+    assert passed() == pytest.approx(130, abs=1.1)
+    found = [json.loads(line) for path in tmp_path.glob("*.jsonl") for line in path.read_text().splitlines()]
+    mine = sorted(each["at"] for each in found if each["host"] == "a" and "values" in each)
+    assert 26 <= len(mine) <= 31
+    assert again
+    assert any(each["host"] == "b" and "values" in each for each in found)

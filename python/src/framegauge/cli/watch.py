@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -174,12 +175,14 @@ def _sample(watch: Watch, options: argparse.Namespace) -> int:
 
     if watch.agents is None:
         raise InputError("--sample: found a file that asks Prometheus, expected one with agents")
-    until = watch.ends
     if options.seconds is not None:
-        until = time.time() + values.seconds("--for", options.seconds, 1, LONGEST_SAMPLE)
-    if until <= time.time():
+        # That long, whatever becomes of the time of day.
+        seconds = values.seconds("--for", options.seconds, 1, LONGEST_SAMPLE)
+        sampler.sample(watch, math.inf, output.say, seconds)
+        return 0
+    if watch.ends <= time.time():
         raise InputError("--sample: found that the time after the switch is over, expected --for TIME")
-    sampler.sample(watch, until, output.say)
+    sampler.sample(watch, watch.ends, output.say)
     return 0
 
 

@@ -6,6 +6,7 @@ background, less and less often; meanwhile it has gaps, with the reason. Nothing
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -70,27 +71,30 @@ class Sampler:
         say: Say,
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], None] = time.sleep,
+        elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self._hosts = [_Host(name, agents.get(name)) for name in names]
         self._open, self._writer, self._step = open_one, writer, step
         self._asked = {"interfaces": list(interfaces)}
         self._say, self._clock, self._pause = say, clock, pause
+        self._elapsed = elapsed  # for how long, which no change of the time of day changes
         self._pool = ThreadPoolExecutor(AT_ONCE, "reach")
 
-    def run(self, until: float) -> None:
-        """Samples up to a time (seconds since 1970)."""
-        said = self._clock()
-        while (now := self._clock()) < until:
+    def run(self, until: float, seconds: float = math.inf) -> None:
+        """Samples up to a time (seconds since 1970), or for so long."""
+        said, ends = self._elapsed(), self._elapsed() + seconds
+        while (now := self._clock()) < until and self._elapsed() < ends:
             due = (now // self._step + 1) * self._step
-            if due > until:
-                self._pause(max(0.0, until - now))
+            left = min(until - now, ends - self._elapsed())
+            if due - now > left:
+                self._pause(max(0.0, left))
                 return
             self._pause(max(0.0, due - now))
             if self._clock() - due > LATEST_SHARE * self._step:
                 continue  # this process was held up: a gap
             self.take(due)
-            if self._clock() - said >= SAY_SECONDS:
-                said = self._clock()
+            if self._elapsed() - said >= SAY_SECONDS:
+                said = self._elapsed()
                 lost = [each.name for each in self._hosts if each.agent is None]
                 away = f"; without {', '.join(lost)}" if lost else ""
                 self._say(f"sampling {len(self._hosts) - len(lost)} of {len(self._hosts)} hosts{away}")
@@ -109,10 +113,10 @@ class Sampler:
                 calls.append((host, at, host.agent.begin("host.totals", self._asked)))
             except AgentFailure as error:
                 samples.append(self._lost(host, at, error))
-        end = self._clock() + PATIENCE_SHARE * self._step
+        end = self._elapsed() + PATIENCE_SHARE * self._step
         for host, at, call in calls:
             try:
-                answer = call.result(max(0.001, end - self._clock()))
+                answer = call.result(max(0.001, end - self._elapsed()))
                 values, indexes = counters.flat(answer)
                 if len(values) > MOST_VALUES:
                     raise BadAnswer(f"found {len(values)} counters, expected at most {MOST_VALUES}")
@@ -128,7 +132,7 @@ class Sampler:
         host.late += 1
         if not isinstance(error, AgentTimeout) or host.late >= TRIES:
             agent, host.agent, host.why, host.late = host.agent, None, why, 0
-            host.again_at = at + host.pause
+            host.again_at = self._elapsed() + host.pause
             self._say(f"{why if why.startswith(f'{host.name}: ') else f'{host.name}: {why}'}; its samples have a gap")
             if isinstance(agent, Agent):
                 self._pool.submit(agent.close)
@@ -138,7 +142,7 @@ class Sampler:
         """Takes a new agent that is there, or has one reached for once its time has come."""
         if host.agent is not None:
             return
-        now = self._clock()
+        now = self._elapsed()
         if host.opening is None:
             if now >= host.again_at:
                 host.opening = self._pool.submit(self._open, host.name)
@@ -181,9 +185,9 @@ def _word(name: str, asked: Agents) -> str | Remote:
     return found if isinstance(found, str) else of_machine(Machine(name=name, options=asked.options))
 
 
-def sample(watch: Watch, until: float, say: Say) -> None:
-    """Samples the hosts of a watch up to a time (seconds since 1970), into its folder. InputError if none can be
-    reached, FolderInUse if another process samples into it."""
+def sample(watch: Watch, until: float, say: Say, seconds: float = math.inf) -> None:
+    """Samples the hosts of a watch up to a time (seconds since 1970), or for so long, into its folder. InputError if
+    none can be reached, FolderInUse if another process samples into it."""
     assert watch.agents is not None
     ways, ending = where(watch, say), threading.Event()
 
@@ -203,7 +207,7 @@ def sample(watch: Watch, until: float, say: Say) -> None:
             if not there:
                 raise InputError("agents: found no host that can be reached, expected one")
             say(f"sampling {len(there)} of {len(ways)} hosts every {watch.step:g} s into {writer.folder}")
-            sampler.run(until)
+            sampler.run(until, seconds)
         finally:
             ending.set()
             sampler.close()
