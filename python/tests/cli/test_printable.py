@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from helpers.evil import ESCAPES
+from helpers.sealing import seal
 from helpers.support import STUDY
 from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
@@ -42,7 +43,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for run in runs:
         run["degraded"] = [f"not proved: {ESCAPES}"]
     path.write_text("".join(json.dumps(run, ensure_ascii=False) + "\n" for run in runs))
-    return folder / "out"
+    return seal(folder / "out")
 
 
 @pytest.mark.parametrize("verb", ["report", "compare"])

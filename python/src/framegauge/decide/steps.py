@@ -192,6 +192,8 @@ class _Reading:
             taken = readings.take(members, self.hands.seconds, targets, (), self.hands.say)
             if taken.interrupted:
                 raise KeyboardInterrupt
+            if taken.lost:  # what some hosts can gain is no bound of what all can
+                raise InputError("\n".join(taken.lost.values()))
             return estimates.estimate(taken.hosts, targets, lost=taken.lost)
 
         return self._of("estimate", read)
