@@ -105,11 +105,16 @@ impl Connection {
         limits: &Thresholds,
     ) -> bool {
         let half = self.half(from);
-        if segment.payload_bytes == 0 || half.is_revealed(limits.duplicate_acks) {
+        // A router may have asked for all at once.
+        if segment.payload_bytes == 0 || half.is_revealed(limits.duplicate_acks) || self.notes.tell_too_big()
+        {
             return false;
         }
         let is_numbered = segment.identification.is_some_and(|own| half.identities.last_is_newest(own));
-        let is_stamped = segment.timestamps.is_some() && half.lag.is_newer();
+        // Stamped after all before it, or not before any, and otherwise than what it repeats.
+        let original = half.way.flight().last_sent(range.0);
+        let is_other = || !half.lag.is_older() && original.is_some_and(|(_, before)| before != mark(segment));
+        let is_stamped = segment.timestamps.is_some() && (half.lag.is_newer() || is_other());
         let again = self.again(segment, from, range, now, false);
         let is_sent_now = is_numbered || is_stamped || !half.repairs.has_no_reason(&again, LEAST_TIMEOUT);
         self.is_stale(segment, from) || !is_sent_now

@@ -2,8 +2,8 @@
 
 mod scene;
 
-use framegauge_diagnosis::{Diagnosis, Kind};
-use framegauge_packets::capture::Segment;
+use framegauge_diagnosis::{Diagnosis, Kind, Table, Thresholds};
+use framegauge_packets::capture::{IcmpNote, Quoted, Segment};
 use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 
 const RTT: i64 = 20 * MS;
@@ -185,4 +185,73 @@ fn what_is_asked_for_is_sent_again_whatever_marks_it() {
         }
         assert_eq!(kinds(&scene.diagnosis()), [Kind::FastRetransmit], "{is_numbered}");
     }
+}
+
+/// After a timeout the sender repeats what follows two at a time, as answers come: the second has the stamp of the first, but not
+/// that of what it repeats.
+#[test]
+fn what_is_stamped_otherwise_than_what_it_repeats_was_sent_again() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let first = (scene.now / MS) as u32;
+    let begins: Vec<u32> = (0..5).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(230 * MS);
+    scene.again(CLIENT, begins[0], MSS);
+    for pair in [1, 3] {
+        scene.pass(RTT);
+        scene.sack(SERVER, begins[pair], &[]);
+        // It echoes what came before the loss (RFC 7323 section 4.3).
+        let ack = scene.segments.last_mut().expect("just sent");
+        ack.timestamps = ack.timestamps.map(|(value, _)| (value, first));
+        scene.again(CLIENT, begins[pair], MSS);
+        scene.again(CLIENT, begins[pair + 1], MSS);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.talk(5, RTT);
+    scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SpuriousRetransmit], "{found:#?}");
+    assert_eq!(found.connections[0].resent_segments, [5, 0]);
+}
+
+/// A router says that all of them are too big: the sender repeats them at once.
+#[test]
+fn what_a_router_asks_for_is_sent_again_at_once() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begins: Vec<u32> = (0..4).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(MS / 10);
+    let at = scene.segments.len();
+    let quoted = scene.segments[at - 1];
+    for begin in &begins {
+        scene.again(CLIENT, *begin, 1000);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    let mut table = Table::new(Thresholds::default());
+    for (place, segment) in scene.segments.iter_mut().enumerate() {
+        segment.identification = None;
+        if place == at {
+            table.take_note(&IcmpNote {
+                nanoseconds: quoted.nanoseconds + MS / 10,
+                number: 0,
+                source: "10.0.9.9".parse().expect("an address"),
+                destination: quoted.source.ip(),
+                kind: 3,
+                code: 4,
+                mtu: Some(1400),
+                quoted: Some(Quoted {
+                    source: quoted.source,
+                    destination: quoted.destination,
+                    seq: quoted.seq,
+                    ip_bytes: quoted.ip_bytes,
+                }),
+            });
+        }
+        table.take(segment);
+    }
+    let found = table.finish();
+    assert!(!kinds(&found).contains(&Kind::UnclearRepeats), "{found:#?}");
+    assert_eq!(found.connections[0].resent_segments, [4, 0]);
 }
