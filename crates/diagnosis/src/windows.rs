@@ -135,9 +135,12 @@ impl Connection {
         if watch.rounds == 1 {
             watch.first = peak;
         }
+        // One segment is what a timeout leaves: after a rest a sender begins with its initial window (RFC 5681 sections 3.1, 4.1).
+        let has_timed_out = watch.kind == Kind::IdleRestart && watch.rounds == 2 && watch.first <= mss;
         // More than is small may follow the first round, if it was what waited: nobody asked for it meanwhile.
         let has_waited = watch.kind == Kind::IdleRestart && watch.rounds == 2 && grows && asked < watch.begin;
-        if (peak > watch.small && !has_waited)
+        if has_timed_out
+            || (peak > watch.small && !has_waited)
             || is_windowed
             || (watch.rounds == 2 && !watch.proven && !watch.may_go_on(grows))
         {

@@ -59,6 +59,19 @@ fn a_window_that_is_large_again_in_the_second_round_was_small_in_the_first() {
     assert_eq!(kinds(&found), [Kind::IdleRestart]);
 }
 
+/// A timeout leaves a window of one segment, a rest that of the beginning (RFC 5681 sections 3.1 and 4.1): what was lost before it
+/// came here is no rest, whatever tells of it.
+#[test]
+fn a_window_of_one_segment_is_that_of_a_timeout() {
+    for (first, is_restart) in [(1, false), (10, true)] {
+        let mut scene = wide();
+        rounds(&mut scene, &[60; 5]);
+        scene.pass(400 * MS);
+        rounds(&mut scene, &[first, 2 * first, 4 * first, 8 * first, 60]);
+        assert_eq!(kinds(&scene.diagnosis()).contains(&Kind::IdleRestart), is_restart, "{first}");
+    }
+}
+
 #[test]
 fn an_application_that_is_asked_for_more_after_a_pause_is_no_restart() {
     let mut scene = wide();
