@@ -304,7 +304,7 @@ impl Connection {
 
     fn had_more(&self, gap: &Gap) -> bool {
         let half = self.half(gap.from);
-        half.sent.had_more() && !(half.sent.is_pushed() && gap.length > half.round_trip.timeout())
+        half.sent.had_more_before(gap.length, half.round_trip.timeout())
     }
 
     /// Some end's window is closed.

@@ -6,6 +6,9 @@ use framegauge_packets::capture::Segment;
 /// Segments so near to each other left in one burst.
 const BURST_NANOSECONDS: i64 = 200_000;
 
+/// So many pauses are a pace.
+const ENOUGH_STALLS: u32 = 3;
+
 /// The newest data of one end. Until there is some, its time is that of the SYN.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sent {
@@ -18,6 +21,10 @@ pub(crate) struct Sent {
     is_pushed: bool,
     /// It was full, and had no PSH.
     is_open: bool,
+    is_full: bool,
+    /// Pauses in which it had more to send, and the longest of them.
+    stalls: u32,
+    longest_stall: i64,
 }
 
 impl Sent {
@@ -46,9 +53,21 @@ impl Sent {
         self.had_more
     }
 
-    /// It had PSH, which says that this was all unless a burst ended there.
-    pub(crate) fn is_pushed(&self) -> bool {
-        self.is_pushed
+    /// Whether a pause is one of many: a sender that paces itself pauses as long behind full segments with PSH, which Linux sets
+    /// within a write now and then, as behind others.
+    fn is_paced(&self, pause: i64) -> bool {
+        self.is_full && self.stalls >= ENOUGH_STALLS && pause <= self.longest_stall.saturating_mul(2)
+    }
+
+    /// Whether it had more to send before a pause. Behind PSH it had not, if a timer would have run out meanwhile.
+    pub(crate) fn had_more_before(&self, pause: i64, timeout: i64) -> bool {
+        (self.had_more && !(self.is_pushed && pause > timeout)) || self.is_paced(pause)
+    }
+
+    /// It paused, and had more to send.
+    pub(crate) fn stall(&mut self, pause: i64) {
+        self.stalls += 1;
+        self.longest_stall = self.longest_stall.max(pause);
     }
 
     /// Whether a segment's timestamp is older than that of another one before it (RFC 7323 section 5).
@@ -72,6 +91,7 @@ impl Sent {
         let in_burst = bytes > mss || (self.is_open && now - self.at <= BURST_NANOSECONDS);
         self.is_pushed = segment.flags.contains(TcpFlags::PSH);
         self.is_open = is_full && !self.is_pushed;
+        self.is_full = is_full;
         self.had_more = is_full && (in_burst || !self.is_pushed);
         self.largest_bytes = self.largest_bytes.max(bytes.min(mss.max(self.largest_bytes)));
         if let Some((value, _)) = segment.timestamps

@@ -15,6 +15,9 @@ impl Connection {
         let is_seen = self.is_sender_seen(from) && has_left;
         let kind = if is_seen { Kind::SenderStall } else { Kind::Unexplained };
         self.count_gap(kind, length, evidence);
+        if is_seen {
+            self.half_mut(from).sent.stall(length);
+        }
     }
 
     /// Packets that were lost between a sender and the tap before the newest one. Beside it there is nothing between: a step
@@ -41,6 +44,7 @@ impl Connection {
 
     /// Whether what a sender did not send can be told from what was lost before it came here.
     pub(crate) fn is_sender_seen(&self, sender: Side) -> bool {
-        self.reach(sender) == 0 || self.half(sender).identities.shows_none_missing()
+        let is_beside = self.knows_vantage() && self.reach(sender) == 0;
+        is_beside || self.half(sender).identities.shows_none_missing()
     }
 }

@@ -30,6 +30,11 @@ impl Connection {
         if reach <= self.path_rtt() / BESIDE { 0 } else { reach }
     }
 
+    /// Whether the handshake tells how far the tap is from both ends.
+    pub(crate) fn knows_vantage(&self) -> bool {
+        self.syn_answer.is_some() && self.ack_answer.is_some()
+    }
+
     /// An acknowledgement passes the tap.
     pub(crate) fn hear(&mut self, segment: &Segment, from: Side, now: i64) {
         let sender = from.other();

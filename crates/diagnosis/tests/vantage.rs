@@ -2,7 +2,7 @@
 
 mod scene;
 
-use framegauge_diagnosis::Kind;
+use framegauge_diagnosis::{Diagnosis, Kind};
 use framegauge_packets::TcpFlags;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 
@@ -405,4 +405,43 @@ fn filled_within_a_tick(heard: u32) -> Vec<Kind> {
 fn what_echoes_a_newer_timestamp_was_sent_later_and_not_overtaken() {
     assert_eq!(filled_within_a_tick(0), [Kind::Reordering]);
     assert_eq!(filled_within_a_tick(1), []);
+}
+
+/// Segments in pairs with pauses between them, as a sender paces them; of every third the second has PSH. Without the first
+/// packets of the file, or without identifications. Without a handshake 536 bytes are full (RFC 9293 section 3.7.1).
+fn paced(cut: usize, is_numbered: bool) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    let full = if cut > 0 { 536 } else { MSS };
+    for pair in 0..30 {
+        for segment in 0..2 {
+            let flags =
+                if pair % 3 == 2 && segment == 1 { TcpFlags::ACK.with(TcpFlags::PSH) } else { TcpFlags::ACK };
+            scene.send(CLIENT, full, flags);
+            scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(full);
+            scene.pass(MS);
+        }
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(3 * RTT);
+    }
+    let mut segments = scene.segments.split_off(cut);
+    for segment in segments.iter_mut().filter(|_| !is_numbered) {
+        segment.identification = None;
+    }
+    diagnosis(&segments)
+}
+
+#[test]
+fn a_sender_that_paces_itself_pauses_behind_a_push_as_well() {
+    let found = paced(0, true);
+    assert_eq!(kinds(&found), [Kind::SenderStall], "{found:#?}");
+    // The first of them with PSH comes before it is known that there are many.
+    assert!(one(&found, Kind::SenderStall).count >= 28, "{found:#?}");
+}
+
+#[test]
+fn without_a_handshake_nobody_knows_whether_the_sender_paused_or_the_way() {
+    assert_eq!(kinds(&paced(3, true)), [Kind::SenderStall]);
+    assert_eq!(kinds(&paced(3, false)), [Kind::Unexplained]);
+    assert_eq!(kinds(&paced(0, false)), [Kind::SenderStall]);
 }
