@@ -1,5 +1,6 @@
 //! Reads capture files, packed or not, and diagnoses them.
 
+mod apart;
 mod document;
 pub mod evidence;
 mod front;
@@ -16,12 +17,12 @@ pub(crate) use packed::{Source, unpacked};
 
 use framegauge_diagnosis::{Diagnosis, Table, Thresholds};
 use framegauge_packets::capture::{Decoded, Interface, Reader, Why};
-use front::Front;
+use front::{Front, Summary};
 use serde::Serialize;
-use shares::{Seen, Share};
+use shares::{Found, Seen, Share};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io;
+use std::io::{self, Read};
 use std::path::Path;
 
 /// What one capture file holds.
@@ -208,16 +209,27 @@ pub fn write(
     form: Form,
     out: &mut impl io::Write,
 ) -> Result<(), Failed> {
-    let mut front = Front::open(path)?;
-    let named = front.file.clone();
-    let (summary, founds) = if room.threads > 1 {
-        threads::read(front, limits, room.connections, room.threads)?
-    } else {
-        let mut share = Share::new(limits, room.connections);
-        front.read(|decoded, seen| share.take(decoded, seen));
-        (front.finish()?, vec![share.finish().map_err(|why| format!("{named}: {why}"))?])
-    };
+    let (summary, founds) = found(path, limits, room)?;
     document::write(&summary, founds, &limits, form, out)
+}
+
+fn found(path: &Path, limits: Thresholds, room: Room) -> Result<(Summary, Vec<Found>), String> {
+    let Room { connections, threads } = room;
+    let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let is_piped = path.as_os_str() == "-";
+    if threads > 1
+        && !is_piped
+        && let Some(bytes) = apart::bytes(path).map_err(|why| named(&why))?
+    {
+        return apart::read(path, bytes, limits, connections, threads);
+    }
+    let mut front = Front::open(path)?;
+    if threads > 1 {
+        return threads::read(front, limits, connections, threads);
+    }
+    let mut share = Share::new(limits, connections);
+    front.read(|decoded, seen| share.take(decoded, seen));
+    Ok((front.finish()?, vec![share.finish().map_err(|why| named(&why))?]))
 }
 
 /// Reads and diagnoses a file, or standard input for "-", with all that it tells in memory. An error only if nothing can be
@@ -289,12 +301,12 @@ fn take(table: &mut Table, decoded: &Decoded, seen: Seen) {
     }
 }
 
-/// The file's name, and what reads it.
-fn open(path: &Path) -> Result<(String, Reader<Source>), String> {
+/// The file's name, and what reads so many bytes of it.
+fn open(path: &Path, bytes: u64) -> Result<(String, Reader<Source>), String> {
     let named = path.display().to_string();
     let source: Source = match path.as_os_str().as_encoded_bytes() {
         b"-" => Box::new(io::stdin()),
-        _ => Box::new(File::open(path).map_err(|error| format!("{named}: {error}"))?),
+        _ => Box::new(File::open(path).map_err(|error| format!("{named}: {error}"))?.take(bytes)),
     };
     let source = unpacked(source).map_err(|error| format!("{named}: {error}"))?;
     let reader = Reader::new(source).map_err(|error| format!("{named}: {error}"))?;

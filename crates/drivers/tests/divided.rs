@@ -1,6 +1,8 @@
 //! However many threads read a capture, and however few connections have room at a time: the same document.
 #![allow(clippy::disallowed_methods)]
 
+use flate2::Compression;
+use flate2::read::GzEncoder;
 use framegauge_diagnosis::Thresholds;
 use framegauge_drivers::captures::{self, Form, Room};
 use framegauge_linux::files;
@@ -10,7 +12,7 @@ use framegauge_packets::pcapng::{Captured, Section};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
@@ -88,15 +90,30 @@ fn captured(steps: &[Step]) -> File {
         };
         section.packet(&mut bytes, &packet).expect("its interface was described");
     }
+    in_memory(&bytes)
+}
+
+fn in_memory(bytes: &[u8]) -> File {
     let mut file = files::in_memory().expect("there is memory");
-    file.write_all(&bytes).expect("there is memory");
+    file.write_all(bytes).expect("there is memory");
     file
 }
 
+/// The same, packed: each thread could not read it for itself.
+fn packed(file: &File) -> File {
+    let mut bytes = Vec::new();
+    let mut whole = File::open(path_of(file)).expect("it is there");
+    GzEncoder::new(&mut whole, Compression::fast()).read_to_end(&mut bytes).expect("there is memory");
+    in_memory(&bytes)
+}
+
+fn path_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
 fn written(file: &File, room: Room, form: Form) -> String {
-    let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
     let mut out = Vec::new();
-    captures::write(&path, Thresholds::default(), room, form, &mut out).expect("it is readable");
+    captures::write(&path_of(file), Thresholds::default(), room, form, &mut out).expect("it is readable");
     String::from_utf8(out).expect("JSON is text")
 }
 
@@ -133,14 +150,23 @@ proptest! {
     #[test]
     fn threads_and_little_room_change_nothing(steps in steps(), connections in 1usize..20) {
         let file = captured(&steps);
-        let path = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-        let all = captures::diagnose(&path, Thresholds::default()).expect("it is readable");
-        let expected = serde_json::to_string(&all).expect("words and finite numbers") + "\n";
+        let whole = std::fs::read(path_of(&file)).expect("it is there");
+        // In the middle of the last packet, of which there is another one before.
+        let cut = in_memory(&whole[..whole.len() - if steps.len() > 1 { 3 } else { 0 }]);
+        let told = |file: &File| {
+            let all = captures::diagnose(&path_of(file), Thresholds::default()).expect("it is readable");
+            serde_json::to_string(&all).expect("words and finite numbers") + "\n"
+        };
+        let expected = told(&file);
         for threads in 1..=3 {
             for connections in [connections, usize::MAX] {
                 let found = written(&file, Room { connections, threads }, Form::Document);
                 prop_assert_eq!(&found, &expected, "{} threads, room for {}", threads, connections);
             }
+        }
+        for file in [packed(&file), cut] {
+            let found = written(&file, Room { connections, threads: 2 }, Form::Document);
+            prop_assert_eq!(&found, &told(&file));
         }
         let rows = written(&file, Room { connections, threads: 2 }, Form::Rows);
         prop_assert_eq!(put_together(&rows), serde_json::from_str::<Value>(&expected).expect("JSON"));

@@ -27,7 +27,7 @@ pub fn write(files: &[(PathBuf, Comments)], out: &mut impl Write) -> Result<u64,
     let mut section = Section::begin(&mut bytes);
     let mut written = 0;
     for (path, comments) in files {
-        let (_, mut reader) = open(path).map_err(Failed::Read)?;
+        let (_, mut reader) = open(path, u64::MAX).map_err(Failed::Read)?;
         let prefix = (files.len() > 1).then(|| file_name(path));
         // By their numbers in the capture; apart for packets that are longer than their interface says.
         let mut described = BTreeMap::new();

@@ -3,8 +3,8 @@
 use super::shares::Seen;
 use super::threads::Batch;
 use super::{Source, Taps, open};
-use framegauge_diagnosis::Clock;
-use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Why, decode};
+use framegauge_diagnosis::{Clock, share};
+use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Record, Why, decode, ends};
 use std::path::Path;
 
 /// What a capture says of itself, and its taps with the stamps of their first segments.
@@ -77,6 +77,12 @@ impl Places {
     }
 }
 
+/// Which of so many shares has a packet. Those of no connection are the first one's.
+#[inline]
+pub(super) fn of_share(record: &Record<'_>, shares: usize) -> usize {
+    ends(record).map_or(0, |(one, other)| share(one, other, shares, 0))
+}
+
 /// A capture that is read.
 pub(super) struct Front {
     pub(super) file: String,
@@ -88,7 +94,12 @@ pub(super) struct Front {
 
 impl Front {
     pub(super) fn open(path: &Path) -> Result<Front, String> {
-        let (file, reader) = open(path)?;
+        Front::open_to(path, u64::MAX)
+    }
+
+    /// What is behind so many bytes is not read.
+    pub(super) fn open_to(path: &Path, bytes: u64) -> Result<Front, String> {
+        let (file, reader) = open(path, bytes)?;
         Ok(Front { file, reader, places: Places::default(), packets: 0, broken: None })
     }
 
@@ -112,6 +123,35 @@ impl Front {
             let tap = self.places.of(decoded, interface, self.reader.interfaces());
             let clock = self.places.clock(tap);
             take(decoded, Seen { tap, number, clock, captured_bytes, original_bytes });
+        }
+    }
+
+    /// Reads all packets, and gives those of one share of so many.
+    pub(super) fn read_share(&mut self, (own, shares): (usize, usize), mut take: impl FnMut(&Decoded, Seen)) {
+        loop {
+            let record = match self.reader.next() {
+                Ok(Some(record)) => record,
+                Ok(None) => return,
+                Err(error) => {
+                    self.broken = Some(error.to_string());
+                    return;
+                }
+            };
+            self.packets += 1;
+            let (interface, number) = (record.interface, record.number);
+            self.places.see(record.nanoseconds);
+            let is_own = of_share(&record, shares) == own;
+            // Of those of others only the first tell which tap they are from.
+            if !is_own && self.places.begun(interface).is_some() {
+                continue;
+            }
+            let (captured_bytes, original_bytes) = (record.captured.len(), record.original_bytes as usize);
+            let decoded = &decode(&record, Checksums::Verify);
+            let tap = self.places.of(decoded, interface, self.reader.interfaces());
+            if is_own {
+                let clock = self.places.clock(tap);
+                take(decoded, Seen { tap, number, clock, captured_bytes, original_bytes });
+            }
         }
     }
 

@@ -43,10 +43,21 @@ pub fn needs_program(first: &[u8]) -> bool {
     program(first).is_some()
 }
 
+/// Whether what a source begins with is that of a file that is unpacked.
+pub(super) fn is_packed(source: &mut impl Read) -> io::Result<bool> {
+    let first = beginning(source)?;
+    Ok(first.starts_with(GZIP) || first.starts_with(ZSTD) || program(&first).is_some())
+}
+
+fn beginning(source: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut first = Vec::with_capacity(BEGIN_BYTES as usize);
+    source.take(BEGIN_BYTES).read_to_end(&mut first)?;
+    Ok(first)
+}
+
 /// The bytes of a file that may be packed.
 pub(crate) fn unpacked(mut source: Source) -> io::Result<Source> {
-    let mut first = Vec::with_capacity(BEGIN_BYTES as usize);
-    source.by_ref().take(BEGIN_BYTES).read_to_end(&mut first)?;
+    let first = beginning(&mut source)?;
     let (is_gzip, is_zstd, program) = (first.starts_with(GZIP), first.starts_with(ZSTD), program(&first));
     let whole = io::Cursor::new(first).chain(source);
     if let Some(program) = program {

@@ -1,4 +1,4 @@
-//! A capture read by several threads, which say what one would.
+//! A capture that can be read only once, read by several threads, which say what one would.
 //!
 //! ```text
 //!   reader ──> batch of packets ──> share 1 ──> rows      each share has its connections whole, and sees their
@@ -9,10 +9,10 @@
 //! The reader looks at no more of a packet than the ends of its connection. Each share decodes its own packets, in its turn:
 //! only one thread at a time has it.
 
-use super::front::{Front, Summary};
+use super::front::{Front, Summary, of_share};
 use super::shares::{Found, Seen, Share};
-use framegauge_diagnosis::{Clock, Thresholds, share};
-use framegauge_packets::capture::{Checksums, LinkType, Record, decode, ends};
+use framegauge_diagnosis::{Clock, Thresholds};
+use framegauge_packets::capture::{Checksums, LinkType, Record, decode};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -77,7 +77,7 @@ impl Batch {
     /// Adds a packet, at this time of the capture, and tells its place. Those of no connection are the first share's.
     pub(super) fn add(&mut self, record: &Record<'_>, tap: Option<usize>, now: i64) -> (usize, usize) {
         let shares = self.parts.len();
-        let own = ends(record).map_or(0, |(one, other)| share(one, other, shares, 0));
+        let own = of_share(record, shares);
         let part = &mut self.parts[own];
         part.packets.push(Packet {
             number: record.number,
