@@ -229,6 +229,12 @@ impl Connection {
         Some(Sizes { sender, passed, lost, before, grade, lived, is_over: false })
     }
 
+    /// The payload of a full segment: the MSS, or what passed where larger ones vanish.
+    pub(crate) fn full_payload(&self, sender: Side) -> u32 {
+        let passed = self.sizes.filter(|sizes| sizes.sender == sender && sizes.passed > 0 && !sizes.is_over);
+        passed.map_or(self.mss(sender), |sizes| sizes.passed.min(self.mss(sender)))
+    }
+
     /// Keeps what is the surest.
     pub(crate) fn keep_sizes(&mut self, sizes: Sizes) {
         if self.sizes.is_none_or(|old| old.grade < sizes.grade) {

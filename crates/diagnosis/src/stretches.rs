@@ -131,7 +131,7 @@ impl Connection {
         let soon = limits.held_nanoseconds + self.reach(held.sender) / 2 * 3;
         let waited = from == held.sender && segment.payload_bytes > 0 && now - held.end <= soon;
         let kind = match waited {
-            true if segment.payload_bytes < self.mss(held.sender) => Kind::NagleDelayedAck,
+            true if segment.payload_bytes < self.full_payload(held.sender) => Kind::NagleDelayedAck,
             // A window of one segment waits for its acknowledgement, too.
             true => Kind::NetworkLimited,
             // It waited for others, which are late.

@@ -114,6 +114,31 @@ fn what_passes_at_last_because_it_is_smaller_may_have_met_the_end_of_an_interrup
     assert!(!one(&found, Kind::RtoStall).text.contains("MTU"));
 }
 
+/// Behind a path MTU that has fallen, what passes is a full segment, which waits for the window and not for Nagle's algorithm.
+#[test]
+fn full_segments_of_a_smaller_path_are_not_small() {
+    let mut scene = grown(CLIENT, true);
+    let begin = in_vain(&mut scene, CLIENT, 3, true);
+    for place in (0..LARGE).step_by(1024) {
+        let bytes = 1024.min(LARGE - place);
+        scene.again(CLIENT, begin.wrapping_add(place), bytes);
+        scene.pass(RTT);
+        scene.sack(SERVER, begin.wrapping_add(place + bytes), &[]);
+    }
+    for _ in 0..5 {
+        scene.data(CLIENT, 1024);
+        scene.pass(RTT + 40 * MS);
+        scene.ack(SERVER);
+        scene.pass(100_000);
+        scene.data(CLIENT, 1024);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(100 * MS);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::PmtuBlackHole], "{found:#?}");
+}
+
 #[test]
 fn where_nothing_small_was_sent_a_jumbo_frame_may_be_too_large() {
     let mut scene = grown(CLIENT, true);
