@@ -22,7 +22,7 @@ HEAD = """\
 
 Written by `python -m bench.corpus board FOLDER{words}`, on Linux {kernel}. The corpus was made by
 `python -m bench.corpus make` ([how](../how-to/corpus.md)): {captures} captures, three taps each of {runs} runs of
-{scenes} scenes, with {items} causes that have to be named. SHA-256 of its `manifest.json`: `{digest}`.
+{scenes} scenes{of_all}, with {items} causes that have to be named. SHA-256 of its `manifest.json`: `{digest}`.
 
 The detectors of framegauge were developed on other variants of most of these scenes; the other tools were not, and most
 of them do not claim to name causes. So the figures of framegauge are those of a tool that knows the scenes.
@@ -57,12 +57,15 @@ def written(
     scored: Mapping[str, Result], known: Sequence[Truth], folder: Path, split: str, more: Iterable[str] = ()
 ) -> str:
     """The page. `more`: lines of a section on why segments were sent again."""
+    runs = len({truth.capture.rsplit("/", 1)[0] for truth in known})
+    whole = sum(1 for _ in folder.glob("runs/*/truth.json"))
     head = HEAD.format(
         words="" if split == "test" else f" --split {split}",
         kernel=platform.release().split("-")[0],
         captures=len(known),
-        runs=len({truth.capture.rsplit("/", 1)[0] for truth in known}),
+        runs=runs,
         scenes=len({truth.scene for truth in known}),
+        of_all="" if split == "all" else f" (the split `{split}` of {max(whole, runs)} runs)",
         items=sum(len(truth.must) for truth in known),
         digest=manifest.digest(folder / manifest.MANIFEST)[:16],
     )

@@ -176,6 +176,7 @@ def test_the_page_has_each_tool_and_says_which_are_not_there(tmp_path: Path) -> 
     scored = {"framegauge": score.score(known, [answer("rto_stall")]), "tshark": score.score(known, [answer("loss")])}
     page = board.written(scored, known, tmp_path, "test", ["of repeats"])
     assert "## Why segments were sent again\n\nof repeats\n" in page
+    assert "1 runs of 1 scenes (the split `test` of 1 runs)" in " ".join(page.split())
     assert "| `rto_stall` | 1 | 1.00 1.00 **1.00** | - |" in page
     assert "| `loss` | 1 | 1.00 1.00 **1.00** | 1.00 1.00 **1.00** |" in page
     assert "Not there, and not scored: tcptrace -n -l -r, Zeek (conn.log)." in page
