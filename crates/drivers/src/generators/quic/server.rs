@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 
 /// Connections that may be open at once.
 const MOST_CONNECTIONS: usize = 1024;
+/// A client that does not show its token within this time is dropped.
+const GREETING: Duration = Duration::from_secs(5);
 /// How long nothing is done at most.
 const PAUSE_NANOSECONDS: u64 = 100_000_000;
 /// How long an end that is to be closed waits for the last datagrams of clients.
@@ -99,6 +101,7 @@ struct Client {
     greeting: Vec<u8>,
     is_known: bool,
     bytes: u64,
+    since: Instant,
 }
 
 struct Server {
@@ -177,7 +180,14 @@ impl Server {
         if let Ok((handle, connection)) =
             self.wire.endpoint.accept(incoming, now, &mut answer, Some(Arc::new(config)))
         {
-            let client = Client { connection, stream: None, greeting: Vec::new(), is_known: false, bytes: 0 };
+            let client = Client {
+                connection,
+                stream: None,
+                greeting: Vec::new(),
+                is_known: false,
+                bytes: 0,
+                since: now,
+            };
             self.clients.insert(handle, client);
         }
     }
@@ -192,6 +202,9 @@ impl Server {
         if client.stream.is_none() && !client.connection.is_closed() {
             client.stream = client.connection.streams().accept(Dir::Bi);
         }
+        if !client.is_known && now > client.since + GREETING && !client.connection.is_closed() {
+            self.refuse(client, now);
+        }
         let Some(id) = client.stream else { return };
         let ended = self.pull(client, id);
         if client.greeting.len() == Hello::BYTES && !client.is_known {
@@ -200,8 +213,7 @@ impl Server {
         }
         let is_stranger = !client.is_known && (ended || client.greeting.len() == Hello::BYTES);
         if is_stranger {
-            self.served.refused += 1;
-            client.connection.close(now, REFUSED.into(), bytes::Bytes::new());
+            self.refuse(client, now);
         } else if ended {
             self.served.bytes += client.bytes;
             let mut back = client.connection.send_stream(id);
@@ -209,9 +221,15 @@ impl Server {
             let _ = back.write(&client.bytes.to_be_bytes());
             let _ = back.finish();
         }
-        if is_stranger || ended {
+        if ended {
             client.stream = None;
         }
+    }
+
+    fn refuse(&mut self, client: &mut Client, now: Instant) {
+        self.served.refused += 1;
+        client.stream = None;
+        client.connection.close(now, REFUSED.into(), bytes::Bytes::new());
     }
 
     /// Takes what has come on a stream; true if that was the last.

@@ -60,7 +60,12 @@ impl QuicSettings {
         transport
             .mtu_discovery_config(discovery)
             .stream_receive_window(VarInt::from_u32(WINDOW_BYTES))
+            .receive_window(VarInt::from_u32(WINDOW_BYTES))
             .send_window(u64::from(WINDOW_BYTES))
+            // One transfer a connection, and nothing else: whoever does not know the token takes no more memory.
+            .max_concurrent_bidi_streams(1u32.into())
+            .max_concurrent_uni_streams(0u32.into())
+            .datagram_receive_buffer_size(None)
             .max_idle_timeout(Duration::from_secs(IDLE_SECONDS).try_into().ok());
         match self.congestion {
             Congestion::Cubic => {
