@@ -168,6 +168,22 @@ def test_what_cannot_be_planned_is_one_line(words, line, capsys):
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("workload", "source"),
+    [
+        ("datagrams: {bulk: {flows: 4}}", "assumed"), ("datagrams: {}", "guessed"),
+    ],
+)  # fmt: skip
+def test_the_spreads_of_datagrams_were_measured_beside_bulk(workload, source):
+    text = (
+        "testbed: {kind: rack, topology: rack, hosts: 3}\nfactors: {mtu: [1500, 9000]}\n"
+        f"workloads: [{{{workload}}}]\nmargins: {{delay_p99: 10 %, delivered: 1 %}}\n"
+    )
+    found = forecast.forecast(study_file.parse(text, "study.yaml"), {}, {})["reach"]
+    assert {each["metric"]: each["spread"] for each in found} == {"delay_p99": 0.038, "delivered": 0.0023}
+    assert {each["spread_is"] for each in found} == {source}
+
+
 def test_the_assumed_spread_is_that_of_real_studies():
     series = json.loads((ROOT / "bench/truth/noise.json").read_text())["series"]
     for metric, studies in series.items():
