@@ -97,4 +97,8 @@ def test_a_run_that_failed_did_not_work_if_ports_dropped_frames_for_their_size_m
     assert failed(rack, "no answer within 30 s", {"a>b": 7}, {"a>b": 9}) == (
         "no answer within 30 s; port a>b (MTU 1500) dropped 2 frames that are too large for it"
     )
+    drops = pa.table({"port": ["a>b"], "reason": ["giant"], "frame_bytes": [9018]})
+    assert failed(rack, "no answer within 30 s", {}, {"a>b": 2}, drops) == (
+        "no answer within 30 s; port a>b (MTU 1500) dropped 2 frames that are too large for it, of up to 9018 bytes"
+    )
     assert giants([{"port": "a>b", "giant_frames": 3}, {"port": "b>a", "giant_frames": 0}]) == {"a>b": 3}

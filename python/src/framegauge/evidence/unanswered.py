@@ -44,11 +44,13 @@ def unanswered(record: Json, drops: pa.Table | None = None) -> Iterator[str]:
             yield "; ".join([f"{name}: 0 of {each['asked']} {what}", *near])
 
 
-def failed(record: Json, text: str, before: Giants, after: Giants) -> str | None:
+def failed(record: Json, text: str, before: Giants, after: Giants, drops: pa.Table | None = None) -> str | None:
     """Why a run did not work whose workload failed with this error, by the ports that dropped frames for their size
-    since it began; None if none did, so that it is only an error."""
+    since it began; None if none did, so that it is only an error. `drops`: those of the fabric, as far as it was
+    measured."""
     counts = {port: count - before.get(port, 0) for port, count in after.items() if count > before.get(port, 0)}
-    return "; ".join([text, *_told(record, counts, {})]) if counts else None
+    sizes = _sizes(drops) if counts and drops is not None else {}
+    return "; ".join([text, *_told(record, counts, sizes)]) if counts else None
 
 
 def giants(ports: Sequence[Json]) -> dict[str, int]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
+
+from framegauge.agents.spools import MOST_BYTES
 from framegauge.errors import AgentError, AgentTimeout, FramegaugeError, ProgramFailure
 from framegauge.evidence.unanswered import failed, giants
+from framegauge.files.tables import Unfit, table
 from framegauge.printable import one_line
 from framegauge.results.runs import DOES_NOT_WORK
 from framegauge.testbeds.base import Json, Testbed
@@ -20,9 +24,25 @@ def reason(bed: Testbed, record: Json, error: FramegaugeError) -> str:
     if isinstance(error, AgentError | AgentTimeout | ProgramFailure):
         is_late = isinstance(error, AgentTimeout)
         text = f"the workload had not ended when its time was over ({said})" if is_late else said
-        if (why := failed(record, text, record.get(BEFORE, {}), giants_so_far(bed))) is not None:
+        after = giants_so_far(bed)
+        drops = _drops(bed, record) if after else None
+        if (why := failed(record, text, record.get(BEFORE, {}), after, drops)) is not None:
             return f"{DOES_NOT_WORK}{why}"
     return f"error: {said}"
+
+
+def _drops(bed: Testbed, record: Json) -> pa.Table | None:
+    """What the fabric has dropped since the measurement began, one by one; None before it, or where that cannot be read
+    any more."""
+    if "begun_seconds" not in record:
+        return None
+    try:
+        fabric = (record["measure"] if "measure" in record else bed.end())["fabric"]
+        if fabric is None or fabric.get("drops") is None:
+            return None
+        return table(bed.fetch(fabric["drops"]), MOST_BYTES)
+    except (FramegaugeError, Unfit):
+        return None
 
 
 def giants_so_far(bed: Testbed) -> dict[str, int]:
