@@ -35,7 +35,7 @@ def lines(document: Json) -> Iterator[str]:
     for host in document["hosts"]:
         yield from _host(host)
     if len(document["hosts"]) > 1:
-        yield "all hosts together:"
+        yield "those that were read, together:" if document["lost"] else "all hosts together:"
         for each in document["total"]:
             yield from _target(each)
     for each in document["lost"]:
