@@ -11,6 +11,7 @@ import pytest
 
 from framegauge.evidence.conservation import ceiling
 from framegauge.evidence.nic import is_bulk, is_over_udp
+from framegauge.evidence.proof import _rtt
 from framegauge.evidence.quic import discovery_failures, quic_failures, readings, unproved_discovery
 from framegauge.testbeds.base import Conditions
 
@@ -101,6 +102,21 @@ def test_proofs_of_tcp_are_not_asked_of_quic() -> None:
 def test_each_balance_that_does_not_close_is_told(values: dict[str, Any], said: str) -> None:
     told = list(quic_failures(CONDITIONS, changed(**values)))
     assert any(line.startswith(said) for line in told), told
+
+
+def test_a_slow_handshake_of_many_connections_says_nothing_of_the_rtt() -> None:
+    told = {"workload": {"transport": "quic", "handshake_seconds": 0.5}, "rack": {"network": None}}
+    assert list(_rtt(replace(CONDITIONS, rtt_seconds=0.0002), {**record(), **told})) == []
+
+
+def test_what_a_ring_dropped_has_no_frames() -> None:
+    found = changed("h1", sizes=[[1200, 20], [8972, 210]], calls=230)
+    counters = found["counters_after"]["h1"]
+    counters["nstat"]["UdpOutDatagrams"] = 230
+    assert [line[:12] for line in quic_failures(CONDITIONS, found)] == ["frames of h1"]
+    counters["interface"] = {"tx_dropped": 10}
+    found["counters_before"]["h1"]["interface"] = {"tx_dropped": 0}
+    assert list(quic_failures(CONDITIONS, found)) == []
 
 
 def test_a_few_messages_of_others_are_no_difference() -> None:
