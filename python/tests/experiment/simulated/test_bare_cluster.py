@@ -39,10 +39,11 @@ def started(part: str, *words: str) -> subprocess.Popen[str]:
 
 
 def heard(process: subprocess.Popen[str], words: str) -> str:
-    """The line with these words."""
+    """The line with these words. What follows is read as well: a full pipe would stop whoever writes."""
     assert process.stderr is not None
     for line in process.stderr:
         if words in line:
+            threading.Thread(target=process.stderr.read, daemon=True).start()
             return line
     raise AssertionError(f"ended without {words}")
 
@@ -76,7 +77,7 @@ class Cluster:
     def end(self) -> None:
         for process in (*self.workers, *self.dead, self.scheduler):
             process.kill()
-            process.communicate()
+            process.wait()
 
 
 @pytest.fixture
