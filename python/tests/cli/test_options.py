@@ -27,7 +27,7 @@ OTHERS = """
     --encap --engine --explain --fail-on-undecided --flows --force --gate --group --help --host --hosts --html --interface --jobs
     --journal --json --levels --list --listen --live --margin --markdown --metric --no-blame --noise --notify --once --one-ended
     --only --open --out --pcap --pcap-runs --pcapng --persist --pictures --pilot --ping --platform --port --preset --prove --queue
-    --rack --rdma --resume --run --run-inventory --sample --scope --seed --seeds --sign --sweep --switched --tags
+    --rack --rdma --reseal --resume --run --run-inventory --sample --scope --seed --seeds --sign --sweep --switched --tags
     --tcp-port --testbed --textfile --threshold --undo --until-trouble --up --version --wait --wave --with-ssh --without
     --workload --write
 """

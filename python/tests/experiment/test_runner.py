@@ -78,6 +78,7 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "cpu",
         "caveats",
         "excluded",
+        "judged_runs",
     ]
     assert (found["schema"], found["faithful"], found["not_measured"], found["excluded"]) == (1, True, [], [])
     keys = [
