@@ -211,9 +211,10 @@ def evidence(runs: list[Run], metric: str = "goodput") -> dict[Any, list[float]]
     return found
 
 
-def spawn(host: Any, *arguments: str) -> int:
+def spawn(host: Any, *arguments: str, precedence: str = "nice") -> int:
     """Start a program in a host; its number."""
-    return int(host.request("process.spawn", {"argv": list(arguments), "directory": None})["process"])
+    asked = {"argv": list(arguments), "directory": None, "precedence": precedence}
+    return int(host.request("process.spawn", asked)["process"])
 
 
 def output(host: Any, process: int, stream: str = "stdout") -> str:
