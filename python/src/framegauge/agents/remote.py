@@ -12,6 +12,7 @@ from pathlib import Path
 __all__ = ["answer", "signature", "simulate"]
 
 HEAD_BYTES = 1 << 16
+PREFIX = "framegauge-"
 
 
 def signature(path: str) -> tuple[int, str] | None:
@@ -35,7 +36,7 @@ def answer(
         return 1, b"", complaint
     if data is None and signature(path) != expected:
         return None
-    with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place()) as folder:
         place = path
         if data is not None:
             # The name is in what is said of a bad file, and its ending tells how it is compressed.
@@ -54,13 +55,23 @@ def simulate(agent: bytes, machine: str, scenario: bytes, files: list[str]) -> t
     """The exit code of the agent's simulation, the last line that it printed, its complaint, and its files."""
     if complaint := _stranger(machine):
         return 1, b"", complaint, {}
-    with tempfile.TemporaryDirectory(prefix="framegauge-") as folder:
+    with tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place()) as folder:
         done = _run(agent, folder, ["simulate", folder], scenario)
         found = {}
         if done.returncode == 0:
             found = {name: (Path(folder) / name).read_bytes() for name in files}
         lines = done.stdout.splitlines()
         return done.returncode, lines[-1] if lines else b"", done.stderr.decode(errors="replace"), found
+
+
+def _place() -> str | None:
+    """The folder of the worker, which Dask sweeps when a worker there has died; without a worker the usual place."""
+    try:
+        from distributed import get_worker
+
+        return str(get_worker().local_directory)
+    except (ImportError, ValueError):
+        return None
 
 
 def _stranger(machine: str) -> str | None:

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from helpers.captures import pcap, stalled
 from helpers.support import by_length
 
+from framegauge.agents.remote import PREFIX
 from framegauge.cli.main import main
 
 pytestmark = [pytest.mark.agent, pytest.mark.thorough]
@@ -154,6 +156,7 @@ def test_a_worker_may_die_at_any_moment(cluster: Cluster, tmp_path: Path, capsys
         begun = time.monotonic()
         assert answer(verb, cluster.engine) == expected[verb]
         usual[verb] = time.monotonic() - begun
+    before = set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/agent"))
     for number in range(by_length(1, 50)):
         verb = list(asked)[number % 2]
         death = threading.Timer(chance.uniform(0, usual[verb]), cluster.replace, [chance.randrange(2)])
@@ -162,3 +165,5 @@ def test_a_worker_may_die_at_any_moment(cluster: Cluster, tmp_path: Path, capsys
             assert answer(verb, cluster.engine) == expected[verb], number
         finally:
             death.join()
+    left = set(Path(tempfile.gettempdir()).glob(f"{PREFIX}*/agent")) - before
+    assert not left, "a worker that was killed leaves its files where Dask sweeps them"
