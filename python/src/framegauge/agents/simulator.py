@@ -72,10 +72,10 @@ class Processes:
         """The bytes that a simulation takes, roughly, and those that this machine has available, if it is known; errors
         as for `run`."""
         with temporary.folder() as folder:
-            asked = folder / "scenario.json"
-            asked.write_text(json.dumps(scenario), "utf-8")
-            found = checked(*self._listen(asked, MEMORY, lambda _: None), dict).result
-            return int(found["needed_bytes"]), found["available_bytes"]
+            path = folder / "scenario.json"
+            path.write_text(json.dumps(scenario), "utf-8")
+            memory = checked(*self._listen(path, MEMORY, lambda _: None), dict).result
+            return int(memory["needed_bytes"]), memory["available_bytes"]
 
     def stop(self) -> None:
         """Ends all processes."""

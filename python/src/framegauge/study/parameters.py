@@ -85,8 +85,8 @@ class Parameters(Model):
         flows = max(getattr(self, "flows", [1]))
         for pattern in getattr(self, "pattern", ()):
             if (count := flows * connections(pattern, hosts)) > MOST_CONNECTIONS:
-                found = f"{pattern} of {hosts} hosts, {count:,} connections"
-                yield Problem(("pattern",), found, f"at most {MOST_CONNECTIONS:,}: fewer hosts, or another pattern")
+                crowd = f"{pattern} of {hosts} hosts, {count:,} connections"
+                yield Problem(("pattern",), crowd, f"at most {MOST_CONNECTIONS:,}: fewer hosts, or another pattern")
 
 
 def connections(pattern: str, hosts: int) -> int:
