@@ -25,7 +25,7 @@ from setuptools.errors import SetupError
 NAMED = os.environ.get("FRAMEGAUGE_WHEEL_AGENT")
 PLACE = Path("framegauge/agents/bin/framegauge-agent")  # where agents/binary.py looks
 SHIPPED = Path("framegauge/shipped")  # where shipped/places.py looks
-FOLDERS = ("docs", "examples")
+FOLDERS = ("docs", "examples", "published")
 NODELAY = "libframegauge_nodelay.so"  # beside the agent, here and there
 MACHINES = {62: "x86_64", 183: "aarch64"}  # e_machine of an ELF header
 INTERPRETER = 3  # p_type of the segment that names a dynamic loader

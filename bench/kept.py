@@ -18,6 +18,7 @@ import yaml
 from bench.common import build_machine, opener_in, say, warn_if_busy
 
 from framegauge.cli.commands import resumed_study, run_study
+from framegauge.reproduce.documents import FILE as DOCUMENT
 from framegauge.study.file import load
 from framegauge.study.model import level_text
 
@@ -49,7 +50,8 @@ class Kept:
 
     def studies(self, only: str | None) -> list[Path]:
         """All, or that of one name."""
-        return [path for path in sorted(self.folder.glob("*.yaml")) if only in (None, path.stem)]
+        files = [path for path in sorted(self.folder.glob("*.yaml")) if path.name != DOCUMENT]
+        return [path for path in files if only in (None, path.stem)]
 
     def engines(self, study: Path) -> Iterator[str]:
         """What can run a file: a simulated testbed has no rack."""

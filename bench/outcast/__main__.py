@@ -2,26 +2,26 @@
 
     sudo .venv/bin/python -m bench.outcast [--only fat-tree] [--engine simulate] [--write docs/measured/outcast.md]
 
-Runs the study files of this folder by `framegauge study` and `framegauge simulate`. Results stay in results/outcast/:
-what is there is not run again, and what was interrupted is resumed. The rack needs root and a quiet machine, and takes
-an hour and a half, of which the study of MapReduce, which needs Java and `framegauge apps fetch hadoop`, is a third;
-simulations take about ten minutes. Those with DCTCP of a kernel run in the emulated machine, whose clock no other load
-disturbs; bench/cost/machine/build names the packages that it needs.
+Runs the study files of published/outcast-2014 by `framegauge study` and `framegauge simulate`. Results stay in
+results/outcast/: what is there is not run again, and what was interrupted is resumed. The rack needs root and a quiet
+machine, and takes an hour and a half, of which the study of MapReduce, which needs Java and `framegauge apps fetch
+hadoop`, is a third; simulations take about ten minutes. Those with DCTCP of a kernel run in the emulated machine,
+whose clock no other load disturbs; bench/cost/machine/build names the packages that it needs.
 """
 
 from __future__ import annotations
-
-from pathlib import Path
 
 from bench.kept import COLUMNS, ENGINES, Kept, asked, named, put
 from bench.outcast import details, mapreduce, page
 from bench.outcast.figures import Figures
 from bench.outcast.rows import ROWS
 
+from framegauge.shipped import places
+
 # What the few get varies from seed to seed. Simulated endpoints have no MPTCP, and no captures of their own, and
 # simulated hosts run no Hadoop.
 KEPT = Kept(
-    "outcast", Path(__file__).resolve().parent, 30, delay=page.DELAY,
+    "outcast", places.published() / "outcast-2014", 30, delay=page.DELAY,
     rack_only=["mptcp", "captured", "mapreduce", "mapreduce-slow"],
     counterparts=["shuffle", "shuffle-slow", "shuffle-all"], in_machine=["dctcp-kernel", "dctcp-jitter"],
 )  # fmt: skip

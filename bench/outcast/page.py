@@ -19,9 +19,9 @@ DELAY = "150 us"
 
 DECIDED = {LESS, FAIR, MORE}
 INTRO = """\
-Written by `python -m bench.outcast` from the study files in `bench/outcast`. Published: *The TCP Outcast Problem*
-(Prakash, Dixit, Hu, Kompella, NSDI 2012). The few are the flows that come to the receiver's switch by the input port
-with the fewest flows: on a fat tree the one flow of two hops, beside twelve of six.
+Written by `python -m bench.outcast` from the study files in `published/outcast-2014`. Published: *The TCP Outcast
+Problem* (Prakash, Dixit, Hu, Kompella, NSDI 2012). The few are the flows that come to the receiver's switch by the
+input port with the fewest flows: on a fat tree the one flow of two hops, beside twelve of six.
 
 A figure is the median goodput of a flow of the few beside that of a flow of the many, and the share: their ratio in
 each run, as a geometric mean with the interval that decides; and Jain's index of all flows. *Less*, *more* and *fair*
@@ -41,9 +41,9 @@ The share of the few in each window of 0.2 s, by its beginning: median over the 
 CAPTURED = """\
 ## From the hosts' captures
 
-The same flows with `meters: {diagnose: on}` (`bench/outcast/captured.yaml`): in how many runs on the rack the captures
-of all hosts, 192 bytes of each packet, were diagnosed as outcast. It takes a flow with less than a sixth of the
-median's goodput for a second.
+The same flows with `meters: {diagnose: on}` (`published/outcast-2014/captured.yaml`): in how many runs on the rack
+the captures of all hosts, 192 bytes of each packet, were diagnosed as outcast. It takes a flow with less than a sixth
+of the median's goodput for a second.
 """
 DROPS = """\
 Reno; output ports with at least one of a hundred drops of the level. *Single*: the frame of that input port before it

@@ -169,7 +169,7 @@ def test_markdown_of_foreign_names_is_text_wherever_it_is_read(tmp_path: Path) -
 
 @pytest.mark.parametrize("text", ["1. one", "2) two", "- three", "+ four", "=", "---", "# five", "    six", "> seven"])
 def test_no_beginning_of_a_line_makes_more_of_it(text: str) -> None:
-    rendered = MarkdownIt().render(markdown._text(text))
+    rendered = MarkdownIt().render(markdown.escaped(text))
     assert re.fullmatch("<p>.*</p>\n", rendered)
     assert html_of(rendered).strip() == text.strip()
 
@@ -179,10 +179,10 @@ def test_no_beginning_of_a_line_makes_more_of_it(text: str) -> None:
 def test_any_text_is_read_as_it_is(text: str) -> None:
     """At the beginning of a line, within it, and in a table, by those that know strikethrough as well."""
     reader = MarkdownIt("commonmark").enable(["table", "strikethrough"])
-    seen, escaped = printable(text).strip(), markdown._text(text)
+    seen, escaped = printable(text).strip(), markdown.escaped(text)
     assert html_of(reader.render(escaped)).strip() == seen
     assert html_of(reader.render(f"x{escaped}x")).strip() == f"x{seen}x"
-    rendered = reader.render(markdown._table(("a", text), [(text, "x")]))
+    rendered = reader.render(markdown.table(("a", text), [(text, "x")]))
     assert [html_of(each) for each in re.findall("<th>(.*?)</th>", rendered)] == ["a", seen]
     assert [html_of(each) for each in re.findall("<td>(.*?)</td>", rendered)] == [seen, "x"]
 

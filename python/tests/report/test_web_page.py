@@ -11,18 +11,16 @@ from typing import Any
 import pytest
 from helpers import pages
 from helpers.sealing import seal
-from helpers.support import STUDY, bench
+from helpers.support import STUDY
 
 from framegauge.cli import commands
 from framegauge.errors import CorruptResults
-from framegauge.experiment.planning import total_seconds
 from framegauge.report.page import html, web
 from framegauge.report.pictures import material
 from framegauge.results.journal import Saved, read
 from framegauge.study import file as study_file
 from framegauge.summary import document as summary
 
-published_web, reproduction = bench("published_web"), bench("reproduction")
 TIMES = {"count": 5, "mean_seconds": 0.02, "p50_seconds": 0.02, "p90_seconds": 0.04}
 WEB: dict[str, Any] = {
     "cpu": {"web-1": {"mean": 0.25, "most": 0.5, "least": 0.125, "seconds": 4}},
@@ -107,24 +105,3 @@ def test_a_record_that_is_no_site_is_named(tmp_path: Path) -> None:
     saved = with_web(tmp_path / "out", {**WEB, "cpu": {"web-1": {"mean": "much"}}})
     with pytest.raises(CorruptResults, match=r"workload\.web\.cpu\.web-1\.mean: found \"much\""):
         material.gather(saved, summary.summarise(saved))
-
-
-def test_the_reproduction_has_cpu_time_by_component_beside_what_was_published(tmp_path: Path) -> None:
-    saved = with_web(tmp_path / "out", WEB)
-    lines = list(published_web.lines([saved]))
-    assert "| web-1 | 28 / 49 / 12 | 27 / 44 / 11 | 25 / 50 / 12.5 | 25 / 50 / 12.5 |" in lines
-    assert "| database | 2 / 6 / 1 | 2 / 6 / 0.5 | not measured | not measured |" in lines
-    assert list(published_web.lines([])) == []
-
-
-def test_what_is_left_of_a_study_takes_no_longer_than_its_runs(tmp_path: Path) -> None:
-    path = tmp_path / "study.yaml"
-    path.write_text(STUDY.replace("blocks: 6", "blocks: 2"))
-    whole = reproduction.left(tmp_path / "out", str(path))
-    saved = with_web(tmp_path / "out", WEB)
-    assert whole == total_seconds(study_file.load(path)) > 0
-    assert reproduction.left(tmp_path / "out", str(path)) == 0
-    (tmp_path / "out" / "runs.jsonl").write_text("")
-    seal(tmp_path / "out")
-    assert reproduction.left(tmp_path / "out", str(path)) == whole
-    assert saved.runs

@@ -28,6 +28,7 @@ VERBS = {
     "capture": "framegauge.cli.capture",
     "diagnose": "framegauge.cli.diagnose",
     "simulate": "framegauge.cli.simulate",
+    "reproduce": "framegauge.cli.reproduce",
     "rollout": "framegauge.cli.rollout",
     "watch": "framegauge.cli.watch",
     "plan": "framegauge.cli.plan",
@@ -55,6 +56,7 @@ examples:
   framegauge capture db1 db2 --for 30s      the headers of TCP on both, for diagnose (see framegauge capture --help)
   framegauge diagnose slow.pcapng           why is TCP slow here? (see framegauge diagnose --help)
   framegauge simulate rack.yaml --seeds 20  the same in virtual time (see framegauge simulate --help)
+  framegauge reproduce --list               published figures, to be run again (see framegauge reproduce --help)
   framegauge rollout plan storage.yaml      raise the MTU of running hosts, safely (see framegauge rollout --help)
   framegauge watch watch.yaml               did the switch do harm? (see framegauge watch --help)
   framegauge plan rack.yaml                 how long, and which effects it could find (see framegauge plan --help)

@@ -52,6 +52,7 @@ _KINDS: Mapping[str, tuple[Sequence[set[str]], str, str]] = {
     "study": ([{"factors", "workloads"}], "a study file", "framegauge study"),
     "watch": ([{"change"}], "a watch file", "framegauge watch"),
     "rollout": ([{"mtu", "hosts"}, {"mtu", "inventory"}], "a roll-out's file", "framegauge rollout plan"),
+    "document": ([{"figures"}], "a document of published figures", "framegauge reproduce"),
     "lab": ([{"network"}], "a lab file", "framegauge check --testbed"),
     "inventory": ([{"hosts"}], "an inventory", "framegauge hosts"),  # the last: others have this key beside their own
 }

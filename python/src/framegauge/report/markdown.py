@@ -17,7 +17,7 @@ from framegauge.summary import big_tcp, contention, few, levels, lost_time, tria
 from framegauge.summary.interactions import sentences
 from framegauge.summary.intervals import CORRECTED
 
-__all__ = ["decision", "markdown"]
+__all__ = ["decision", "escaped", "markdown", "table"]
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]#|~])")
 # At the beginning of a line these make a list, a line or a heading of it.
@@ -28,11 +28,11 @@ _TICKS = re.compile("`+")
 def markdown(material: Material, pictures: str | None = None) -> str:
     """The whole text; `pictures` is the path of the charts' folder relative to it, None to leave charts out."""
     parts = [
-        f"# {_text(material.summary['question'])}",
-        f"**{_text(material.answer.text)}**",
-        _text(trial.beside(material.summary)),
-        _text(contention.beside(material.summary)),
-        _table(
+        f"# {escaped(material.summary['question'])}",
+        f"**{escaped(material.answer.text)}**",
+        escaped(trial.beside(material.summary)),
+        escaped(contention.beside(material.summary)),
+        table(
             ("", "change", CORRECTED, "values"),
             ([each.label, each.change, each.interval, each.values] for each in material.numbers),
         ),
@@ -41,9 +41,9 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         "## What it does not say",
         _list(evidence.limits(material.summary)),
         "## Effects",
-        _text(method.common(material)),
-        _table(method.verdict_head(material), method.verdicts(material)),
-        "\n".join(f"{number}. {_text(line)}" for number, line in enumerate(method.warnings(material), 1)),
+        escaped(method.common(material)),
+        table(method.verdict_head(material), method.verdicts(material)),
+        "\n".join(f"{number}. {escaped(line)}" for number, line in enumerate(method.warnings(material), 1)),
     ]
     if said := list(levels.lines(material.summary)):
         parts += ["## The smallest level that is enough", _list(said)]
@@ -54,9 +54,9 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     if rows := switch.around(material):
         parts += [
             "## Before and after the switch",
-            _table(switch.AROUND_HEAD, rows),
-            _table(switch.RATIO_HEAD, switch.ratios(material)),
-            _text(switch.KEY),
+            table(switch.AROUND_HEAD, rows),
+            table(switch.RATIO_HEAD, switch.ratios(material)),
+            escaped(switch.KEY),
         ]
     faithful = material.summary["faithful"]
     if faithful and (said := list(sentences(material.summary.get("interactions", ())))):
@@ -68,14 +68,14 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     if pictures is not None:
         parts += [
             "## Charts",
-            *(f"![{_text(each.title)}]({quote(pictures)}/{each.name}.svg)" for each in material.pictures),
+            *(f"![{escaped(each.title)}]({quote(pictures)}/{each.name}.svg)" for each in material.pictures),
         ]
     parts += [
         "## Method",
         _list(method.design(material)),
-        _table(method.PROOF_HEAD, method.proof(material)),
-        _table(("excluded run", "block", "of", "arm", "reasons"), method.excluded(material)),
-        _table(("environment", ""), method.environment(material)),
+        table(method.PROOF_HEAD, method.proof(material)),
+        table(("excluded run", "block", "of", "arm", "reasons"), method.excluded(material)),
+        table(("environment", ""), method.environment(material)),
         "## How to repeat it",
         _fenced("sh", printable(method.repeat(material))),
         "## Decision",
@@ -87,22 +87,22 @@ def markdown(material: Material, pictures: str | None = None) -> str:
 def decision(found: Decision) -> str:
     """The decision as a text of its own, as long as its page."""
     short = shortened(found)
-    return f"# {_text(short.goal)}\n\n{_decided(short, '##')}\n"
+    return f"# {escaped(short.goal)}\n\n{_decided(short, '##')}\n"
 
 
 def _decided(found: Decision, heading: str) -> str:
-    parts = [f"**{_text(found.answer.text)}**", _list(found.beside)]
+    parts = [f"**{escaped(found.answer.text)}**", _list(found.beside)]
     for each in found.parts:
-        parts += [f"{heading} {_text(each.title)}", _table(each.head, each.rows), "\n".join(_steps(each))]
+        parts += [f"{heading} {escaped(each.title)}", table(each.head, each.rows), "\n".join(_steps(each))]
     return "\n\n".join(part for part in parts if part)
 
 
 def _steps(part: Part) -> Iterator[str]:
     for said, command in map(split, part.lines):
-        yield f"- {_text(said)}" + (f":\n\n{indent(_fenced('sh', printable(command)), '  ')}\n" if command else "")
+        yield f"- {escaped(said)}" + (f":\n\n{indent(_fenced('sh', printable(command)), '  ')}\n" if command else "")
 
 
-def _text(value: str) -> str:
+def escaped(value: str) -> str:
     """The text with everything escaped that Markdown would take for markup.
 
     What HTML would take for markup is written as entities: not every program that reads Markdown knows \\<.
@@ -118,12 +118,12 @@ def _fenced(language: str, text: str) -> str:
 
 
 def _list(found: Iterable[str]) -> str:
-    return "\n".join(f"- {_text(each)}" for each in found)
+    return "\n".join(f"- {escaped(each)}" for each in found)
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; empty without rows."""
-    body = [f"| {' | '.join(map(_text, row))} |" for row in rows]
+    body = [f"| {' | '.join(map(escaped, row))} |" for row in rows]
     if not body:
         return ""
-    return "\n".join([f"| {' | '.join(map(_text, head))} |", f"|{' --- |' * len(head)}", *body])
+    return "\n".join([f"| {' | '.join(map(escaped, head))} |", f"|{' --- |' * len(head)}", *body])

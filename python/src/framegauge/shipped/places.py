@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["docs", "examples"]
+__all__ = ["docs", "examples", "published"]
 
 PACKAGED = Path(__file__).resolve().parent  # setup.py puts the copies here
 CLONE = Path(__file__).resolve().parents[4]  # the root of the clone, if this file is in one
@@ -18,6 +18,11 @@ def docs() -> Path:
 def examples() -> Path:
     """The folder of the examples."""
     return _folder("examples")
+
+
+def published() -> Path:
+    """The folder of the documents whose figures are run again."""
+    return _folder("published")
 
 
 def _folder(name: str) -> Path:

@@ -1,0 +1,62 @@
+"""The readings of a web site's components in a results folder: CPU time, and the sizes of connections."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from framegauge.reproduce.documents import Reading
+from framegauge.reproduce.readings import is_at
+from framegauge.reproduce.values import Estimate, Value, none
+from framegauge.results import spools
+from framegauge.results.journal import Run, Saved
+from framegauge.results.spools import dig
+from framegauge.statistics import ratio
+from framegauge.summary import words
+
+__all__ = ["value"]
+
+
+def value(saved: Saved, reading: Reading) -> Value:
+    """Of `cpu` the ratio of treatment and baseline, run beside run of a block; of `flow_bytes` the median connection of
+    a run at that level, with the smallest and the largest of all runs."""
+    assert reading.component is not None
+    runs = [run for run in saved.runs if not run.excluded and is_at(run.conditions, reading.where)]
+    if reading.metric == "flow_bytes":
+        return _sizes([_site(saved, run) for run in runs if run.level == reading.level], reading.component)
+    pairs: dict[int, dict[str, float]] = {}
+    for run in runs:
+        side = "before" if run.role == "baseline" else "after" if run.level == reading.level else ""
+        mean = dig(_site(saved, run), "cpu", reading.component, "mean")
+        if side and mean:
+            pairs.setdefault(run.block, {})[side] = float(mean)
+    whole = [pair for pair in pairs.values() if len(pair) == 2]
+    if not whole:
+        return none(f"no run has the CPU time of {reading.component}")
+    before, after = ([pair[side] for pair in whole] for side in ("before", "after"))
+    found = ratio.estimate(before, after)
+    if found.low is None or found.high is None or not ratio.is_usable(found.low, found.high):
+        return none(f"no usable interval from {len(whole)} blocks")
+    change = Estimate(found.ratio, found.low, found.high)
+    means = " → ".join(f"{100 * statistics.fmean(side):.3g} %" for side in (before, after))
+    ends = change.interval
+    text = f"{means} of a CPU, {words.change(found.ratio, ends)} ({words.change_interval(ends)})"
+    return Value(change, text, runs=2 * len(whole))
+
+
+def _site(saved: Saved, run: Run) -> Mapping[str, Any]:
+    return dig(spools.record(saved.folder, run), "workload", "web") or {}
+
+
+def _sizes(sites: Iterable[Mapping[str, Any]], component: str) -> Value:
+    middles = [statistics.median(sizes) for site in sites if (sizes := _connections(site, component))]
+    if not middles:
+        return none(f"no run has the connections of {component}")
+    least, most, middle = min(middles), max(middles), statistics.median(middles)
+    text = f"median {middle:,.0f} B ({least:,.0f} to {most:,.0f} B in {len(middles)} runs)"
+    return Value(Estimate(middle, least, most), text, runs=len(middles))
+
+
+def _connections(site: Mapping[str, Any], component: str) -> Sequence[float]:
+    return dig(site, "flows", component, "bytes") or ()

@@ -1,0 +1,224 @@
+"""Whether a published figure comes out here, and which arm explains it where it does not."""
+
+from __future__ import annotations
+
+import enum
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from framegauge.reproduce import components, drops, readings
+from framegauge.reproduce.documents import Arm, Figure, Loaded, Range, Reading, bounds
+from framegauge.reproduce.values import Estimate, Value
+from framegauge.results.journal import Saved
+
+__all__ = ["ENGINES", "EQUAL", "Judged", "Outcome", "Result", "Results", "Row", "Status", "published", "rows"]
+
+ENGINES = ("rack", "simulator")
+EQUAL = 1.2  # within this factor an interval may reach, if it is to agree that two are equal
+Arithmetic = Callable[[Figure], float]
+
+
+class Status(enum.StrEnum):
+    """What became of a figure."""
+
+    AGREES = "agrees"
+    EXPLAINED = "differs, explained"
+    PARTLY = "differs, explained in part"
+    UNEXPLAINED = "differs, unexplained"
+    CANNOT_TELL = "cannot tell"
+    NOT_RUN = "not run"
+    NOT_CARRIED = "not carried here"
+
+
+# That of a figure is that of the first testbed which says something.
+_SAYS = (Status.AGREES, Status.EXPLAINED, Status.PARTLY, Status.UNEXPLAINED)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A study that was run: its folder as read, and its summary."""
+
+    saved: Saved
+    summary: Mapping[str, Any]
+
+    def value(self, reading: Reading) -> Value:
+        """The reading of a figure."""
+        if reading.component is not None:
+            return components.value(self.saved, reading)
+        if reading.drops is not None:
+            return drops.value(self.saved, reading)
+        return readings.value(self.summary, reading)
+
+
+Results = Mapping[tuple[str, str], Result]  # by engine and study
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What an arm found: by which factor it moves the figure, and whether that explains it."""
+
+    arm: Arm
+    value: Value
+    moved: Estimate
+    explains: bool
+    helps: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A figure on one testbed: its status, what was found, why, and its arms, the nearest first."""
+
+    status: Status
+    found: Value | None = None
+    why: str = ""
+    arms: Sequence[Judged] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """A figure with its outcome by testbed ("arithmetic" for that of frames), and the one that counts."""
+
+    figure: Figure
+    outcomes: Mapping[str, Outcome]
+
+    @property
+    def engine(self) -> str:
+        """Which testbed's outcome counts: the first that says something, else the first that was run."""
+        for statuses in (_SAYS, (Status.CANNOT_TELL,), tuple(Status)):
+            for engine, outcome in self.outcomes.items():
+                if outcome.status in statuses:
+                    return engine
+        raise AssertionError("a figure without any outcome")
+
+    @property
+    def outcome(self) -> Outcome:
+        """The one that counts."""
+        return self.outcomes[self.engine]
+
+
+def rows(loaded: Loaded, figures: Sequence[Figure], results: Results, arithmetic: Arithmetic) -> list[Row]:
+    """What became of each figure, by the results of the studies that were run."""
+    return [Row(figure, _outcomes(loaded, figure, results, arithmetic)) for figure in figures]
+
+
+def _outcomes(loaded: Loaded, figure: Figure, results: Results, arithmetic: Arithmetic) -> dict[str, Outcome]:
+    if figure.not_carried is not None:
+        return {"rack": Outcome(Status.NOT_CARRIED, why=figure.not_carried)}
+    if figure.wire is not None:
+        return {"arithmetic": _of_frames(figure, arithmetic(figure))}
+    assert figure.read is not None
+    study = loaded.document.studies[figure.read.study]
+    return {engine: _on(loaded, figure, engine, results) for engine in ENGINES if engine in study.testbeds}
+
+
+def _of_frames(figure: Figure, number: float) -> Outcome:
+    low, high = bounds(published(figure))
+    said = f"{number:.4g}" if number < 1e4 else f"{number:,.0f}"
+    found = Value(Estimate(number, number, number), said)
+    return Outcome(Status.AGREES if low <= number <= high else Status.UNEXPLAINED, found)
+
+
+def _on(loaded: Loaded, figure: Figure, engine: str, results: Results) -> Outcome:
+    assert figure.read is not None
+    result = results.get((engine, figure.read.study))
+    if result is None:
+        by_hand = loaded.document.studies[figure.read.study].by_hand
+        return Outcome(Status.NOT_RUN, why=by_hand or "")
+    found = result.value(figure.read)
+    status, why = _agrees(figure, found)
+    if status is not Status.UNEXPLAINED:
+        return Outcome(status, found, why)
+    arms = _arms(loaded, figure, engine, found, results)
+    nearest = arms[0] if arms else None
+    if explaining := next((arm for arm in arms if arm.explains), None):
+        return Outcome(Status.EXPLAINED, found, _with(explaining), arms)
+    if nearest is not None and nearest.helps:
+        return Outcome(Status.PARTLY, found, _with(nearest), arms)
+    return Outcome(status, found, why, arms)
+
+
+def _with(arm: Judged) -> str:
+    return f"{arm.arm.name}: {arm.value.text}"
+
+
+def _agrees(figure: Figure, found: Value) -> tuple[Status, str]:
+    """Whether a reading agrees with the published figure: its interval overlaps that with its rounding."""
+    if found.estimate is None:
+        return Status.CANNOT_TELL, found.lack
+    if isinstance(figure.share, str):
+        return _direction(figure.share, found)
+    low, high = found.estimate.interval
+    least, most = bounds(published(figure))
+    if low > most or least > high:
+        return Status.UNEXPLAINED, ""
+    if figure.value is not None:
+        return Status.AGREES, ""
+    # One so wide says nothing about equality.
+    if least <= 1 <= most and not 1 / EQUAL <= low <= high <= EQUAL:
+        return Status.CANNOT_TELL, f"the interval reaches beyond a factor of {EQUAL:g}"
+    # An interval that holds both the published effect and none at all says nothing about it.
+    if low <= 1 <= high and not least <= 1 <= most:
+        return Status.CANNOT_TELL, "the interval holds no effect at all, too"
+    return Status.AGREES, ""
+
+
+def published(figure: Figure) -> Range:
+    """The range that a figure means."""
+    if isinstance(figure.share, str):
+        return _DIRECTIONS[figure.share]
+    return figure.ratio or figure.share or figure.value or [None, None]
+
+
+def _direction(published: str, found: Value) -> tuple[Status, str]:
+    if found.verdict == published:
+        return Status.AGREES, ""
+    if found.verdict in ("less", "fair", "more"):
+        return Status.UNEXPLAINED, f"here the few get {_SHARES[found.verdict]}"
+    return Status.CANNOT_TELL, "these runs do not tell the direction"
+
+
+_DIRECTIONS: Mapping[str, Range] = {"less": [None, 1.0], "fair": [1.0, 1.0], "more": [1.0, None]}
+_SHARES = {"less": "less than the many", "fair": "as much as the many", "more": "more than the many"}
+
+
+def _arms(loaded: Loaded, figure: Figure, engine: str, row: Value, results: Results) -> list[Judged]:
+    """The arms of a figure that were run on the same testbed, those first that come closest to what was published."""
+    assert figure.read is not None
+    judged: list[tuple[float, Judged]] = []
+    for arm in (each for name in figure.arms for each in loaded.document.arms[name]):
+        result = results.get((engine, arm.study))
+        if result is None:
+            continue
+        # What the arm's study does not vary or state is no condition of it.
+        known = readings.conditions(result.summary)
+        own = {**{name: given for name, given in figure.read.where.items() if name in known}, **arm.where}
+        reading = figure.read.model_copy(
+            update={
+                "study": arm.study,
+                "where": own,
+                "metric": arm.metric or figure.read.metric,
+                "level": figure.read.level if arm.level is None else arm.level,
+            }
+        )
+        found = result.value(reading)
+        if found.estimate is not None and row.estimate is not None:
+            judged.append(_judge(arm, figure, row.estimate, found, found.estimate))
+    return [arm for _, arm in sorted(judged, key=lambda pair: (not pair[1].explains, pair[0]))]
+
+
+def _judge(arm: Arm, figure: Figure, row: Estimate, found: Value, there: Estimate) -> tuple[float, Judged]:
+    """How far the arm is from what was published, and what it found."""
+    moved = there.over(row)
+    is_sure, distance = moved.low > 1 or moved.high < 1, _distance(figure, there.number)
+    agrees = _agrees(figure, found)[0] is Status.AGREES
+    is_nearer = distance < _distance(figure, row.number)
+    return distance, Judged(arm, found, moved, is_sure and agrees, is_sure and is_nearer)
+
+
+def _distance(figure: Figure, number: float) -> float:
+    """How far a number is from the published range, as the logarithm of a factor."""
+    low, high = bounds(published(figure))
+    nearest = min(max(number, low), high)
+    return abs(math.log(number / nearest)) if number > 0 and nearest > 0 else math.inf

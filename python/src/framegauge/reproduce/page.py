@@ -1,0 +1,175 @@
+"""The page of reproduced figures, and the same as Markdown: each figure beside what came out here. Pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from framegauge import __version__
+from framegauge.printable import prose as text
+from framegauge.report import markdown as marked
+from framegauge.report.page import tables as html
+from framegauge.report.page.markup import hash_of, items, section, slug, style
+from framegauge.reproduce import tables
+from framegauge.reproduce.documents import Loaded, bounds
+from framegauge.reproduce.outcomes import ENGINES, Outcome, Row, Status, published
+
+__all__ = ["Found", "document", "markdown", "page"]
+
+Found = Sequence[tuple[Loaded, Sequence[Row]]]
+
+SCHEMA = 1
+TITLE = "Published figures, run again"
+WIDTH, HEIGHT = 240, 26
+LEAST_DECADES = 0.02  # of an axis
+_LOOKS = {
+    Status.AGREES: "better", Status.EXPLAINED: "undecided", Status.PARTLY: "undecided", Status.UNEXPLAINED: "worse",
+}  # fmt: skip
+_STYLE = """\
+.strip { display: block; width: 15rem; max-width: 100%; height: 1.6rem; margin-top: .3rem; }
+.strip .band { fill: var(--band); stroke: var(--soft); } .strip .same { stroke: var(--soft); stroke-dasharray: 2 2; }
+.strip .ours { stroke: var(--first); stroke-width: 4; } .strip circle { fill: var(--first); stroke: var(--page); }
+.strip .other { stroke: var(--second); stroke-width: 4; } .strip circle.other { fill: var(--second); stroke-width: 1; }
+"""
+
+
+def page(found: Found, command: str) -> str:
+    """The page as HTML, which needs no network and no script."""
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hash_of('')}; base-uri 'none'"
+    inside = "".join(_document(loaded, rows) for loaded, rows in found)
+    every = [row for _, rows in found for row in rows]
+    return "".join([
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
+        f"<title>{TITLE}</title>\n<style>\n{style()}{_STYLE}</style>\n</head>\n<body>\n",
+        '<header><p class="soft brand">framegauge reproduce</p></header>\n<main>\n',
+        f'<h1>{TITLE}</h1>\n<p class="answer soft-box"><span>{text(tables.counts(every))}</span></p>\n',
+        items([*tables.key([loaded for loaded, _ in found]), *_PICTURE]),
+        inside,
+        f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, <code>{text(command)}</code></p></footer>\n',
+        "</body>\n</html>\n",
+    ])  # fmt: skip
+
+
+_PICTURE = (
+    "In a row's picture the grey box is what was published, on a logarithmic axis, the dashed line no effect; a bar is "
+    "our 95 % interval: the upper one of the rack, the lower one of the simulator.",
+)
+
+
+def _document(loaded: Loaded, rows: Sequence[Row]) -> str:
+    about = loaded.document
+    listed = [_html_row(number, row) for number, row in enumerate(rows)]
+    arms = [[text(cell) for cell in row] for row in tables.arm_rows(rows)]
+    return section(
+        slug(loaded.name),
+        about.title,
+        f"<p>{text(about.source)}</p>\n<p>{text(about.set_up)}</p>\n"
+        f"<p><strong>{text(tables.counts(rows))}.</strong></p>\n"
+        + html.table(f"Figures of {loaded.name}", tables.HEAD, listed)
+        + ("<h3>What may explain the differences</h3>\n" if arms else "")
+        + html.table(f"Arms of {loaded.name}", tables.ARMS_HEAD, arms)
+        + ("<h3>What was not the same</h3>\n" if about.not_same else "")
+        + items(about.not_same),
+    )
+
+
+def _html_row(number: int, row: Row) -> list[html.Html]:
+    first, *rest = tables.cells(row)
+    drawn: list[html.Html] = [text(cell) for cell in rest]
+    drawn[1] = f"{text(rest[1])}{_strip(f'{slug(first)}-{number}', row)}"
+    drawn[4] = (text(rest[4]), _LOOKS.get(row.outcome.status, "soft-box"))
+    return [text(first), *drawn]
+
+
+def _strip(name: str, row: Row) -> str:
+    """The picture of a figure: what was published as a box, ours as bars, on one logarithmic axis."""
+    ours = [
+        (look, y, outcome.found.estimate)
+        for look, engine, y in (("ours", "rack", 8), ("other", "simulator", 18))
+        if (outcome := row.outcomes.get(engine)) and outcome.found and outcome.found.estimate
+    ]
+    if not ours or row.figure.value is not None:
+        return ""
+    low, high = bounds(published(row.figure))
+    ends = [1.0, *(end for _, _, found in ours for end in found.interval), low, high]
+    places = [math.log10(end) for end in ends if end > 0 and math.isfinite(end)]
+    least, most = min(places), max(places)
+    wide = max(most - least, LEAST_DECADES) * 1.15
+    middle = (least + most) / 2
+
+    def at(number: float) -> float:
+        place = -math.inf if number <= 0 else math.log10(number) if math.isfinite(number) else math.inf
+        return WIDTH * max(0.0, min(1.0, 0.5 + (place - middle) / wide))
+
+    said = "; ".join(f"{engine}: {cell}" for engine, cell in zip(ENGINES, tables.cells(row)[3:5], strict=True))
+    return "".join([
+        f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}t" ',
+        f'aria-describedby="{name}d"><title id="{name}t">{text(f"published: {row.figure.published}")}</title>',
+        f'<desc id="{name}d">{text(said)}</desc><rect class="band" x="{at(low):.1f}" ',
+        f'width="{max(at(high) - at(low), 2):.1f}" y="1" height="{HEIGHT - 2}"/>',
+        f'<line class="same" x1="{at(1):.1f}" x2="{at(1):.1f}" y1="0" y2="{HEIGHT}"/>',
+        *(
+            f'<line class="{look}" x1="{at(found.low):.1f}" x2="{at(found.high):.1f}" y1="{y}" y2="{y}"/>'
+            f'<circle class="{look}" cx="{at(found.number):.1f}" cy="{y}" r="4"/>'
+            for look, y, found in ours
+        ),
+        "</svg>\n",
+    ])  # fmt: skip
+
+
+def markdown(found: Found, command: str, machine: str) -> str:
+    """The same as Markdown, for docs and drafts."""
+    every = [row for _, rows in found for row in rows]
+    lines = [f"# {TITLE}", "", f"Written by `{command}`", f"on {machine}.", "", f"**{tables.counts(every)}.**", ""]
+    lines += [f"- {line}" for line in tables.key([loaded for loaded, _ in found])]
+    for loaded, rows in found:
+        lines += ["", *_markdown_document(loaded, rows)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _markdown_document(loaded: Loaded, rows: Sequence[Row]) -> Iterator[str]:
+    about = loaded.document
+    title, source, set_up = map(marked.escaped, (about.title, about.source, about.set_up))
+    yield from (f"## {title}", "", source, "", set_up, "", f"**{tables.counts(rows)}.**", "")
+    yield marked.table(tables.HEAD, map(tables.cells, rows))
+    if arms := list(tables.arm_rows(rows)):
+        yield from ("", "### What may explain the differences", "", marked.table(tables.ARMS_HEAD, arms))
+    if about.not_same:
+        yield from ("", "### What was not the same", "", *(f"- {marked.escaped(line)}" for line in about.not_same))
+
+
+def document(found: Found) -> dict[str, Any]:
+    """The same as JSON."""
+    return {
+        "schema": SCHEMA,
+        "documents": [
+            {"document": loaded.name, "title": loaded.document.title, "figures": [_figure(row) for row in rows]}
+            for loaded, rows in found
+        ],
+    }
+
+
+def _figure(row: Row) -> dict[str, Any]:
+    figure = row.figure
+    return {
+        "id": figure.id, "place": figure.place, "case": figure.case, "quantity": figure.quantity,
+        "published": figure.published, "status": row.outcome.status, "testbed": row.engine,
+        "outcomes": {engine: _outcome(outcome) for engine, outcome in row.outcomes.items()},
+    }  # fmt: skip
+
+
+def _outcome(outcome: Outcome) -> dict[str, Any]:
+    found = outcome.found
+    here = None if found is None or found.estimate is None else {
+        "number": found.estimate.number, "ci95": found.estimate.interval, "text": found.text,
+        "verdict": found.verdict or None, "runs": found.runs,
+    }  # fmt: skip
+    arms = [
+        {"arm": arm.arm.name, "study": arm.arm.study, "text": arm.value.text, "moved": arm.moved.number,
+         "moved_ci95": arm.moved.interval, "explains": arm.explains, "helps": arm.helps}
+        for arm in outcome.arms
+    ]  # fmt: skip
+    return {"status": outcome.status, "found": here, "why": outcome.why or None, "arms": arms}
