@@ -101,8 +101,8 @@ def test_figures_that_are_named_one_by_one_run_their_studies_alone(
     out = tmp_path / "out"
     assert main(["reproduce", "vxlan-2017-09", "server-2000-08", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "vxlan-2017: 1 figure: 1 agrees" in printed
-    assert "server-2000: 1 figure: 1 agrees" in printed
+    assert "vxlan-2017: 1 figure: 1 agree" in printed
+    assert "server-2000: 1 figure: 1 agree" in printed
     assert sorted(path.name for path in out.iterdir()) == ["report.html", "reproduction.json"]
 
 

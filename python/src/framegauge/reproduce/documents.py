@@ -245,14 +245,9 @@ def counts(loaded: Loaded) -> str:
 
 
 def shipped() -> list[Loaded]:
-    """The documents that come with framegauge, the oldest last."""
-    folders = sorted(places.published().iterdir(), key=lambda path: (-_year(path.name), path.name))
-    return [load(folder) for folder in folders if (folder / FILE).is_file()]
-
-
-def _year(name: str) -> int:
-    end = name.rpartition("-")[2]
-    return int(end) if end.isdecimal() else 0
+    """The documents that come with framegauge, those with the most figures first."""
+    found = [load(folder) for folder in sorted(places.published().iterdir()) if (folder / FILE).is_file()]
+    return sorted(found, key=lambda loaded: -len(loaded.document.figures))
 
 
 def named(name: str) -> Loaded:

@@ -23,8 +23,12 @@ def title(figure: Figure) -> str:
 def counts(rows: Sequence[Row]) -> str:
     """How many figures have which status, in one line."""
     found = Counter(row.outcome.status for row in rows)
-    listed = ", ".join(f"{found[status]} {status}" for status in _ORDER if found[status])
+    listed = ", ".join(f"{found[status]} {_plural(status)}" for status in _ORDER if found[status])
     return f"{len(rows)} figure{'s' * (len(rows) != 1)}: {listed}"
+
+
+def _plural(status: Status) -> str:
+    return status.replace("agrees", "agree").replace("differs", "differ")
 
 
 def cells(row: Row) -> list[str]:
@@ -38,29 +42,29 @@ def cells(row: Row) -> list[str]:
 
 def ours(row: Row) -> str:
     """What came out here, on the testbed that counts."""
-    found = row.outcome.found
+    found, status = row.outcome.found, row.outcome.status
     if found is not None and found.text:
         return found.text
-    return row.outcome.why or row.outcome.status
+    return row.outcome.why if status is Status.CANNOT_TELL else ""
 
 
 def _found(outcome: Outcome | None) -> str:
     if outcome is None:
         return "–"
     if outcome.found is None or not outcome.found.text:
-        return outcome.status if outcome.status in (Status.NOT_RUN, Status.NOT_CARRIED) else "no number"
+        return {Status.NOT_RUN: "not run", Status.NOT_CARRIED: "–"}.get(outcome.status, "no number")
     verdict = f"{outcome.found.verdict}: " if outcome.found.verdict else ""
     return f"{verdict}{outcome.found.text}; {outcome.found.runs} runs"
 
 
 def _status(row: Row) -> str:
     """The status; with its testbed where two answer, and they do not say the same."""
-    statuses = {outcome.status for outcome in row.outcomes.values()}
-    return row.outcome.status if len(statuses) == 1 else f"{row.outcome.status} ({row.engine})"
+    statuses = {outcome.status for outcome in row.outcomes.values()} - {Status.NOT_RUN}
+    return row.outcome.status if len(statuses) <= 1 else f"{row.outcome.status} ({row.engine})"
 
 
 def _why(row: Row) -> str:
-    return ". ".join(filter(None, (row.outcome.why, row.figure.note)))
+    return "; ".join(filter(None, (row.outcome.why, row.figure.note)))
 
 
 def arm_rows(rows: Iterable[Row]) -> Iterator[list[str]]:
