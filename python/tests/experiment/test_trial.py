@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from framegauge.errors import Refused, TooBusy
+from framegauge.evidence.fidelity import RIVALS
 from framegauge.experiment import trial
 from framegauge.experiment.busy import User
 from framegauge.experiment.planning import baseline_slot, runnable_of
@@ -221,6 +222,16 @@ def test_where_nothing_is_carried_it_ends_and_names_who_is_busy(may_adapt: bool)
         trial.follow(study(), result((10**9, [BUSY]), (10**8, ["error: background"])), may_adapt, HOG)
     with pytest.raises(TooBusy, match="no other program that can be seen here uses much CPU"):
         trial.follow(study(), NOTHING, may_adapt, [])
+
+
+def test_where_another_rack_goes_first_no_lower_rate_is_advised() -> None:
+    reason = f"{RIVALS}: at most 2% of a CPU, found 8.4%: framegauge-agen (528)"
+    for users in ([], HOG):
+        with pytest.raises(TooBusy) as caught:
+            trial.follow(study(), result((10**9, [reason])), True, users)
+        assert str(caught.value).endswith(
+            "another rack or study runs here, or another program in real time: wait for it, or end it"
+        )
 
 
 def test_a_trial_that_could_not_be_made_says_nothing_about_the_machine() -> None:

@@ -18,13 +18,14 @@ from framegauge.evidence import held, scheduling
 from framegauge.networks.settings import place_of
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["Fidelity", "assess", "not_measured"]
+__all__ = ["RIVALS", "Fidelity", "assess", "not_measured"]
 
 LATENESS_P50_SECONDS = 100e-6
 LATENESS_P99_SECONDS = 1e-3
 LATENESS_MAX_SECONDS = 20e-3
 READ_AHEAD_BYTES = 131_072  # that the fabric reads ahead of a host; lateness is hidden for as long as they take to send
 SWITCHES_PER_SECOND = 100  # involuntary; more mean that something else takes precedence on the fabric's CPU
+RIVALS = "programs in real time, before which this rack does not go"  # begins the reason
 RIVALS_SHARE = 0.02  # of a CPU, which is counted in ticks of 10 ms
 SEQUENCE_SECONDS = 1.0
 CHANGE_SECONDS = 0.05  # by which a change may be early or late
@@ -118,7 +119,7 @@ def _rivals(conditions: Conditions, record: Json) -> Iterator[str]:
         return
     share = rivals["cpu_seconds"] / elapsed if elapsed > 0 else float("inf")
     limits = _most(RIVALS_SHARE, share, "%", of=" of a CPU")
-    yield f"programs in real time, before which this rack does not go: {limits}: {', '.join(rivals['names'])}"
+    yield f"{RIVALS}: {limits}: {', '.join(rivals['names'])}"
 
 
 def _held_up(record: Json) -> Iterator[str]:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from framegauge.evidence.fidelity import RIVALS
 from framegauge.experiment import busy
 from framegauge.experiment.planning import expected_seconds
 from framegauge.printable import one_line
@@ -218,13 +219,23 @@ class Losses:
             self._is_over = True
             self._say(
                 f"{lost} of {len(tried)} runs of block {block + 1} were excluded because the machine was too busy: "
-                f"{remedy(busy.largest(self._before, reading, self._own))}"
+                f"{remedy(busy.largest(self._before, reading, self._own), _reasons(tried))}"
             )
         self._before = reading
 
 
-def remedy(users: Sequence[busy.User]) -> str:
-    """What helps against a busy machine, in half a sentence that names these users of its CPUs."""
+def _reasons(runs: Sequence[Run]) -> list[str]:
+    """Why these runs did not count, where the machine was the reason."""
+    return [line.removeprefix(FIDELITY) for run in runs for line in run.excluded if line.startswith(FIDELITY)]
+
+
+def remedy(users: Sequence[busy.User], reasons: Sequence[str]) -> str:
+    """What helps against a busy machine, in half a sentence that names these users of its CPUs.
+
+    `reasons`: why runs did not count. Where programs in real time were one, no lower rate helps: they go first.
+    """
+    if any(reason.startswith(RIVALS) for reason in reasons):
+        return "another rack or study runs here, or another program in real time: wait for it, or end it"
     lower = "choose a lower testbed.link.rate"
     if not users:
         return f"{lower}, or wait; no other program that can be seen here uses much CPU, so look at the hypervisor's"

@@ -194,11 +194,11 @@ def follow(study: Study, tried: Trial, may_adapt: bool, users: Sequence[busy.Use
     if carried is None and not busy_ones:
         return study, f"trial: no rate could be tried ({reasons[0]}); the study goes on at {asked}"
     if carried is None:
-        raise TooBusy(f"too busy: {_none(tried)} carried at the moment ({busy_ones[-1]}): {remedy(users)}")
+        raise TooBusy(f"too busy: {_none(tried)} carried at the moment ({busy_ones[-1]}): {remedy(users, busy_ones)}")
     does_not = f"trial: this machine does not carry {asked} at the moment ({reasons[0]})"
     lower = print_bits_per_second(carried)
     if not may_adapt:
-        return study, f"{does_not}, but {lower}. The study keeps its rate and may lose runs: {remedy(users)}"
+        return study, f"{does_not}, but {lower}. The study keeps its rate and may lose runs: {remedy(users, busy_ones)}"
     alike = words.alike(study.treatment == "mtu", asked)
     return at_rate(study, carried), f"{does_not}, so the study runs at {lower}. {alike}"
 
