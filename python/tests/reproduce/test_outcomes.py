@@ -55,7 +55,7 @@ def row(asked: Figure, results: Mapping[str, Result], arms: Sequence[Arm] = (), 
         document="own", title="t", source="s", set_up="u", studies=studies, arms={"all": list(arms)}, figures=[asked]
     )
     there = {(engine, name): found for name, found in results.items()}
-    (found,) = outcomes.rows(Loaded(document, Path()), [asked], there, lambda _: 8950.0)
+    (found,) = outcomes.rows(Loaded(document, Path()), [asked], there, {}, lambda _: 8950.0)
     return found
 
 
@@ -174,6 +174,12 @@ def test_the_share_of_the_few(tmp_path: Path, published: Any, few: Mapping[str, 
 
 def test_what_was_not_run_or_is_not_carried_is_no_claim(tmp_path: Path) -> None:
     assert row(figure(1, 2), {}).outcome.status is Status.NOT_RUN
+    document = Document(
+        document="own", title="t", source="s", set_up="u", studies={"own": StudyFile()}, figures=[figure(1, 2)]
+    )
+    lacks = {("rack", "own"): "no vsftpd"}
+    (lacking,) = outcomes.rows(Loaded(document, Path()), [figure(1, 2)], {}, lacks, lambda _: 0.0)
+    assert lacking.outcome.why == "no vsftpd"
     asked = Figure.model_validate({"id": "own-1", **WORDS, "not_carried": "needs a NIC of 2000"})
     found = row(asked, {}).outcome
     assert (found.status, found.why) == (Status.NOT_CARRIED, "needs a NIC of 2000")
@@ -194,7 +200,7 @@ def test_the_simulator_answers_where_the_rack_cannot_tell(tmp_path: Path) -> Non
         ("rack", "own"): result(tmp_path, verdict(0.9, 1.2, **MEGABYTE)),
         ("simulator", "own"): result(tmp_path, verdict(1.05, 1.06, **MEGABYTE)),
     }
-    (found,) = outcomes.rows(Loaded(document, Path()), [asked], there, lambda _: 0.0)
+    (found,) = outcomes.rows(Loaded(document, Path()), [asked], there, {}, lambda _: 0.0)
     assert (found.engine, found.outcome.status) == ("simulator", Status.AGREES)
     assert tables.cells(found)[5] == "agrees (simulator)"
 
@@ -207,7 +213,7 @@ def test_what_is_written_is_escaped_everywhere(tmp_path: Path) -> None:
     )
     loaded = Loaded(document, Path())
     there = {("rack", "own"): result(tmp_path, verdict(1.05, 1.06, **MEGABYTE))}
-    pairs = [(loaded, outcomes.rows(loaded, [asked], there, lambda _: 0.0))]
+    pairs = [(loaded, outcomes.rows(loaded, [asked], there, {}, lambda _: 0.0))]
     assert "<script>alert" not in page.page(pairs, "framegauge <script>alert")
     whole = page.markdown(pairs, "framegauge", "here")
     assert "<script>alert" not in whole

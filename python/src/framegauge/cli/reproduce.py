@@ -91,7 +91,6 @@ def run(words: Sequence[str]) -> None:
         _list(options)
         return
     from framegauge.cli import reproductions
-    from framegauge.reproduce import folder as kept
 
     asked = _resumed(options) or _asked(options)
     found = reproductions.jobs(asked, bool(options.figures) or options.resume)
@@ -103,7 +102,7 @@ def run(words: Sequence[str]) -> None:
     for line in lines:
         output.say(line)
     interrupted = _run(folder, state, found)
-    pairs = reproductions.rows(folder, kept.resume(folder).asked)
+    pairs = reproductions.rows(folder)
     _write(folder, pairs, options, piped)
     if interrupted is not None:
         again = shlex.join(["framegauge", "reproduce", "--resume", "--out", str(folder)])

@@ -9,7 +9,7 @@ from pathlib import Path
 from framegauge.agents.privilege import PRIVILEGE
 from framegauge.cli import commands, datagrams, encapsulations, simulations
 from framegauge.cli.progress import Reporter
-from framegauge.errors import Interrupted, MissingRequirement
+from framegauge.errors import Interrupted, MissingRequirement, TooBusy
 from framegauge.experiment.planning import total_seconds
 from framegauge.experiment.runner import Outcome
 from framegauge.experiment.simulated import captures, engines, plan as planning
@@ -117,8 +117,9 @@ def run(folder: Path, state: kept.State, found: Sequence[Job], reporter: Reporte
         reporter.say(f"study {number} of {len(todo)}: {job.loaded.name}, {job.study}, {where}, {job.runs} runs")
         try:
             outcome = _run(folder, job, state.asked.seeds, reporter)
-        except MissingRequirement as error:
-            if any(each.get("name") == PRIVILEGE for each in error.missing):
+        except (MissingRequirement, TooBusy) as error:
+            # Without root nothing runs on the rack; a program that is missing, or other work, stops one study.
+            if isinstance(error, MissingRequirement) and any(each.get("name") == PRIVILEGE for each in error.missing):
                 raise
             state.left_out[job.key] = "; ".join(str(error).splitlines())
             reporter.say(f"left out: {job.study}: {state.left_out[job.key]}")
@@ -150,12 +151,20 @@ def _run(folder: Path, job: Job, seeds: int, reporter: Reporter) -> Outcome:
         return simulations.run(simulated, place, is_begun, engine, reporter, reporter.say).outcome
 
 
-def rows(folder: Path, asked: kept.Asked) -> list[tuple[Loaded, list[Row]]]:
-    """What became of each figure, by the results that are there."""
-    sums = arithmetic.Sums(encapsulations.ask, datagrams.ask)
-    return [(loaded, _rows(folder, loaded, figures, sums)) for loaded, figures in kept.chosen(asked)]
+def rows(folder: Path) -> list[tuple[Loaded, list[Row]]]:
+    """What became of each figure that a folder was asked for, by the results that are there."""
+    state, sums = kept.resume(folder), arithmetic.Sums(encapsulations.ask, datagrams.ask)
+    return [(loaded, _rows(folder, state, loaded, figures, sums)) for loaded, figures in kept.chosen(state.asked)]
 
 
-def _rows(folder: Path, loaded: Loaded, figures: Sequence[Figure], sums: arithmetic.Sums) -> list[Row]:
+def _rows(
+    folder: Path, state: kept.State, loaded: Loaded, figures: Sequence[Figure], sums: arithmetic.Sums
+) -> list[Row]:
     there = kept.results(folder, loaded, figures, outcomes.ENGINES)
-    return outcomes.rows(loaded, figures, there, lambda figure: arithmetic.number(figure, sums))
+    lacks = {
+        (engine, study): why
+        for engine in outcomes.ENGINES
+        for study in loaded.document.studies
+        if (why := state.left_out.get(kept.key(engine, loaded, study)))
+    }
+    return outcomes.rows(loaded, figures, there, lacks, lambda figure: arithmetic.number(figure, sums))

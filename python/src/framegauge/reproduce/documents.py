@@ -15,7 +15,7 @@ from pydantic import Field, StrictFloat, StrictInt, StrictStr, model_validator
 
 from framegauge.errors import InputError, StudyError
 from framegauge.files import yaml as yaml_file
-from framegauge.files.types import Model, Problem, nearest
+from framegauge.files.types import Model, Problem, Share, nearest
 from framegauge.shipped import places
 
 __all__ = [
@@ -28,6 +28,7 @@ Text = Annotated[StrictStr, Field(min_length=1)]
 Number = StrictInt | StrictFloat
 # The least and the most that a published figure with its rounding means; null: no bound.
 Range = Annotated[list[Number | None], Field(min_length=2, max_length=2)]
+_DIRECTIONS: Mapping[str, tuple[float, float]] = {"less": (0.0, 1.0), "fair": (1.0, 1.0), "more": (1.0, math.inf)}
 Engine = Literal["rack", "simulator"]
 Direction = Literal["less", "fair", "more"]
 
@@ -144,12 +145,17 @@ class Figure(Model):
 
 
 class Document(Model):
-    """A document: what it is, how it measured, its studies, arms that several figures share, and its figures."""
+    """A document: what it is, how it measured, its studies, arms that several figures share, and its figures.
+
+    `spread`: by how much a published ratio may be off beyond its rounding, where the document does not state how much
+    its runs differed. Every range of ratios is as much wider at both ends.
+    """
 
     document: Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
     title: Text
     source: Text
     set_up: Text
+    spread: Share = 0.0
     not_same: list[Text] = Field(default_factory=list)
     studies: dict[str, StudyFile] = Field(default_factory=dict)
     arms: dict[str, list[Arm]] = Field(default_factory=dict)
@@ -186,6 +192,14 @@ class Loaded:
     def file_itself(self) -> Path:
         """The document's file."""
         return self.folder / FILE
+
+    def published(self, figure: Figure) -> tuple[float, float]:
+        """The least and the most that a figure means, with the spread of the document's ratios."""
+        if isinstance(figure.share, str):
+            return _DIRECTIONS[figure.share]
+        low, high = bounds(figure.ratio or figure.share or figure.value or [None, None])
+        spread = 0.0 if figure.ratio is None else self.document.spread
+        return low / (1 + spread), high * (1 + spread)
 
     def file(self, study: str) -> Path:
         """The file of a study."""

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge.reproduce import components, drops, readings
-from framegauge.reproduce.documents import Arm, Figure, Loaded, Range, Reading, bounds
+from framegauge.reproduce.documents import Arm, Figure, Loaded, Reading
 from framegauge.reproduce.values import Estimate, Value
 from framegauge.results.journal import Saved
 
-__all__ = ["ENGINES", "EQUAL", "Judged", "Outcome", "Result", "Results", "Row", "Status", "published", "rows"]
+__all__ = ["ENGINES", "EQUAL", "Judged", "Outcome", "Result", "Results", "Row", "Status", "rows"]
 
 ENGINES = ("rack", "simulator")
 EQUAL = 1.2  # within this factor an interval may reach, if it is to agree that two are equal
+Bounds = tuple[float, float]
 Arithmetic = Callable[[Figure], float]
 
 
@@ -53,6 +54,7 @@ class Result:
 
 
 Results = Mapping[tuple[str, str], Result]  # by engine and study
+Lacks = Mapping[tuple[str, str], str]  # the same; why a study was not run
 
 
 @dataclass(frozen=True)
@@ -98,36 +100,45 @@ class Row:
         return self.outcomes[self.engine]
 
 
-def rows(loaded: Loaded, figures: Sequence[Figure], results: Results, arithmetic: Arithmetic) -> list[Row]:
-    """What became of each figure, by the results of the studies that were run."""
-    return [Row(figure, _outcomes(loaded, figure, results, arithmetic)) for figure in figures]
+def rows(
+    loaded: Loaded, figures: Sequence[Figure], results: Results, lacks: Lacks, arithmetic: Arithmetic
+) -> list[Row]:
+    """What became of each figure, by the results of the studies that were run; `lacks`: why others were not."""
+    return [Row(figure, _outcomes(loaded, figure, results, lacks, arithmetic)) for figure in figures]
 
 
-def _outcomes(loaded: Loaded, figure: Figure, results: Results, arithmetic: Arithmetic) -> dict[str, Outcome]:
+def _outcomes(
+    loaded: Loaded, figure: Figure, results: Results, lacks: Lacks, arithmetic: Arithmetic
+) -> dict[str, Outcome]:
     if figure.not_carried is not None:
         return {"rack": Outcome(Status.NOT_CARRIED, why=figure.not_carried)}
     if figure.wire is not None:
-        return {"arithmetic": _of_frames(figure, arithmetic(figure))}
+        return {"arithmetic": _of_frames(loaded.published(figure), arithmetic(figure))}
     assert figure.read is not None
     study = loaded.document.studies[figure.read.study]
-    return {engine: _on(loaded, figure, engine, results) for engine in ENGINES if engine in study.testbeds}
+    there = {engine: _on(loaded, figure, engine, results) for engine in ENGINES if engine in study.testbeds}
+    return {
+        engine: outcome or Outcome(Status.NOT_RUN, why=lacks.get((engine, figure.read.study), ""))
+        for engine, outcome in there.items()
+    }
 
 
-def _of_frames(figure: Figure, number: float) -> Outcome:
-    low, high = bounds(published(figure))
+def _of_frames(published: Bounds, number: float) -> Outcome:
+    low, high = published
     said = f"{number:.4g}" if number < 1e4 else f"{number:,.0f}"
     found = Value(Estimate(number, number, number), said)
     return Outcome(Status.AGREES if low <= number <= high else Status.UNEXPLAINED, found)
 
 
-def _on(loaded: Loaded, figure: Figure, engine: str, results: Results) -> Outcome:
+def _on(loaded: Loaded, figure: Figure, engine: str, results: Results) -> Outcome | None:
+    """What became of a figure on a testbed; None if its study was not run there."""
     assert figure.read is not None
     result = results.get((engine, figure.read.study))
     if result is None:
-        by_hand = loaded.document.studies[figure.read.study].by_hand
-        return Outcome(Status.NOT_RUN, why=by_hand or "")
+        return None
     found = result.value(figure.read)
-    status, why = _agrees(figure, found)
+    published = loaded.published(figure)
+    status, why = _agrees(figure, published, found)
     if status is not Status.UNEXPLAINED:
         return Outcome(status, found, why)
     arms = _arms(loaded, figure, engine, found, results)
@@ -143,14 +154,14 @@ def _with(arm: Judged) -> str:
     return f"{arm.arm.name}: {arm.value.text}"
 
 
-def _agrees(figure: Figure, found: Value) -> tuple[Status, str]:
+def _agrees(figure: Figure, published: Bounds, found: Value) -> tuple[Status, str]:
     """Whether a reading agrees with the published figure: its interval overlaps that with its rounding."""
     if found.estimate is None:
         return Status.CANNOT_TELL, found.lack
     if isinstance(figure.share, str):
         return _direction(figure.share, found)
     low, high = found.estimate.interval
-    least, most = bounds(published(figure))
+    least, most = published
     if low > most or least > high:
         return Status.UNEXPLAINED, ""
     if figure.value is not None:
@@ -164,13 +175,6 @@ def _agrees(figure: Figure, found: Value) -> tuple[Status, str]:
     return Status.AGREES, ""
 
 
-def published(figure: Figure) -> Range:
-    """The range that a figure means."""
-    if isinstance(figure.share, str):
-        return _DIRECTIONS[figure.share]
-    return figure.ratio or figure.share or figure.value or [None, None]
-
-
 def _direction(published: str, found: Value) -> tuple[Status, str]:
     if found.verdict == published:
         return Status.AGREES, ""
@@ -179,13 +183,13 @@ def _direction(published: str, found: Value) -> tuple[Status, str]:
     return Status.CANNOT_TELL, "these runs do not tell the direction"
 
 
-_DIRECTIONS: Mapping[str, Range] = {"less": [None, 1.0], "fair": [1.0, 1.0], "more": [1.0, None]}
 _SHARES = {"less": "less than the many", "fair": "as much as the many", "more": "more than the many"}
 
 
 def _arms(loaded: Loaded, figure: Figure, engine: str, row: Value, results: Results) -> list[Judged]:
     """The arms of a figure that were run on the same testbed, those first that come closest to what was published."""
     assert figure.read is not None
+    published = loaded.published(figure)
     judged: list[tuple[float, Judged]] = []
     for arm in (each for name in figure.arms for each in loaded.document.arms[name]):
         result = results.get((engine, arm.study))
@@ -204,21 +208,23 @@ def _arms(loaded: Loaded, figure: Figure, engine: str, row: Value, results: Resu
         )
         found = result.value(reading)
         if found.estimate is not None and row.estimate is not None:
-            judged.append(_judge(arm, figure, row.estimate, found, found.estimate))
+            distance = _distance(published, found.estimate.number)
+            judged.append((distance, _judge(arm, figure, published, row.estimate, found)))
     return [arm for _, arm in sorted(judged, key=lambda pair: (not pair[1].explains, pair[0]))]
 
 
-def _judge(arm: Arm, figure: Figure, row: Estimate, found: Value, there: Estimate) -> tuple[float, Judged]:
-    """How far the arm is from what was published, and what it found."""
-    moved = there.over(row)
-    is_sure, distance = moved.low > 1 or moved.high < 1, _distance(figure, there.number)
-    agrees = _agrees(figure, found)[0] is Status.AGREES
-    is_nearer = distance < _distance(figure, row.number)
-    return distance, Judged(arm, found, moved, is_sure and agrees, is_sure and is_nearer)
+def _judge(arm: Arm, figure: Figure, published: Bounds, row: Estimate, found: Value) -> Judged:
+    """What an arm found, beside the figure's own estimate."""
+    assert found.estimate is not None
+    moved = found.estimate.over(row)
+    is_sure = moved.low > 1 or moved.high < 1
+    agrees = _agrees(figure, published, found)[0] is Status.AGREES
+    is_nearer = _distance(published, found.estimate.number) < _distance(published, row.number)
+    return Judged(arm, found, moved, is_sure and agrees, is_sure and is_nearer)
 
 
-def _distance(figure: Figure, number: float) -> float:
+def _distance(published: Bounds, number: float) -> float:
     """How far a number is from the published range, as the logarithm of a factor."""
-    low, high = bounds(published(figure))
+    low, high = published
     nearest = min(max(number, low), high)
     return abs(math.log(number / nearest)) if number > 0 and nearest > 0 else math.inf

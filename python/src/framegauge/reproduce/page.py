@@ -12,8 +12,8 @@ from framegauge.report import markdown as marked
 from framegauge.report.page import tables as html
 from framegauge.report.page.markup import hash_of, items, section, slug, style
 from framegauge.reproduce import tables
-from framegauge.reproduce.documents import Loaded, bounds
-from framegauge.reproduce.outcomes import ENGINES, Outcome, Row, Status, published
+from framegauge.reproduce.documents import Loaded
+from framegauge.reproduce.outcomes import ENGINES, Outcome, Row, Status
 
 __all__ = ["Found", "document", "markdown", "page"]
 
@@ -61,7 +61,7 @@ _PICTURE = (
 
 def _document(loaded: Loaded, rows: Sequence[Row]) -> str:
     about = loaded.document
-    listed = [_html_row(number, row) for number, row in enumerate(rows)]
+    listed = [_html_row(loaded, number, row) for number, row in enumerate(rows)]
     arms = [[text(cell) for cell in row] for row in tables.arm_rows(rows)]
     return section(
         slug(loaded.name),
@@ -76,15 +76,15 @@ def _document(loaded: Loaded, rows: Sequence[Row]) -> str:
     )
 
 
-def _html_row(number: int, row: Row) -> list[html.Html]:
+def _html_row(loaded: Loaded, number: int, row: Row) -> list[html.Html]:
     first, *rest = tables.cells(row)
     drawn: list[html.Html] = [text(cell) for cell in rest]
-    drawn[1] = f"{text(rest[1])}{_strip(f'{slug(first)}-{number}', row)}"
+    drawn[1] = f"{text(rest[1])}{_strip(loaded, f'{slug(first)}-{number}', row)}"
     drawn[4] = (text(rest[4]), _LOOKS.get(row.outcome.status, "soft-box"))
     return [text(first), *drawn]
 
 
-def _strip(name: str, row: Row) -> str:
+def _strip(loaded: Loaded, name: str, row: Row) -> str:
     """The picture of a figure: what was published as a box, ours as bars, on one logarithmic axis."""
     ours = [
         (look, y, outcome.found.estimate)
@@ -93,7 +93,7 @@ def _strip(name: str, row: Row) -> str:
     ]
     if not ours or row.figure.value is not None:
         return ""
-    low, high = bounds(published(row.figure))
+    low, high = loaded.published(row.figure)
     ends = [1.0, *(end for _, _, found in ours for end in found.interval), low, high]
     places = [math.log10(end) for end in ends if end > 0 and math.isfinite(end)]
     least, most = min(places), max(places)

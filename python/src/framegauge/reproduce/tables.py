@@ -86,6 +86,12 @@ def key(loaded: Sequence[Loaded]) -> list[str]:
         "A difference is explained only by an arm that changes one thing and moves our figure by more than chance into "
         "the published range; in part, if it moves it towards that.",
     ]
+    lines += [
+        f"{each.name} does not state how much its runs differed: its ratios are taken as "
+        f"{100 * each.document.spread:g} % wider than their rounding, at both ends."
+        for each in loaded
+        if each.document.spread
+    ]
     if any(figure.share for each in loaded for figure in each.document.figures):
         lines.append("The share of the few is what a flow of the few gets beside one of the many: less, fair or more.")
     return lines
