@@ -89,6 +89,8 @@ def test_figures_of_a_paper_of_ones_own(tmp_path: Path, capsys: pytest.CaptureFi
     assert "| mine-1 | pair: 10 MB; goodput | about +5 % |" in markdown.read_text()
     # Read again: nothing is left to run, and the same is said.
     runs = (out / "simulator/mine-pair/runs.jsonl").read_bytes()
+    assert main(["reproduce", "--resume", "--out", str(out), "--dry-run"]) == 0
+    assert capsys.readouterr().out == ""
     assert main(["reproduce", "--resume", "--out", str(out), "--json"]) == 0
     assert statuses(capsys.readouterr().out) == found
     assert (out / "simulator/mine-pair/runs.jsonl").read_bytes() == runs

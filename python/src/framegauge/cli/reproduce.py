@@ -92,13 +92,14 @@ def run(words: Sequence[str]) -> None:
         return
     from framegauge.cli import reproductions
 
-    asked = _resumed(options) or _asked(options)
-    found = reproductions.jobs(asked, bool(options.figures) or options.resume)
+    resumed = _resumed(options)
+    asked = _asked(options) if resumed is None else resumed.asked
+    found = [job for job in reproductions.jobs(asked) if resumed is None or job.key not in resumed.over]
     lines = reproductions.plan_lines(found)
     if options.dry_run:
         output.show(*lines)
         return
-    state, folder = _folder(options, asked)
+    state, folder = _folder(options, asked, resumed)
     for line in lines:
         output.say(line)
     interrupted = _run(folder, state, found)
@@ -110,8 +111,8 @@ def run(words: Sequence[str]) -> None:
     _demand(pairs)
 
 
-def _resumed(options: argparse.Namespace) -> Asked | None:
-    """What the folder was asked for, with --resume."""
+def _resumed(options: argparse.Namespace) -> State | None:
+    """What the folder was asked for, and how far it is, with --resume."""
     if not options.resume:
         return None
     from framegauge.reproduce import folder as kept
@@ -122,7 +123,7 @@ def _resumed(options: argparse.Namespace) -> Asked | None:
     if strange := next((name for name in given if getattr(options, name)), None):
         said = "FIGURE" if strange == "figures" else f"--{strange}"
         raise InputError(f"--resume: found {said} beside it, expected none: the folder says what was asked for")
-    return kept.resume(options.out).asked
+    return kept.resume(options.out)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
@@ -139,7 +140,7 @@ def _asked(options: argparse.Namespace) -> Asked:
             "framegauge reproduce jumbo-2013-08, or --list"
         )
     testbeds = ["rack", "simulator"] if options.testbed == "both" else [options.testbed or "rack"]
-    return Asked(chosen, testbeds, options.seeds or SEEDS)
+    return Asked(chosen, testbeds, options.seeds or SEEDS, bool(options.figures))
 
 
 def _name(loaded: Loaded, options: argparse.Namespace) -> str:
@@ -173,12 +174,12 @@ def _named_one_by_one(options: argparse.Namespace) -> dict[str, list[str]]:
     return found
 
 
-def _folder(options: argparse.Namespace, asked: Asked) -> tuple[State, Path]:
+def _folder(options: argparse.Namespace, asked: Asked, resumed: State | None) -> tuple[State, Path]:
     from framegauge.cli import commands
     from framegauge.reproduce import folder as kept
 
-    if options.resume:
-        return kept.resume(options.out), options.out
+    if resumed is not None:
+        return resumed, options.out
     folder = options.out or commands.choose_folder("reproduce")
     return kept.begin(folder, asked), folder
 

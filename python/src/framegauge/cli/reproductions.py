@@ -44,11 +44,10 @@ class Job:
         return kept.key(self.engine, self.loaded, self.study)
 
 
-def jobs(asked: kept.Asked, is_named: bool) -> list[Job]:
-    """All studies that answer what is asked for, simulations first. `is_named`: figures were named one by one, so that
-    studies which are run by hand are run."""
+def jobs(asked: kept.Asked) -> list[Job]:
+    """All studies that answer what is asked for, simulations first."""
     found = [
-        _job(engine, loaded, study, asked.seeds, is_named)
+        _job(engine, loaded, study, asked)
         for loaded, figures in kept.chosen(asked)
         for study in loaded.studies_of(figures)
         for engine in _engines(loaded, study, asked.testbeds)
@@ -62,15 +61,15 @@ def _engines(loaded: Loaded, study: str, testbeds: Sequence[str]) -> Sequence[st
     return [each for each in testbeds if each in able] or [SIMULATOR] * (able == [SIMULATOR])
 
 
-def _job(engine: str, loaded: Loaded, study: str, seeds: int, is_named: bool) -> Job:
+def _job(engine: str, loaded: Loaded, study: str, asked: kept.Asked) -> Job:
     file = loaded.document.studies[study]
     if engine == SIMULATOR:
-        source = Source(loaded.file(study).read_text("utf-8"), str(loaded.file(study)), seeds)
+        source = Source(loaded.file(study).read_text("utf-8"), str(loaded.file(study)), asked.seeds)
         runs, seconds = sum(map(len, planning.blocks(points(source, ())))), None
     else:
-        asked = study_file.load(loaded.file(study))
-        runs, seconds = len(order(asked)), total_seconds(asked)
-    lack = file.by_hand if engine == RACK and not is_named else None
+        given = study_file.load(loaded.file(study))
+        runs, seconds = len(order(given)), total_seconds(given)
+    lack = file.by_hand if engine == RACK and not asked.by_hand else None
     return Job(engine, loaded, study, runs, seconds, lack or next(_unmet(engine, file.requires), ""))
 
 
@@ -107,14 +106,13 @@ def _studies(found: Sequence[Job]) -> str:
 
 
 def run(folder: Path, state: kept.State, found: Sequence[Job], reporter: Reporter) -> None:
-    """Runs what is left, one study after the other; Interrupted says how to go on."""
-    todo = [job for job in found if job.key not in state.over]
-    for number, job in enumerate(todo, start=1):
+    """Runs these studies, one after the other; Interrupted names the one that was interrupted."""
+    for number, job in enumerate(found, start=1):
         if job.lack:
             state.left_out[job.key] = job.lack
             continue
         where = "on the rack" if job.engine == RACK else "in the simulator"
-        reporter.say(f"study {number} of {len(todo)}: {job.loaded.name}, {job.study}, {where}, {job.runs} runs")
+        reporter.say(f"study {number} of {len(found)}: {job.loaded.name}, {job.study}, {where}, {job.runs} runs")
         try:
             outcome = _run(folder, job, state.asked.seeds, reporter)
         except (MissingRequirement, TooBusy) as error:

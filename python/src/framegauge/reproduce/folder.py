@@ -31,11 +31,15 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be run: the figures (ids) of each document, by its name or path, where, and with how many seeds."""
+    """What is to be run: the figures (ids) of each document, by its name or path, where, and with how many seeds.
+
+    `by_hand`: also studies that only those run who name their figures.
+    """
 
     documents: dict[str, list[str]]
     testbeds: list[str]
     seeds: int
+    by_hand: bool = False
 
 
 @dataclass
@@ -56,6 +60,7 @@ class _Shape(BaseModel):
     documents: dict[str, list[str]]
     testbeds: list[str]
     seeds: int
+    by_hand: bool
     over: list[str]
     left_out: dict[str, str]
 
@@ -88,7 +93,7 @@ def resume(folder: Path) -> State:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise CorruptResults(f"{file}: {where}: {first['msg'].lower()}") from None
-    asked = Asked(found.documents, found.testbeds, found.seeds)
+    asked = Asked(found.documents, found.testbeds, found.seeds, found.by_hand)
     return State(asked, found.over, found.left_out)
 
 
