@@ -103,9 +103,22 @@ def test_figures_that_are_named_one_by_one_run_their_studies_alone(
     out = tmp_path / "out"
     assert main(["reproduce", "vxlan-2017-09", "server-2000-08", "--out", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "vxlan-2017: 1 figure: 1 agree" in printed
-    assert "server-2000: 1 figure: 1 agree" in printed
+    assert "vxlan-2017: 1 figure: 1 agrees" in printed
+    assert "server-2000: 1 figure: 1 agrees" in printed
     assert sorted(path.name for path in out.iterdir()) == ["report.html", "reproduction.json"]
+
+
+@agent
+@pytest.mark.thorough
+@pytest.mark.parametrize(
+    ("figure", "status"), [("outcast-dissertation-10", "agrees"), ("jumbo-2013-28", "differs, explained in part")]
+)
+def test_the_short_form_of_a_document_is_simulated(
+    figure: str, status: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["reproduce", figure, "--testbed", "simulator", "--seeds", "2", "--out", str(tmp_path / "out"), "--json"]
+    assert main(words) == 0
+    assert statuses(capsys.readouterr().out) == {figure: status}
 
 
 @agent

@@ -23,12 +23,12 @@ def title(figure: Figure) -> str:
 def counts(rows: Sequence[Row]) -> str:
     """How many figures have which status, in one line."""
     found = Counter(row.outcome.status for row in rows)
-    listed = ", ".join(f"{found[status]} {_plural(status)}" for status in _ORDER if found[status])
+    listed = ", ".join(f"{found[status]} {_words(status, found[status])}" for status in _ORDER if found[status])
     return f"{len(rows)} figure{'s' * (len(rows) != 1)}: {listed}"
 
 
-def _plural(status: Status) -> str:
-    return status.replace("agrees", "agree").replace("differs", "differ")
+def _words(status: Status, count: int) -> str:
+    return status if count == 1 else status.replace("agrees", "agree").replace("differs", "differ")
 
 
 def cells(row: Row) -> list[str]:
