@@ -73,7 +73,7 @@ def test_every_verb_is_there(environment: dict[str, str], tmp_path: Path) -> Non
 
 def test_the_documentation_and_the_examples_are_those_of_the_clone(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        for folder in ("docs", "examples"):
+        for folder in ("docs", "examples", "published"):
             kept = {path.relative_to(ROOT).as_posix() for path in (ROOT / folder).rglob("*") if path.is_file()}
             names = {name for name in archive.namelist() if name.startswith(f"framegauge/shipped/{folder}/")}
             assert {name.removeprefix("framegauge/shipped/") for name in names} == kept
@@ -85,6 +85,13 @@ def test_a_source_distribution_has_what_a_wheel_is_made_of() -> None:
     (folders,) = re.findall(r"^FOLDERS = \((.*)\)$", (ROOT / "setup.py").read_text(), re.MULTILINE)
     grafted = re.findall(r"^graft (\w+)$", (ROOT / "MANIFEST.in").read_text(), re.MULTILINE)
     assert grafted == re.findall(r"\w+", folders)
+
+
+def test_published_figures_are_run_again(environment: dict[str, str], tmp_path: Path) -> None:
+    planned = run(environment, tmp_path, "reproduce", "--all", "--testbed", "both", "--dry-run").stdout
+    assert all(f"{name}: " in planned for name in ("jumbo-2013", "outcast-2014", "vxlan-2017", "server-2000"))
+    said = run(environment, tmp_path, "reproduce", "vxlan-2017-09", "--out", "figures").stdout
+    assert "1 figure: 1 agrees" in said
 
 
 def test_documentation_and_examples_are_shown_and_copied(environment: dict[str, str], tmp_path: Path) -> None:
