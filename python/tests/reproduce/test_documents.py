@@ -113,7 +113,7 @@ def test_the_share_of_the_few_is_read_where_it_is_published() -> None:
     [
         (figure(read=None), 'found "none of them", expected one of read, wire and not_carried'),
         (figure(not_carried="why"), 'found "read and not_carried", expected one of read, wire and not_carried'),
-        (figure(ratio=None), 'read: found "nothing", expected one of ratio, share and value'),
+        (figure(value=[1, 2]), 'read: found "ratio and value", expected at most one of ratio, share and value'),
         (figure(ratio=[2, 1]), "ratio: found [2, 1], expected the least and the most"),
         (figure(ratio=[1]), "found [1], expected at least 2 of them"),
         (figure(ratio=[float("nan"), 1]), "expected the least and the most"),

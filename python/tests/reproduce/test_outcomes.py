@@ -185,6 +185,12 @@ def test_what_was_not_run_or_is_not_carried_is_no_claim(tmp_path: Path) -> None:
     assert (found.status, found.why) == (Status.NOT_CARRIED, "needs a NIC of 2000")
 
 
+def test_what_a_document_asked_without_an_answer_is_answered(tmp_path: Path) -> None:
+    asked = Figure.model_validate({"id": "own-1", **WORDS, "read": {"study": "own", "level": 9000, "where": MEGABYTE}})
+    found = row(asked, {"own": result(tmp_path, verdict(0.9, 1.2, **MEGABYTE))})
+    assert found.outcome.status is Status.ANSWERED
+
+
 def test_frame_arithmetic_needs_no_run() -> None:
     wire = {"value": "inner_mtu", "mtu": 9000, "encapsulations": ["vxlan"]}
     for value, status in (([8950, 8950], Status.AGREES), ([8900, 8900], Status.UNEXPLAINED)):

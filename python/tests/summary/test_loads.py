@@ -55,4 +55,5 @@ def test_several_hundred_per_cent_are_a_factor_whether_better_or_worse() -> None
         "multiply the time until all bulk transfers have ended by 8.8"
     )
     assert phrases.does("goodput", ["nfs"], [3.0, 6.1], True, False) == "multiplies the goodput of NFS by 3 to 6.1"
+    assert phrases.does("goodput", ["nfs"], [135.2, 1045.0], True, False).endswith(" by 140 to 1,000")
     assert phrases.does("goodput", ["nfs"], [2.4, 6.1], True, False) == "raises the goodput of NFS by 140 % to 510 %"

@@ -104,7 +104,8 @@ class Figure(Model):
     """One published figure.
 
     `published` is what the document says, in its words and numbers. What that means for ours is one of `ratio` (of
-    treatment and baseline), `share` (of the few beside the many: a direction, or a range) and `value` (of `wire`).
+    treatment and baseline), `share` (of the few beside the many: a direction, or a range) and `value` (of `wire`); with
+    none of them a document asks without an answer, and ours is the first.
     `not_carried`: why this machine cannot answer it, and where it is answered instead.
     """
 
@@ -122,6 +123,11 @@ class Figure(Model):
     not_carried: Text | None = None
     arms: list[Text] = Field(default_factory=list)
 
+    @property
+    def is_open(self) -> bool:
+        """Whether the document asks it without an answer."""
+        return self.read is not None and self.ratio is None and self.share is None and self.value is None
+
     @model_validator(mode="after")
     def _is_whole(self) -> Figure:
         means = [name for name in ("ratio", "share", "value") if getattr(self, name) is not None]
@@ -130,11 +136,11 @@ class Figure(Model):
             given = " and ".join(answers) or "none of them"
             raise Problem((), given, "one of read, wire and not_carried: what answers the figure, or why nothing does")
         fits: Mapping[str, Sequence[list[str]]] = {
-            "read": [["ratio"], ["share"], ["value"]], "wire": [["value"]], "not_carried": [[]],
+            "read": [["ratio"], ["share"], ["value"], []], "wire": [["value"]], "not_carried": [[]],
         }  # fmt: skip
         if means not in fits[answers[0]]:
             expected = {
-                "read": "one of ratio, share and value",
+                "read": "at most one of ratio, share and value",
                 "wire": "value",
                 "not_carried": "none of ratio, share and value",
             }

@@ -25,6 +25,7 @@ class Status(enum.StrEnum):
     """What became of a figure."""
 
     AGREES = "agrees"
+    ANSWERED = "asked, answered here"
     EXPLAINED = "differs, explained"
     PARTLY = "differs, explained in part"
     UNEXPLAINED = "differs, unexplained"
@@ -34,7 +35,7 @@ class Status(enum.StrEnum):
 
 
 # That of a figure is that of the first testbed which says something.
-_SAYS = (Status.AGREES, Status.EXPLAINED, Status.PARTLY, Status.UNEXPLAINED)
+_SAYS = (Status.AGREES, Status.ANSWERED, Status.EXPLAINED, Status.PARTLY, Status.UNEXPLAINED)
 
 
 @dataclass(frozen=True)
@@ -158,6 +159,8 @@ def _agrees(figure: Figure, published: Bounds, found: Value) -> tuple[Status, st
     """Whether a reading agrees with the published figure: its interval overlaps that with its rounding."""
     if found.estimate is None:
         return Status.CANNOT_TELL, found.lack
+    if figure.is_open:
+        return Status.ANSWERED, ""
     if isinstance(figure.share, str):
         return _direction(figure.share, found)
     low, high = found.estimate.interval

@@ -24,7 +24,8 @@ TITLE = "Published figures, run again"
 WIDTH, HEIGHT = 240, 26
 LEAST_DECADES = 0.02  # of an axis
 _LOOKS = {
-    Status.AGREES: "better", Status.EXPLAINED: "undecided", Status.PARTLY: "undecided", Status.UNEXPLAINED: "worse",
+    Status.AGREES: "better", Status.ANSWERED: "better", Status.EXPLAINED: "undecided", Status.PARTLY: "undecided",
+    Status.UNEXPLAINED: "worse",
 }  # fmt: skip
 _STYLE = """\
 .strip { display: block; width: 15rem; max-width: 100%; height: 1.6rem; margin-top: .3rem; }
@@ -91,7 +92,7 @@ def _strip(loaded: Loaded, name: str, row: Row) -> str:
         for look, engine, y in (("ours", "rack", 8), ("other", "simulator", 18))
         if (outcome := row.outcomes.get(engine)) and outcome.found and outcome.found.estimate
     ]
-    if not ours or row.figure.value is not None:
+    if not ours or row.figure.value is not None or row.figure.is_open:
         return ""
     low, high = loaded.published(row.figure)
     ends = [1.0, *(end for _, _, found in ours for end in found.interval), low, high]

@@ -55,11 +55,16 @@ def does(
     what = words.joined([LOADS[each].what if each in LOADS else each for each in workloads])
     name = (_OF_THE_LAST if of_the_last else {}).get(metric, _name(metric)).format(what=what)
     if min(ratios) >= _MANY:
-        verb, by = ("multiply", "multiplies"), words.span([f"{each:.2g}" for each in (min(ratios), max(ratios))])
+        verb, by = ("multiply", "multiplies"), words.span([_times(each) for each in (min(ratios), max(ratios))])
     else:
         rises = better is (metric not in METRICS or METRICS[metric].higher_is_better)
         verb, by = ("raise", "raises") if rises else ("lower", "lowers"), sizes(ratios)
     return f"{verb[0 if plural else 1]} {name} by {by}"
+
+
+def _times(ratio: float) -> str:
+    """A factor with two digits: "8.8", "1,000"."""
+    return f"{float(f'{ratio:.2g}'):,g}"
 
 
 def names_workload(metric: str) -> bool:
