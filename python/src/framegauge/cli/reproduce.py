@@ -33,7 +33,8 @@ Where a study can run on one of them alone, it runs there. Studies of hours, suc
 figures that are named one by one.
 
 Results stay in the folder: Ctrl-C loses nothing, and --resume goes on. With all studies over, --resume writes the page
-again. A paper of your own is a folder with document.yaml and study files (framegauge docs reproduce).
+again. A paper of your own is a folder with document.yaml and study files (framegauge docs reproduce). Run only those of
+others that you trust: their study files may run programs.
 
 examples:
   framegauge reproduce --list                                    the documents
