@@ -118,6 +118,7 @@ def run(folder: Path, state: kept.State, found: Sequence[Job], reporter: Reporte
         except (MissingRequirement, TooBusy) as error:
             # Without root nothing runs on the rack; a program that is missing, or other work, stops one study.
             if isinstance(error, MissingRequirement) and any(each.get("name") == PRIVILEGE for each in error.missing):
+                reporter.say("a simulation needs no root: --testbed simulator")
                 raise
             state.left_out[job.key] = "; ".join(str(error).splitlines())
             reporter.say(f"left out: {job.study}: {state.left_out[job.key]}")
