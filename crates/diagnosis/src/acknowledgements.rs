@@ -38,6 +38,7 @@ impl Connection {
             half.tracking.arrive(0, ack);
             half.counts.acknowledgements += 1;
             half.last_progress = now;
+            half.lag.answer();
             half.progress.take(now, ack);
             half.duplicate_acks = 0;
             if uncaptured > 0 {

@@ -247,10 +247,10 @@ impl Connection {
         if has_forgotten || half.identities.last_is_behind(number) {
             return true;
         }
-        let original = half.way.flight().last_sent(half.way.near(segment.seq));
+        let original = half.way.flight().at(half.way.near(segment.seq));
         segment.timestamps.is_some()
             && !half.identities.last_is_newest(number)
-            && original.is_none_or(|(_, before)| before == mark(segment))
+            && original.is_none_or(|piece| piece.mark == mark(segment))
             && half.lag.is_stale(self.stamps_tell(from) || self.may_be_slow(from))
     }
 

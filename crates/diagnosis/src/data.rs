@@ -69,7 +69,8 @@ impl Connection {
         half.counts.bytes += end - begin - u64::from(segment.flags.contains(TcpFlags::FIN));
         self.watch_idle(from, segment, now, limits);
         let (number, mark) = (segment.number, mark(segment));
-        let piece = Piece { begin, end, first: now, last: now, number, times: 1, mark, sacked: false };
+        let bytes = segment.payload_bytes;
+        let piece = Piece { begin, end, first: now, last: now, number, bytes, times: 1, mark, sacked: false };
         self.halves[from as usize].way.send(piece);
         self.halves[from as usize].tracking.send(begin, end);
         self.tell_silence(from, end, now);

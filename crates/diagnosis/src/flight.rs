@@ -15,6 +15,8 @@ pub(crate) struct Piece {
     pub(crate) last: i64,
     /// The packet that carried it first.
     pub(crate) number: u64,
+    /// The payload of the last packet that carried it.
+    pub(crate) bytes: u32,
     /// How often it was sent.
     pub(crate) times: u32,
     /// What the last packet that carried it had, and a later one has not: `Segment`'s timestamp and identification.
@@ -91,16 +93,15 @@ impl Flight {
         self.pieces.insert(at, piece);
     }
 
-    /// When the piece at a place was sent last, and its mark.
-    pub(crate) fn last_sent(&self, place: u64) -> Option<(i64, u32)> {
+    /// The piece at a place.
+    pub(crate) fn at(&self, place: u64) -> Option<&Piece> {
         let at = self.pieces.partition_point(|piece| piece.end <= place);
-        self.pieces.get(at).filter(|piece| piece.begin <= place).map(|piece| (piece.last, piece.mark))
+        self.pieces.get(at).filter(|piece| piece.begin <= place)
     }
 
     /// Whether the piece at a place was sent more than once.
     pub(crate) fn is_repeated(&self, place: u64) -> bool {
-        let at = self.pieces.partition_point(|piece| piece.end <= place);
-        self.pieces.get(at).is_some_and(|piece| piece.begin <= place && piece.times > 1)
+        self.at(place).is_some_and(|piece| piece.times > 1)
     }
 
     /// Takes in data that was sent before: the pieces within `[begin, end)` count once more. How often the first of
@@ -118,6 +119,7 @@ impl Flight {
             piece.times += 1;
             piece.last = now;
             piece.mark = mark;
+            piece.bytes = (end - begin) as u32;
             found = found.or(Some(Resent { times: piece.times, before, number: piece.number }));
         }
         found
@@ -239,7 +241,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn piece(begin: u64, end: u64, at: i64) -> Piece {
-        Piece { begin, end, first: at, last: at, number: 1, times: 1, mark: 0, sacked: false }
+        Piece { begin, end, first: at, last: at, number: 1, bytes: 100, times: 1, mark: 0, sacked: false }
     }
 
     fn three() -> Flight {

@@ -24,6 +24,8 @@ pub(crate) struct Lag {
     is_older: bool,
     /// Whether its stamp is as old as that of one which passed long before it, or older.
     is_stale: bool,
+    /// The newest timestamp when the other end acknowledged something new last.
+    answered: Option<u32>,
     /// The newest packet: how much later than the shortest way it came, and how long after the last one it left.
     queued: i64,
     step: i64,
@@ -50,6 +52,18 @@ impl Lag {
             (self.before, self.least, self.since) = (self.least - lag, 0, now);
             self.origin = Some((value, now));
         }
+    }
+
+    /// The other end acknowledges something new.
+    #[inline]
+    pub(crate) fn answer(&mut self) {
+        self.answered = self.origin.map(|_| self.last.0);
+    }
+
+    /// Whether the newest packet was stamped after all that had passed when the other end acknowledged something new last: it is
+    /// none of those.
+    pub(crate) fn left_after_answer(&self) -> bool {
+        !self.is_older && self.answered.is_some_and(|answered| ticks(answered, self.last.0) > 0)
     }
 
     /// How long the newest packet stood in queues on its way to the tap; 0 if the clock is too coarse to tell.

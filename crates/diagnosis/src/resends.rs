@@ -64,6 +64,14 @@ impl Connection {
         }
     }
 
+    /// Whether a sender has cut anew what it repeats: a copy has the size of the packet. Pieces of an aggregate may be copies of
+    /// what a NIC has cut.
+    fn is_cut_anew(&self, segment: &Segment, from: Side, begin: u64) -> bool {
+        let half = self.half(from);
+        let is_other = |piece: &Piece| piece.bytes != segment.payload_bytes && piece.bytes <= half.mss();
+        half.way.flight().at(begin).is_some_and(is_other)
+    }
+
     /// Whether what is under way has the same marks as this.
     fn is_copied(&self, segment: &Segment, from: Side, begin: u64, now: i64, limits: &Thresholds) -> bool {
         let (half, mark) = (self.half(from), mark(segment));
@@ -72,8 +80,10 @@ impl Connection {
             segment.identification.is_some_and(|own| own != 0) && half.identities.counts_by_one();
         let is_known = is_numbered || (segment.timestamps.is_some() && self.stamps_tell(from));
         let within = if is_known { i64::MAX } else { limits.duplicate_nanoseconds };
-        let is_copy = |(last, before)| now - last < within && before == mark && mark != 0;
-        !self.notes.tell_too_big() && half.way.flight().last_sent(begin).is_some_and(is_copy)
+        let is_copy = |piece: &Piece| now - piece.last < within && piece.mark == mark && mark != 0;
+        !self.notes.tell_too_big()
+            && !self.is_cut_anew(segment, from, begin)
+            && half.way.flight().at(begin).is_some_and(is_copy)
     }
 
     /// What tells why the sender repeats this.
@@ -112,11 +122,14 @@ impl Connection {
         }
         let is_numbered = segment.identification.is_some_and(|own| half.identities.last_is_newest(own));
         // Stamped after all before it, or not before any, and otherwise than what it repeats.
-        let original = half.way.flight().last_sent(range.0);
-        let is_other = || !half.lag.is_older() && original.is_some_and(|(_, before)| before != mark(segment));
-        let is_stamped = segment.timestamps.is_some() && (half.lag.is_newer() || is_other());
+        let original = half.way.flight().at(range.0);
+        let is_other = || !half.lag.is_older() && original.is_some_and(|piece| piece.mark != mark(segment));
+        // What it repeats had passed when it was acknowledged.
+        let is_later = || range.1 <= half.way.una() && half.lag.left_after_answer();
+        let is_stamped = segment.timestamps.is_some() && (half.lag.is_newer() || is_other() || is_later());
         let again = self.again(segment, from, range, now, false);
-        let is_sent_now = is_numbered || is_stamped || !half.repairs.has_no_reason(&again, LEAST_TIMEOUT);
+        let is_marked = is_numbered || is_stamped || self.is_cut_anew(segment, from, range.0);
+        let is_sent_now = is_marked || !half.repairs.has_no_reason(&again, LEAST_TIMEOUT);
         self.is_stale(segment, from) || !is_sent_now
     }
 
@@ -147,6 +160,7 @@ impl Connection {
             first: now,
             last: now,
             number: segment.number,
+            bytes: segment.payload_bytes,
             times: if overtaken { 1 } else { 2 },
             mark: mark(segment),
             sacked: false,

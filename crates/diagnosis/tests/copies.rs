@@ -255,3 +255,63 @@ fn what_a_router_asks_for_is_sent_again_at_once() {
     assert!(!kinds(&found).contains(&Kind::UnclearRepeats), "{found:#?}");
     assert_eq!(found.connections[0].resent_segments, [4, 0]);
 }
+
+/// What the other end has acknowledged had passed by then: what is stamped later is not that, and was sent again, also where two
+/// leave within a tick.
+#[test]
+fn what_is_stamped_after_its_answer_was_sent_again() {
+    for (is_later, unclear) in [(true, 0), (false, 2)] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(5, RTT);
+        let begins: Vec<u32> = (0..3).map(|_| scene.data(CLIENT, MSS)).collect();
+        let first = scene.segments.len();
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(RTT / 2);
+        for begin in &begins[1..] {
+            scene.again(CLIENT, *begin, MSS);
+        }
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.talk(5, RTT);
+        if !is_later {
+            let stamps = scene.segments[first - 1].timestamps;
+            let repeats = scene.segments.iter_mut().filter(|segment| begins[1..].contains(&segment.seq));
+            repeats.for_each(|segment| segment.timestamps = stamps);
+        }
+        // The capture may have them twice, or hours later.
+        scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+        let found = scene.diagnosis();
+        let count = |kind| found.findings.iter().find(|each| each.kind == kind).map_or(0, |each| each.count);
+        assert_eq!(
+            count(Kind::UnclearRepeats) + count(Kind::CaptureDuplicates),
+            unclear,
+            "{is_later} {found:#?}"
+        );
+        assert_eq!(found.connections[0].resent_segments[0], 2 - unclear);
+    }
+}
+
+/// A router between the sender and the tap has asked for smaller packets, which the file does not have: the sender repeats all of
+/// it at once, with the same timestamps, and cut anew. Aggregates may be cut by a NIC, whose frames the file has as well.
+#[test]
+fn what_is_cut_anew_is_no_copy() {
+    for (mss, resent) in [(8948, true), (1448, false)] {
+        let mut scene = Scene::new();
+        scene.syn.iter_mut().for_each(|syn| syn.mss = Some(mss + 12));
+        scene.meet(RTT);
+        scene.talk(5, RTT);
+        let begin = scene.data(CLIENT, 8948);
+        for piece in 0..4 {
+            scene.pass(10_000);
+            scene.again(CLIENT, begin.wrapping_add(piece * 1448), 1448);
+        }
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.talk(5, RTT);
+        scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+        let found = scene.diagnosis();
+        assert_eq!(found.connections[0].resent_segments, [if resent { 4 } else { 0 }, 0], "{found:#?}");
+        assert_eq!(kinds(&found).contains(&Kind::CaptureDuplicates), !resent, "{found:#?}");
+    }
+}
