@@ -55,7 +55,7 @@ impl Connection {
             && !segment.flags.contains(TcpFlags::SYN)
             && !segment.flags.contains(TcpFlags::FIN)
         {
-            half.duplicate_acks += 1;
+            half.hear_duplicate(has_hidden_sack);
         }
         if segment.sack.count > 0 {
             self.take_sack(segment, ack, sender, now);

@@ -104,8 +104,17 @@ impl Half {
         }
     }
 
+    /// The other end acknowledges the same once more. SACK that was cut off may tell of a repeat that was needless (D-SACK), where
+    /// there was one; else of a hole.
+    pub(crate) fn hear_duplicate(&mut self, has_hidden_sack: bool) {
+        self.duplicate_acks += 1;
+        if has_hidden_sack && self.counts.resent_segments == 0 {
+            self.way.lack();
+        }
+    }
+
     /// Whether the loss at `una` is revealed, by SACK or duplicate acknowledgements.
     pub(crate) fn is_revealed(&self, duplicate_acks: u32) -> bool {
-        self.duplicate_acks >= duplicate_acks || self.way.flight().sacked_bytes() > 0
+        self.duplicate_acks >= duplicate_acks || self.way.tells_hole()
     }
 }

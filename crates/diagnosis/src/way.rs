@@ -26,6 +26,8 @@ pub(crate) struct Way {
     extended: i64,
     una: u64,
     window: Window,
+    /// The other end lacks something, and what that is lies beyond the capture's length.
+    lacks: bool,
     /// Its own end was seen: a SYN, or data. It may have begun by what the other end acknowledges.
     is_seen: bool,
 }
@@ -95,6 +97,11 @@ impl Way {
     /// What is under way.
     pub(crate) fn flight(&self) -> &Flight {
         &self.flight
+    }
+
+    /// Whether the other end has told, until its next news, that it lacks something and has what lies behind.
+    pub(crate) fn tells_hole(&self) -> bool {
+        self.lacks || self.flight.sacked_bytes() > 0
     }
 
     /// Whether nothing is under way.
@@ -228,12 +235,18 @@ impl Way {
     /// It acknowledges all below a place. What was under way of that, and how many bytes of it were not seen.
     pub(crate) fn acknowledge(&mut self, ack: u64) -> (Acknowledged, u64) {
         self.una = ack;
+        self.lacks = false;
         (self.flight.acknowledge(ack), self.holes.acknowledge(ack))
     }
 
     /// It has what lies between two places, above a hole.
     pub(crate) fn sack(&mut self, begin: u64, end: u64) {
         self.flight.sack(begin, end);
+    }
+
+    /// It lacks something, and has what lies behind.
+    pub(crate) fn lack(&mut self) {
+        self.lacks = true;
     }
 
     /// What it acknowledged above a place was never sent.
