@@ -40,7 +40,9 @@ impl Connection {
         let sender = from.other();
         let is_news = {
             let half = self.half(sender);
-            !half.way.is_idle() || !half.waiting.is_empty() || half.way.near(segment.ack) > half.way.una()
+            let is_new = !half.waiting.is_empty() || half.way.near(segment.ack) > half.way.una();
+            // Where all had arrived, the answer to a repeat says so (D-SACK).
+            !half.way.is_idle() || is_new || segment.sack.count > 0
         };
         let reach = if is_news && self.established { self.reach(sender) } else { 0 };
         // Nothing may follow that would show when the end of a connection has arrived.

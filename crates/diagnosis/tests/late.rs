@@ -128,6 +128,29 @@ fn an_answer_that_was_late_on_its_way_to_the_sender_is_no_fault_of_the_sender() 
     assert!((time(&found, "unexplained") - 0.3).abs() < 0.01, "{:?}", found.connections[0].time);
 }
 
+/// All had arrived when the sender repeated some of it, and what says so (D-SACK) is late as well.
+#[test]
+fn an_answer_to_a_repeat_that_was_late_is_no_fault_of_the_sender() {
+    let mut sender = Sender::met();
+    sender.rounds([RTT; 20]);
+    let before = sender.heard;
+    sender.data(0);
+    sender.ack();
+    let begin = sender.scene.next[CLIENT].wrapping_sub(MSS);
+    sender.scene.pass(220 * MS);
+    sender.scene.again(CLIENT, begin, MSS);
+    let stamp = ticks(sender.scene.now);
+    sender.scene.segments.last_mut().expect("just sent").timestamps = Some((stamp, before));
+    sender.scene.segments.last_mut().expect("just sent").flags = TcpFlags::ACK;
+    sender.scene.pass(20_000);
+    sender.scene.sack(SERVER, begin.wrapping_add(MSS), &[(begin, begin.wrapping_add(MSS))]);
+    sender.scene.pass(120 * MS);
+    sender.rounds([RTT; 20]);
+    let found = sender.scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SpuriousRetransmit]);
+    assert!((time(&found, "unexplained") - 0.12).abs() < 0.001, "{:?}", found.connections[0].time);
+}
+
 #[test]
 fn a_sender_that_echoes_no_timestamp_may_have_heard_of_all() {
     let mut sender = Sender::met();
