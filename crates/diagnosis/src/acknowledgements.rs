@@ -149,6 +149,9 @@ impl Connection {
         let half = self.half(sender);
         let una = half.way.una();
         if episode.was_needless(segment) && episode.resends > 0 {
+            if let Some(answer) = episode.lost_answer {
+                return self.open_lost_answer(episode, sender, answer);
+            }
             // The answer is that to the first copy (RFC 3522).
             return self.open_needless(episode, sender, now);
         }
@@ -203,7 +206,17 @@ impl Connection {
             Some(silence) => {
                 self.stalls.retain(|stall| *stall != (silence.begin, sender));
                 let (begin, end) = (silence.begin, silence.end);
-                self.note(Kind::SpuriousRetransmit, begin, end, silence.lost, &silence.packets);
+                // Its own number is that of the data that it sends next (RFC 9293 section 3.4): what lies before has left, and was
+                // the answer.
+                let answerer = sender.other();
+                let answers = &self.half(answerer).way;
+                let mut lost = silence.lost;
+                if answers.is_seen() && answers.near(segment.seq) > answers.high() {
+                    self.stalls.push((begin, answerer));
+                    self.note(Kind::TailLoss, begin, end, lost, &silence.packets);
+                    lost = 0;
+                }
+                self.note(Kind::SpuriousRetransmit, begin, end, lost, &silence.packets);
             }
             None => {
                 // One repeat counts once, whoever says that it was needless.

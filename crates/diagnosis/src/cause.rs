@@ -262,8 +262,8 @@ impl Connection {
         half.way.is_seen() && self.begin_of(gap) > half.way.high()
     }
 
-    /// What it skips may have been lost before the pause, and a timer have ended that; or else it is the first of what a sender
-    /// sent after a rest: if that is longer than a timer takes, or no more numbers are missing than segments.
+    /// What it skips may have been lost before the pause, and a timer have ended that; or else it is the first that a sender with
+    /// nothing more to send sent after a rest: if that is longer than timers, or no more numbers are missing than segments.
     fn leaves_hole_by_timer(&self, gap: &Gap) -> bool {
         if !self.leaves_hole(gap) {
             return false;
@@ -272,7 +272,8 @@ impl Connection {
         let skipped = (self.begin_of(gap) - half.way.high()).div_ceil(self.mss(gap.from).into());
         let copies = u64::from(half.identities.missing()).saturating_sub(skipped).max(1);
         // So few numbers tell before it is known that the sender counts.
-        u64::from(half.identities.may_miss()) != skipped && gap.length <= self.longest_wait(gap.from, copies)
+        let may_rest = u64::from(half.identities.may_miss()) == skipped && !self.had_more(gap);
+        !may_rest && gap.length <= self.longest_wait(gap.from, copies)
     }
 
     fn leaves_numbers(&self, gap: &Gap) -> bool {

@@ -86,16 +86,11 @@ impl Connection {
             self.end_watch(side);
             self.settle_suspects(side);
         }
-        self.show(|detectors, of, account| detectors.end(of, limits, account));
         if let Some(held) = self.held.take() {
-            self.note(
-                Kind::ApplicationLimited,
-                held.begin,
-                held.end,
-                held.end - held.begin,
-                &[held.data, held.ack],
-            );
+            let kind = held.kind.unwrap_or(Kind::ApplicationLimited);
+            self.note(kind, held.begin, held.end, held.end - held.begin, &held.packets);
         }
+        self.show(|detectors, of, account| detectors.end(of, limits, account));
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
         self.judge_notes();
         self.judge_checksums();

@@ -46,18 +46,19 @@ impl Side {
     }
 }
 
-/// A sender may have waited for a delayed acknowledgement; what follows it will tell.
+/// A pause that an acknowledgement ended: the next packet tells whether the sender had heard of that.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Held {
     pub(crate) sender: Side,
     pub(crate) begin: i64,
     pub(crate) end: i64,
-    pub(crate) data: u64,
-    pub(crate) ack: u64,
+    /// What it was; `None`: it may have been a delayed acknowledgement that the sender waited for, and what follows tells.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) packets: [u64; 2],
 }
 
 /// Flags that a segment which only acknowledges has not.
-const NOT_PURE: TcpFlags = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
+pub(crate) const NOT_PURE: TcpFlags = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
 
 /// What tells a packet from a later one with the same data; 0: nothing does.
 pub(crate) fn mark(segment: &Segment) -> u32 {
@@ -227,7 +228,8 @@ impl Connection {
         self.watch_origin(segment, from, now);
         let half = self.half_mut(from);
         let (mss, is_known) = (half.mss(), half.opening.mss().is_some());
-        half.identities.take(segment, mss, is_known);
+        let skipped = half.way.skips(segment);
+        half.identities.take(segment, mss, is_known, skipped);
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
         let is_taken = self.check_header(segment, from, now) && !self.is_of_another(segment, from);

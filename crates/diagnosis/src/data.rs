@@ -64,7 +64,7 @@ impl Connection {
         limits: &Thresholds,
     ) {
         let half = &mut self.halves[from as usize];
-        let end = range.1;
+        let (skipped, end) = (range.0 > half.way.high(), range.1);
         let begin = half.way.extend(range, segment, now);
         half.counts.bytes += end - begin - u64::from(segment.flags.contains(TcpFlags::FIN));
         self.watch_idle(from, segment, now, limits);
@@ -73,6 +73,10 @@ impl Connection {
         let piece = Piece { begin, end, first: now, last: now, number, bytes, times: 1, mark, sacked: false };
         self.halves[from as usize].way.send(piece);
         self.halves[from as usize].tracking.send(begin, end);
+        if skipped {
+            // Numbers are those of copies, too.
+            self.halves[from as usize].silences.bound(range.0);
+        }
         self.tell_silence(from, end, now);
     }
 }

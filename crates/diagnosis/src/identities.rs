@@ -48,8 +48,8 @@ pub(crate) struct Identities {
 
 impl Identities {
     /// Takes a packet; an aggregate has one identification for each segment of `mss` bytes, if the SYNs told them
-    /// (`is_mss_known`): else a segment may be larger than all before.
-    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_mss_known: bool) {
+    /// (`is_mss_known`): else a segment may be larger than all before. `skipped`: bytes that it leaves out, which have numbers, too.
+    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_mss_known: bool, skipped: u64) {
         self.missing = 0;
         self.last_follows = false;
         // Linux answers a SYN with 0, before the connection has a counter.
@@ -73,7 +73,11 @@ impl Identities {
                 self.late_regular = self.late_regular.saturating_add(late);
             }
             Some(step) if step <= MOST_MISSING => {
-                if rest < TIMED_OUT_NANOSECONDS {
+                if skipped > 0 && u64::from(step) == skipped.div_ceil(mss.max(1).into()) {
+                    // As many numbers are missing as segments: none is that of another connection.
+                    self.regular = self.regular.saturating_add(1);
+                    self.rested_regular = self.rested_regular.saturating_add(rested);
+                } else if rest < TIMED_OUT_NANOSECONDS {
                     self.odd = self.odd.saturating_add(1);
                     self.rested_odd = self.rested_odd.saturating_add(rested);
                 }

@@ -39,11 +39,21 @@ pub(crate) struct Episode {
     pub(crate) by_timeout: bool,
     /// It ended by RACK's reordering timer.
     pub(crate) by_reordering_timer: bool,
+    /// It had been answered, and the answer was lost before it came here.
+    pub(crate) lost_answer: Option<LostAnswer>,
     /// The timestamp of the first repeat, or of the new data.
     pub(crate) stamp: Option<u32>,
     /// The place after all that had been sent when it began.
     pub(crate) high: u64,
     pub(crate) packets: Vec<u64>,
+}
+
+/// An answer that was lost before it came here.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LostAnswer {
+    /// The place after it.
+    pub(crate) high: u64,
+    pub(crate) doubt: Doubt,
 }
 
 impl Episode {
@@ -150,6 +160,11 @@ impl Silences {
         self.over.as_ref().is_some_and(|silence| silence.end == now)
     }
 
+    /// How long the present one has lasted, if its sender has repeated something: it asks again.
+    pub(crate) fn asks_again(&self) -> Option<i64> {
+        self.episode.as_ref().filter(|episode| episode.resends > 0).map(|episode| episode.lost)
+    }
+
     /// Whether a repair goes on beyond what is acknowledged.
     pub(crate) fn is_repairing(&self, una: u64) -> bool {
         self.recovery > una
@@ -194,6 +209,13 @@ impl Silences {
         self.over.take_if(|silence| silence.needless && begin >= una)
     }
 
+    /// New data from a place on skips what was lost: of that, numbers alone had told how far it goes at most.
+    pub(crate) fn bound(&mut self, place: u64) {
+        if let Some(silence) = self.over.as_mut().filter(|silence| silence.doubt == Some(Doubt::Numbers)) {
+            silence.high = silence.high.min(place);
+        }
+    }
+
     /// New data up to a place follows a loss.
     pub(crate) fn take_followed(&mut self, end: u64) -> Option<Silence> {
         self.over.take_if(|silence| end > silence.high && !silence.needless)
@@ -213,6 +235,13 @@ impl Silences {
     pub(crate) fn unhear(&mut self) {
         if let Some(episode) = &mut self.episode {
             episode.is_unheard = true;
+        }
+    }
+
+    /// It had answered, and that was lost before it came here.
+    pub(crate) fn lose_answer(&mut self, answer: LostAnswer) {
+        if let Some(episode) = &mut self.episode {
+            episode.lost_answer.get_or_insert(answer);
         }
     }
 

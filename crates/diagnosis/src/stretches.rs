@@ -12,6 +12,7 @@ use framegauge_packets::capture::Segment;
 impl Connection {
     /// Gives the time since the last packet to a cause; `segment` is the packet that ends it, not taken in yet.
     pub(crate) fn attribute(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
+        self.rejoin_held(segment, from);
         self.settle_held(segment, from, now, limits);
         if self.attribute_unheard(segment, from, now) {
             return;
@@ -20,6 +21,7 @@ impl Connection {
         gap.is_pause = self.is_pause(&gap);
         let cause = self.cause(&gap);
         self.give(cause, &gap);
+        self.watch_answer(segment, from);
         if gap.is_pause {
             self.show(|detectors, of, account| detectors.pause(of, &gap, cause, account));
         }
@@ -29,6 +31,7 @@ impl Connection {
     fn give(&mut self, cause: Cause, gap: &Gap) {
         if !gap.is_pause
             && let Cause::Known(kind) = cause
+            && !self.may_go_on(gap)
         {
             // Most are.
             return self.count_gap(kind, gap.length, &[]);
@@ -45,7 +48,12 @@ impl Connection {
         if gap.is_pause && gap.is_ended_by_sender() {
             self.half_mut(from).paused = self.last + gap.length;
         }
+        let (begin, end) = (self.last, self.last + gap.length);
         match cause {
+            Cause::Known(kind) | Cause::Shown(kind) if self.may_go_on(gap) => {
+                let packets = if matches!(cause, Cause::Shown(_)) { evidence } else { [0; 2] };
+                self.held = Some(Held { sender, begin, end, kind: Some(kind), packets });
+            }
             Cause::Known(kind) => self.count_gap(kind, gap.length, &[]),
             Cause::Shown(kind) => self.count_gap(kind, gap.length, &evidence),
             Cause::Opening => self.handshake += gap.length,
@@ -68,10 +76,18 @@ impl Connection {
             Cause::AskedAgain => self.wait_for_answer(gap),
             Cause::Unanswered => self.extend_episode(gap),
             Cause::Delayed => {
-                let (begin, end) = (self.last, self.last + gap.length);
-                self.held = Some(Held { sender, begin, end, data: evidence[0], ack: evidence[1] });
+                self.held = Some(Held { sender, begin, end, kind: None, packets: evidence });
             }
         }
+    }
+
+    /// Whether the silence that an acknowledgement ended here may go on at the sender, which has not heard of it yet, and may become
+    /// a pause.
+    #[inline]
+    fn may_go_on(&self, gap: &Gap) -> bool {
+        let is_long =
+            gap.length > gap.limits.pause_nanoseconds / 2 && gap.length > self.pause(gap.limits) / 2;
+        is_long && !gap.is_ended_by_sender() && self.established && self.reach(gap.sender()) > 0
     }
 
     /// Counts time since the last packet for a cause.
@@ -124,14 +140,38 @@ impl Connection {
         half.silences.end(silence);
     }
 
+    /// An acknowledgement that came late has not ended the silence of a sender that had not heard of it when it repeated something,
+    /// or went on behind what is missing: the silence began before.
+    fn rejoin_held(&mut self, segment: &Segment, from: Side) {
+        let Some(held) = self.held else { return };
+        if from != held.sender || segment.payload_bytes == 0 || self.last != held.end {
+            return;
+        }
+        let half = self.half(from);
+        let end = half.way.near(segment.seq) + u64::from(segment.payload_bytes);
+        let repeats = half.way.una() < end && end <= half.way.high();
+        let is_on_its_way = half.waiting.iter().any(|waiting| waiting.times.seen == held.end);
+        if is_on_its_way && (repeats || half.way.skips(segment) > 0) {
+            self.last = held.begin;
+            self.held = None;
+        }
+    }
+
     /// After an acknowledgement that came late: if a small segment follows at once, it had waited for it (RFC 896 with
     /// RFC 1122 section 4.2.3.2).
     fn settle_held(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
         let Some(held) = self.held.take() else { return };
+        let (begin, end) = (held.begin, held.end);
+        if let Some(kind) = held.kind {
+            return self.note(kind, begin, end, end - begin, &held.packets);
+        }
         let soon = limits.held_nanoseconds + self.reach(held.sender) / 2 * 3;
         let waited = from == held.sender && segment.payload_bytes > 0 && now - held.end <= soon;
+        let way = &self.half(held.sender).way;
+        // What is sent again was no new data when it waited.
+        let is_new = way.near(segment.seq) + u64::from(segment.payload_bytes) > way.high();
         let kind = match waited {
-            true if segment.payload_bytes < self.full_payload(held.sender) => Kind::NagleDelayedAck,
+            true if is_new && segment.payload_bytes < self.full_payload(held.sender) => Kind::NagleDelayedAck,
             // A window of one segment waits for its acknowledgement, too.
             true => Kind::NetworkLimited,
             // It waited for others, which are late.
@@ -140,7 +180,8 @@ impl Connection {
             false if !self.half(held.sender).way.is_idle() => Kind::NetworkLimited,
             false => Kind::ApplicationLimited,
         };
-        self.note(kind, held.begin, held.end, held.end - held.begin, &[held.data, held.ack, segment.number]);
+        let [data, ack] = held.packets;
+        self.note(kind, begin, end, end - begin, &[data, ack, segment.number]);
     }
 
     /// A pause in which an answer was under way, which the other end did not hear: it has asked again. What becomes of the

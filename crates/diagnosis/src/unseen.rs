@@ -1,8 +1,10 @@
 //! What may have been lost between a sender and the tap, where only the identifications of its packets tell.
 
 use crate::cause::Gap;
-use crate::connection::{Connection, Side};
+use crate::connection::{Connection, NOT_PURE, Side};
 use crate::kinds::Kind;
+use crate::silences::{Doubt, Episode, LostAnswer, Silence};
+use framegauge_packets::capture::Segment;
 
 /// A timeout that has doubled so often has reached its maximum.
 const MOST_DOUBLINGS: u64 = 16;
@@ -28,6 +30,56 @@ impl Connection {
         } else {
             self.half(sender).identities.missing()
         }
+    }
+
+    /// An end that has asked again is answered. An answer had been sent before, and was lost before it came here, where numbers
+    /// are missing before this one, or where it only acknowledges and lies behind what was seen: its number is that of the data
+    /// that its sender will send next (RFC 9293 section 3.10.4).
+    #[inline]
+    pub(crate) fn watch_answer(&mut self, segment: &Segment, from: Side) {
+        if let Some(silence) = self.half(from.other()).silences.asks_again() {
+            self.watch_answer_after(silence, segment, from);
+        }
+    }
+
+    #[cold]
+    fn watch_answer_after(&mut self, silence: i64, segment: &Segment, from: Side) {
+        let missing = u64::from(self.missing_before(from));
+        let (own, other) = (&self.half(from).way, &self.half(from.other()).way);
+        let place = own.near(segment.seq);
+        if other.near(segment.ack) <= other.una() || place < own.high() || !own.is_idle() || !own.is_seen() {
+            return;
+        }
+        let is_pure = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
+        let answer = if is_pure && place > own.high() {
+            LostAnswer { high: place, doubt: Doubt::Hole(own.high(), place) }
+        } else if segment.payload_bytes > 0 && missing > 0 && silence <= self.longest_wait(from, missing) {
+            LostAnswer { high: place + missing * u64::from(self.mss(from)), doubt: Doubt::Numbers }
+        } else {
+            return;
+        };
+        self.half_mut(from.other()).silences.lose_answer(answer);
+    }
+
+    /// A silence of the other end: what this one had asked again for was answered, and that was lost before it came here.
+    pub(crate) fn open_lost_answer(&mut self, episode: Episode, asker: Side, answer: LostAnswer) {
+        let answerer = asker.other();
+        self.settle_silence(answerer);
+        self.stalls.push((episode.begin, answerer));
+        let end = episode.begin + episode.lost;
+        let silences = &mut self.half_mut(answerer).silences;
+        silences.time_out_unseen(answer.high);
+        silences.end(Silence {
+            begin: episode.begin,
+            end,
+            lost: episode.lost,
+            acknowledged: end,
+            high: answer.high,
+            needless: false,
+            by_probe: false,
+            doubt: Some(answer.doubt),
+            packets: episode.packets,
+        });
     }
 
     /// Whether the capture was saved without the packets that only acknowledge: their identifications are no losses.

@@ -59,6 +59,13 @@ impl Way {
         end <= self.high && self.skipped((begin, end)).is_none()
     }
 
+    /// Bytes that a segment with data leaves out.
+    #[inline]
+    pub(crate) fn skips(&self, segment: &Segment) -> u64 {
+        let is_data = segment.payload_bytes > 0 && self.is_seen;
+        if is_data { self.near(segment.seq).saturating_sub(self.high) } else { 0 }
+    }
+
     /// The first hole that touches `[begin, end)`.
     pub(crate) fn skipped(&self, (begin, end): (u64, u64)) -> Option<&Hole> {
         self.holes.touching(begin, end)
