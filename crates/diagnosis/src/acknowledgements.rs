@@ -128,8 +128,11 @@ impl Connection {
         half.silences.acknowledge(now);
         let una = half.way.una();
         if let Some(silence) = half.silences.take_needless(una) {
-            self.note(Kind::SpuriousRetransmit, silence.begin, silence.end, silence.lost, &silence.packets);
-            self.half_mut(sender).silences.tell_needless();
+            let kind = silence.kind_by(segment);
+            if kind == Kind::SpuriousRetransmit {
+                half.silences.tell_needless();
+            }
+            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         if let Some(episode) = self.half_mut(sender).silences.take_answered(una) {
             self.take_answer(segment, taken, episode, sender, now);
@@ -148,7 +151,9 @@ impl Connection {
     ) {
         let half = self.half(sender);
         let una = half.way.una();
-        if episode.was_needless(segment) && episode.resends > 0 {
+        // What was asked for, and is not answered by this, was lost.
+        let answers_repeat = una > episode.place || !episode.revealed;
+        if episode.was_needless(segment) && answers_repeat && episode.resends > 0 {
             if let Some(answer) = episode.lost_answer {
                 return self.open_lost_answer(episode, sender, answer);
             }
@@ -252,6 +257,7 @@ impl Connection {
         if episode.is_stale && episode.heard {
             return give(self, Kind::Paws);
         }
+        self.lose_rest(sender, episode.una, episode.una);
         if let Some(sizes) = self.sizes_of(&episode, sender, arrived) {
             self.keep_sizes(sizes);
             if sizes.grade > Grade::Possible {
@@ -277,6 +283,7 @@ impl Connection {
             acknowledged: now,
             high: episode.high,
             needless: false,
+            unanswered: None,
             by_probe: !episode.by_timeout,
             doubt: None,
             packets: episode.packets,
@@ -293,6 +300,7 @@ impl Connection {
         self.settle_silence(sender);
         let (lost, high, packets) = (episode.lost, episode.high, episode.packets);
         let by_probe = !episode.by_timeout;
+        let unanswered = episode.stamp.filter(|_| self.half(sender).way.una() <= episode.place);
         let silence = Silence {
             begin,
             end,
@@ -300,6 +308,7 @@ impl Connection {
             acknowledged: now,
             high,
             needless: true,
+            unanswered,
             by_probe,
             doubt: None,
             packets,

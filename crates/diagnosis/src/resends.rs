@@ -178,6 +178,15 @@ impl Connection {
         overtaken
     }
 
+    /// What lies at a place was lost, and is repaired: a timer before it ran out for what had arrived, and behind that lay this.
+    pub(crate) fn lose_rest(&mut self, sender: Side, begin: u64, una: u64) {
+        if let Some(silence) = self.half_mut(sender).silences.take_lost(begin, una) {
+            self.stalls.push((silence.begin, sender));
+            let kind = silence.kind_of_loss();
+            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
+        }
+    }
+
     /// A resend of what SACK or duplicate acknowledgements have revealed as lost. `found`: what it repeats, outside of a
     /// silence.
     fn take_repair(
@@ -195,12 +204,7 @@ impl Connection {
             self.note(Kind::DoubleLoss, found.before, now, 0, &[found.number, segment.number]);
         }
         let una = self.half(from).way.una();
-        if let Some(silence) = self.half_mut(from).silences.take_lost(begin, una) {
-            // The timer ran out for what had arrived; behind it lies what had not.
-            self.stalls.push((silence.begin, from));
-            let kind = silence.kind_of_loss();
-            self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
-        }
+        self.lose_rest(from, begin, una);
         let half = self.half_mut(from);
         if let Some(found) = found.filter(|found| found.times == 2)
             && half.silences.begins_repair(begin, una)

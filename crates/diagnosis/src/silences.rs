@@ -41,8 +41,9 @@ pub(crate) struct Episode {
     pub(crate) by_reordering_timer: bool,
     /// It had been answered, and the answer was lost before it came here.
     pub(crate) lost_answer: Option<LostAnswer>,
-    /// The timestamp of the first repeat, or of the new data.
+    /// The timestamp of the first repeat, or of the new data, and its place.
     pub(crate) stamp: Option<u32>,
+    pub(crate) place: u64,
     /// The place after all that had been sent when it began.
     pub(crate) high: u64,
     pub(crate) packets: Vec<u64>,
@@ -59,11 +60,13 @@ pub(crate) struct LostAnswer {
 impl Episode {
     /// Whether an acknowledgement that ends it answers what was sent before its repeat: it echoes an older timestamp.
     pub(crate) fn was_needless(&self, ack: &Segment) -> bool {
-        match (self.stamp, ack.timestamps) {
-            (Some(stamp), Some((_, echo))) => (echo.wrapping_sub(stamp) as i32) < 0,
-            _ => false,
-        }
+        self.stamp.is_some_and(|stamp| echoes_older(ack, stamp))
     }
+}
+
+/// Whether an acknowledgement echoes an older timestamp.
+fn echoes_older(ack: &Segment, stamp: u32) -> bool {
+    ack.timestamps.is_some_and(|(_, echo)| (echo.wrapping_sub(stamp) as i32) < 0)
 }
 
 /// A silence that is over, and of which the next new data will tell whether more was waiting.
@@ -77,6 +80,9 @@ pub(crate) struct Silence {
     pub(crate) high: u64,
     /// What was repeated first had arrived; whether all had, will show.
     pub(crate) needless: bool,
+    /// What ended it answered what lay before the repeat: an answer to that tells by its echo whether it had arrived. The repeat's
+    /// timestamp.
+    pub(crate) unanswered: Option<u32>,
     /// A probe ended it, and no timeout: what it showed was repaired without one.
     pub(crate) by_probe: bool,
     /// Why it may be no loss.
@@ -101,6 +107,12 @@ pub(crate) struct Doubtful {
 }
 
 impl Silence {
+    /// What it was, by the acknowledgement of all that was repeated.
+    pub(crate) fn kind_by(&self, ack: &Segment) -> Kind {
+        let had_arrived = self.unanswered.is_none_or(|stamp| echoes_older(ack, stamp));
+        if had_arrived { Kind::SpuriousRetransmit } else { self.kind_of_loss() }
+    }
+
     /// What it was, if more had been waiting.
     pub(crate) fn kind_of_loss(&self) -> Kind {
         if self.by_probe { Kind::TailLoss } else { Kind::RtoStall }
@@ -206,7 +218,7 @@ impl Silences {
 
     /// It repairs what lies at a place, of a silence whose first repeat had been needless: what lay behind had been lost.
     pub(crate) fn take_lost(&mut self, begin: u64, una: u64) -> Option<Silence> {
-        self.over.take_if(|silence| silence.needless && begin >= una)
+        self.over.take_if(|silence| silence.needless && begin >= una && begin < silence.high)
     }
 
     /// New data from a place on skips what was lost: of that, numbers alone had told how far it goes at most.

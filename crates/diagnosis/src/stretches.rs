@@ -133,6 +133,7 @@ impl Connection {
             acknowledged: end,
             high,
             needless: false,
+            unanswered: None,
             by_probe,
             doubt: Some(doubt),
             packets,
@@ -232,6 +233,7 @@ impl Connection {
             by_reordering_timer,
             high,
             stamp: segment.timestamps.map(|(value, _)| value),
+            place: half.way.near(segment.seq),
             packets: vec![data],
             ..Episode::default()
         });

@@ -76,6 +76,7 @@ impl Connection {
             acknowledged: end,
             high: answer.high,
             needless: false,
+            unanswered: None,
             by_probe: false,
             doubt: Some(answer.doubt),
             packets: episode.packets,

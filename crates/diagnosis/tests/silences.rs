@@ -248,3 +248,35 @@ fn numbers_that_are_missing_with_their_segments_are_no_other_connections() {
     let found = scene.diagnosis();
     assert!((one(&found, Kind::RtoStall).lost_seconds - 0.21).abs() < 0.002, "{found:#?}");
 }
+
+/// A probe repeats the last of four segments; what comes at last answers those before it, by the echo of what was sent first. The
+/// probe is answered by an echo of the first copy or of its own, or all is repeated by a timer.
+#[test]
+fn an_answer_to_what_lies_before_a_probe_does_not_tell_whether_it_was_needless() {
+    for (echoed, is_needless) in [(Some(0), true), (Some(1), false), (None, false)] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(20, RTT);
+        let begins: Vec<u32> = (0..4).map(|_| scene.data(CLIENT, MSS)).collect();
+        let first = stamp(&scene);
+        scene.pass(25 * MS);
+        scene.again(CLIENT, begins[3], MSS);
+        let stamps = [first, stamp(&scene)];
+        scene.pass(2 * MS);
+        scene.sack(SERVER, begins[2], &[]);
+        echo(&mut scene, first);
+        scene.pass(10 * MS);
+        if echoed.is_none() {
+            scene.pass(230 * MS);
+            begins[2..].iter().for_each(|begin| scene.again(CLIENT, *begin, MSS));
+            scene.pass(RTT);
+        }
+        let answered = echoed.map_or(stamp(&scene), |which: usize| stamps[which]);
+        scene.ack(SERVER);
+        echo(&mut scene, answered);
+        scene.pass(300 * MS);
+        scene.talk(5, RTT);
+        let found = kinds(&scene.diagnosis());
+        assert_eq!(found.contains(&Kind::SpuriousRetransmit), is_needless, "{echoed:?} {found:?}");
+        assert_eq!(found.contains(&Kind::TailLoss), !is_needless, "{echoed:?} {found:?}");
+    }
+}
