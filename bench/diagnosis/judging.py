@@ -152,7 +152,8 @@ def _also_true(variant: Variant, ran: Ran, lives: Sequence[float]) -> frozenset[
         kinds.add("syn_loss")
     if ran.sender["counters"].get("RetransSegs", 0) >= STORM:
         kinds.add("retransmit_storm")
-    if counters[SENDER].get("TCPLossProbes") and any(counters[SENDER].get(name) for name in PROBED):
+    probed = any(counters[SENDER].get(name) for name in PROBED) or _has_lost_a_probe(ran)
+    if counters[SENDER].get("TCPLossProbes") and probed:
         kinds.add("tail_loss")
     life = lives[0] if len(lives) == 1 else 0.0
     kernel = of_kernel(ran, life)
@@ -160,6 +161,15 @@ def _also_true(variant: Variant, ran: Ran, lives: Sequence[float]) -> frozenset[
         shares = {"application_limited": kernel.idle, "receiver_limited": kernel.receiver}
         kinds -= {kind for kind, seconds in shares.items() if seconds < HARDLY * life}
     return frozenset(kinds)
+
+
+def _has_lost_a_probe(ran: Ran) -> bool:
+    """Whether the first repeat that the wire lost was not that of the oldest segment, which a timer repeats first."""
+    lost = [each for each in ran.log if each["what"] == "lost" and "again" in each]
+    first = next((each for each in lost if each["again"]), None)
+    return first is not None and first["begin"] > min(
+        each["begin"] for each in lost if each["forth"] == first["forth"]
+    )
 
 
 def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[str]:

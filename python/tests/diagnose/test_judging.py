@@ -24,3 +24,14 @@ def test_a_timer_that_never_ran_out_is_not_to_be_named(counters: dict[str, int],
     must, may = judging.true(scene, scene.variant(1), ran, "sender", [1.0])
     assert must == {wanted}
     assert ("tail_loss" in may) is allowed
+
+
+@pytest.mark.parametrize(("again", "allowed"), [(94752, True), (35532, False), (None, False)])
+def test_a_probe_that_the_wire_lost_as_well_was_of_a_lost_tail(again: int | None, allowed: bool) -> None:
+    scene = next(scene for scene in staging.SCENES if scene.name == "falling path MTU")
+    lost = [(35532, False), (94752, False), *([] if again is None else [(again, True)])]
+    log = [{"what": "lost", "forth": True, "begin": begin, "again": is_again} for begin, is_again in lost]
+    counters = {"TCPTimeouts": 6, "TCPLossProbes": 1, "RetransSegs": 63}
+    ran = run.Ran({"counters": counters, "sockets": []}, {"counters": {}, "sockets": []}, log, 0.0, 100)
+    _, may = judging.true(scene, scene.variant(61), ran, "sender", [4.7])
+    assert ("tail_loss" in may) is allowed
