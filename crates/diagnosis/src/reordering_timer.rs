@@ -6,7 +6,7 @@
 //! ```
 //!
 //! That is no retransmission timeout, which is at least 200 ms after the RTT, and no loss of an acknowledgement. Linux before
-//! RACK waited as long (early retransmit, RFC 5827, delayed).
+//! RACK waited as long (early retransmit, RFC 5827, delayed). What a retransmission timer has taken for lost waits for nothing.
 
 use crate::Thresholds;
 use crate::cause::Gap;
@@ -42,7 +42,9 @@ impl Connection {
     ) -> bool {
         let half = self.half(from);
         let Some(oldest) = half.way.flight().front() else { return false };
-        let is_oldest = half.way.near(segment.seq) == oldest.begin && oldest.times == 1;
+        let is_oldest = half.way.near(segment.seq) == oldest.begin
+            && oldest.times == 1
+            && !half.silences.is_repaired_by_timer(oldest.begin);
         let few = u64::from(limits.duplicate_acks) * u64::from(self.mss(from));
         let sacked = half.way.flight().sacked_bytes();
         let is_revealed_by_few = sacked > 0

@@ -184,7 +184,12 @@ impl Silences {
 
     /// Whether a repeat from a place on begins a repair of its own, which is not that of a timeout.
     pub(crate) fn begins_repair(&self, begin: u64, una: u64) -> bool {
-        (begin >= self.recovery || !self.is_repairing(una)) && begin >= self.timeout.high
+        (begin >= self.recovery || !self.is_repairing(una)) && !self.is_repaired_by_timer(begin)
+    }
+
+    /// Whether what lies at a place was under way when a timer ran out last: all of that is repaired by the timer.
+    pub(crate) fn is_repaired_by_timer(&self, place: u64) -> bool {
+        place < self.timeout.high
     }
 
     /// Whether the copy of a place that was sent at this time is that of a timer.

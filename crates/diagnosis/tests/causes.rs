@@ -166,6 +166,33 @@ fn what_one_segment_reveals_waits_for_the_reordering_timer() {
     assert_eq!(kinds(&revealed_by_one(MS, 202 * MS)), [Kind::RtoStall]);
 }
 
+/// All of a flight is lost. After the timer has repeated the first, new data goes on (RFC 5682), and SACK of that reveals the rest,
+/// which the timer had taken for lost: that waits for no other timer.
+#[test]
+fn what_a_timeout_repairs_waits_for_no_reordering_timer() {
+    let rtt = 20 * MS;
+    let mut scene = Scene::met(rtt);
+    scene.talk(5, rtt);
+    let begins: Vec<u32> = (0..6).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(230 * MS);
+    scene.again(CLIENT, begins[0], MSS);
+    scene.pass(rtt);
+    scene.sack(SERVER, begins[1], &[]);
+    let news = scene.data(CLIENT, MSS);
+    scene.pass(rtt);
+    scene.sack(SERVER, begins[1], &[(news, news.wrapping_add(MSS))]);
+    for begin in &begins[1..] {
+        scene.pass(3 * MS);
+        scene.again(CLIENT, *begin, MSS);
+        scene.pass(rtt);
+        scene.sack(SERVER, begin.wrapping_add(MSS), &[(news, news.wrapping_add(MSS))]);
+    }
+    scene.ack(SERVER);
+    scene.talk(5, rtt);
+    let found = kinds(&scene.diagnosis());
+    assert!(found.contains(&Kind::RtoStall) && !found.contains(&Kind::ReorderingTimer), "{found:?}");
+}
+
 #[test]
 fn a_repair_that_is_lost_too_waits_for_the_timer() {
     let mut scene = Scene::met(RTT);
