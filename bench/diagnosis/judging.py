@@ -167,9 +167,7 @@ def _has_lost_a_probe(ran: Ran) -> bool:
     """Whether the first repeat that the wire lost was not that of the oldest segment, which a timer repeats first."""
     lost = [each for each in ran.log if each["what"] == "lost" and "again" in each]
     first = next((each for each in lost if each["again"]), None)
-    return first is not None and first["begin"] > min(
-        each["begin"] for each in lost if each["forth"] == first["forth"]
-    )
+    return first is not None and first["begin"] > min(each["begin"] for each in lost if each["forth"] == first["forth"])
 
 
 def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[str]:

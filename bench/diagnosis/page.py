@@ -112,7 +112,7 @@ def _confusion(samples: Sequence[scoring.Sample]) -> Iterator[str]:
     for kind, found in sorted(scoring.confusion(samples).items()):
         taps = found.pop("taps")
         listed = [(name, 100 * count / taps) for name, count in found.most_common() if 100 * count >= taps]
-        listed.sort(key=lambda each: (each[0] != kind, -each[1]))
+        listed.sort(key=lambda each: (each[0] != kind, -each[1], each[0]))
         for number in range(0, max(1, len(listed)), 4):
             part = ", ".join(f"{name} {share:.0f}" for name, share in listed[number : number + 4])
             yield f"| {f'`{kind}`' if number == 0 else ''} | {taps if number == 0 else ''} | {part} |"
