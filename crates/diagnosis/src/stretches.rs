@@ -87,7 +87,11 @@ impl Connection {
     fn may_go_on(&self, gap: &Gap) -> bool {
         let is_long =
             gap.length > gap.limits.pause_nanoseconds / 2 && gap.length > self.pause(gap.limits) / 2;
-        is_long && !gap.is_ended_by_sender() && self.established && self.reach(gap.sender()) > 0
+        is_long
+            && !gap.is_ended_by_sender()
+            && !self.half(gap.sender()).way.is_idle()
+            && self.established
+            && self.reach(gap.sender()) > 0
     }
 
     /// Counts time since the last packet for a cause.
