@@ -76,7 +76,8 @@ impl Connection {
     /// reached it by then is not echoed yet. Where the other end sends data as well, a loss of that may hide answers.
     pub(crate) fn is_answer_late(&self, sender: Side, by: i64) -> bool {
         let half = self.half(sender);
-        let is_due = |seen: i64| seen + self.reach(sender) <= by;
+        let is_due =
+            |seen: i64| seen + self.reach(sender) <= by && !self.has_outwaited_timer(sender, seen, by);
         half.echoes.any()
             && half.echoes.waits_since().is_some_and(is_due)
             && self.half(sender.other()).way.is_idle()
@@ -152,14 +153,25 @@ impl Connection {
     }
 
     /// Whether what a sender does now shows that an acknowledgement that passed the tap had not arrived: it echoes an older
-    /// timestamp. One that lies behind data that it has not acknowledged need not count for it (RFC 7323 section 4.3).
+    /// timestamp. One that lies behind data that it has not acknowledged need not count for it (RFC 7323 section 4.3). A sender
+    /// that repeated nothing for longer than its timer had heard of all.
     fn has_not_heard(&self, segment: &Segment, sender: Side, waiting: &Waiting) -> bool {
         let (Some((_, echo)), Some((value, _))) = (segment.timestamps, waiting.segment.timestamps) else {
             return false;
         };
         let other = self.half(sender.other());
         let is_older = (echo.wrapping_sub(value) as i32) < 0;
-        is_older && self.half(sender).echoes.any() && other.way.near(waiting.segment.seq) <= other.way.una()
+        is_older
+            && !self.has_outwaited_timer(sender, waiting.times.seen, segment.nanoseconds)
+            && self.half(sender).echoes.any()
+            && other.way.near(waiting.segment.seq) <= other.way.una()
+    }
+
+    /// Whether nothing of a sender has passed for longer than its timer waits for answers, since one passed the tap on its way to it.
+    fn has_outwaited_timer(&self, sender: Side, since: i64, now: i64) -> bool {
+        let half = self.half(sender);
+        let copies = u64::from(half.identities.may_miss()) + 1;
+        now - since.max(half.sent.at()) > self.longest_wait(sender, copies)
     }
 
     /// Takes all that waits for this sender.

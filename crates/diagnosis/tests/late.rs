@@ -213,3 +213,23 @@ fn a_packet_that_was_overtaken_for_long_is_not_taken_for_its_repair() {
         assert!(!found.contains(&Kind::DoubleLoss), "{found:?}");
     }
 }
+
+/// The last data of the client was acknowledged. It rests, and ends the connection; whatever timestamp it echoes then, it would have
+/// repeated that data long before.
+#[test]
+fn a_sender_that_repeated_nothing_for_long_had_heard_of_all() {
+    for (rest, late) in [(60_000, 0.0), (100, 0.1)] {
+        let mut sender = Sender::met();
+        sender.rounds([RTT; 20]);
+        let heard = sender.heard;
+        sender.data(0);
+        sender.ack();
+        sender.scene.pass(rest * MS);
+        sender.scene.send(CLIENT, 0, TcpFlags::FIN.with(TcpFlags::ACK));
+        let stamps = (ticks(sender.scene.now), heard);
+        sender.scene.segments.last_mut().expect("just sent").timestamps = Some(stamps);
+        let found = sender.scene.diagnosis();
+        let unexplained = found.connections[0].time.get("unexplained").copied().unwrap_or(0.0);
+        assert!((unexplained - late).abs() < 0.015, "{rest} {:?}", found.connections[0].time);
+    }
+}
