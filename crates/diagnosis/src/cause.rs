@@ -50,7 +50,6 @@ const REPEATS: Table = (
         // Nothing says that anybody sent it now.
         (Connection::repeats_unclearly_in_rest, Cause::Known(Kind::ApplicationLimited)),
         (Connection::repeats_unclearly, Cause::Known(Kind::NetworkLimited)),
-        // More was lost before it came here.
         (Connection::repeats_among_missing, Cause::LostBefore),
         // The answer was lost, or late, with the data that came with it.
         (Connection::repeats_a_question, Cause::AskedAgain),
@@ -187,8 +186,9 @@ impl Connection {
 /// What the rows ask.
 impl Connection {
     fn repeats(&self, gap: &Gap) -> bool {
-        let half = self.half(gap.from);
-        half.way.has_begun() && self.end_of(gap) <= half.way.high() && gap.segment.payload_bytes > 0
+        let way = &self.half(gap.from).way;
+        let takes_place = gap.segment.payload_bytes > 0 || self.end_of(gap) > way.una();
+        way.has_begun() && self.end_of(gap) <= way.high() && takes_place
     }
 
     fn begin_of(&self, gap: &Gap) -> u64 {
@@ -196,7 +196,8 @@ impl Connection {
     }
 
     fn end_of(&self, gap: &Gap) -> u64 {
-        self.begin_of(gap) + u64::from(gap.segment.payload_bytes)
+        let fin = u64::from(gap.segment.flags.contains(TcpFlags::FIN));
+        self.begin_of(gap) + u64::from(gap.segment.payload_bytes) + fin
     }
 
     fn asks_for_life(&self, gap: &Gap) -> bool {
@@ -206,8 +207,7 @@ impl Connection {
 
     /// The other end has closed its window.
     fn is_closed_to(&self, gap: &Gap) -> bool {
-        let half = self.half(gap.from);
-        half.way.is_shut()
+        self.half(gap.from).way.is_shut()
     }
 
     fn repeats_acknowledged(&self, gap: &Gap) -> bool {

@@ -591,3 +591,25 @@ fn an_answer_that_is_lost_as_a_whole_is_a_tail_loss_though_the_request_is_repeat
         assert!((one(&found, expected).lost_seconds - 0.22).abs() < 1e-9);
     }
 }
+
+/// The clock of a sender goes back. Whatever it sends, a FIN as well, the receiver answers at once, and does not take.
+#[test]
+fn what_is_stamped_before_what_came_is_discarded_also_where_it_ends_the_connection() {
+    for bytes in [1000, 0] {
+        let mut scene = Scene::new();
+        scene.meet_at_server(20 * MS);
+        scene.talk(5, MS / 10);
+        let begin = scene.next[CLIENT];
+        let flags = if bytes == 0 { TcpFlags::FIN.with(TcpFlags::ACK) } else { TcpFlags::ACK };
+        for turn in 0..4 {
+            scene.send(CLIENT, bytes, flags);
+            let stamps = scene.segments.last().and_then(|last| last.timestamps);
+            scene.segments.last_mut().expect("just sent").timestamps =
+                stamps.map(|(value, echo)| (value.wrapping_sub(90_000), echo));
+            scene.pass(20_000);
+            scene.sack(SERVER, begin, &[]);
+            scene.pass((200 * MS) << turn);
+        }
+        assert_eq!(kinds(&scene.diagnosis()), [Kind::Paws], "{bytes}");
+    }
+}
