@@ -78,6 +78,7 @@ impl Connection {
         SIDES.into_iter().for_each(|side| self.take_waiting(side, last));
         for side in SIDES {
             if let Some(episode) = self.half_mut(side).silences.take_present() {
+                self.keep_unanswered(&episode, side);
                 self.end_episode(episode, side, last, None);
             }
             self.settle_silence(side);
@@ -184,10 +185,14 @@ impl Connection {
         found
     }
 
-    /// What helps. Where a size may be the reason, no timer is.
+    /// What helps. Where a size may be the reason, or the other end had gone, no timer is.
     fn remedy(&self, kind: Kind) -> &'static str {
         let is_sized = kind == Kind::RtoStall && self.sizes.is_some_and(|sizes| sizes.is_of(kind));
-        if is_sized { Kind::PmtuBlackHole.remedy() } else { kind.remedy() }
+        match self.tallies.iter().find(|tally| tally.kind == kind) {
+            _ if is_sized => Kind::PmtuBlackHole.remedy(),
+            Some(tally) if tally.count == 1 && self.unanswered_of(tally).is_some() => Kind::DeadPeer.remedy(),
+            _ => kind.remedy(),
+        }
     }
 
     fn report(&self, origin: i64, time: BTreeMap<&'static str, i64>) -> ConnectionReport {

@@ -21,6 +21,7 @@ use crate::notes::Notes;
 use crate::picture::Picture;
 use crate::resets::Cut;
 use crate::sizes::Sizes;
+use crate::unanswered::Unanswered;
 use crate::unfilled::Unfilled;
 use crate::unheard::Unheard;
 use crate::violations::{Breach, Suspects};
@@ -98,6 +99,8 @@ pub(crate) struct Connection {
     pub(crate) sizes: Option<Sizes>,
     /// What the receiver asked for until the end, and never got.
     pub(crate) unfilled: Option<Unfilled>,
+    /// What nobody answered until the end.
+    pub(crate) unanswered: Option<Unanswered>,
     pub(crate) notes: Notes,
     pub(crate) suspects: [Suspects; 2],
     /// Windows that may have become small.
@@ -142,6 +145,7 @@ impl Connection {
             unheard: Unheard::default(),
             sizes: None,
             unfilled: None,
+            unanswered: None,
             notes: Notes::default(),
             suspects: Default::default(),
             watches: Default::default(),

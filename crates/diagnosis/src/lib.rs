@@ -57,6 +57,7 @@ mod thresholds;
 mod together;
 mod too_big;
 mod tracking;
+mod unanswered;
 mod unfilled;
 mod unheard;
 mod unseen;

@@ -13,9 +13,13 @@ pub(crate) struct Told<'a> {
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
     let told = Told { connection, tally };
     let unfilled = connection.unfilled.filter(|of| tally.count == 1 && of.kind == tally.kind);
-    let sentence = match unfilled {
-        Some(unfilled) => connection.unfilled_in_words(unfilled, tally),
-        None => tally.kind.sentence(&told),
+    let unanswered = connection.unanswered_of(tally);
+    let sentence = match (unfilled, unanswered) {
+        (Some(unfilled), _) => connection.unfilled_in_words(unfilled, tally),
+        (None, Some(unanswered)) => {
+            unanswered.in_words((tally.count > 1).then(|| tally.kind.sentence(&told)))
+        }
+        (None, None) => tally.kind.sentence(&told),
     };
     if tally.kind.is_quality() {
         return sentence;

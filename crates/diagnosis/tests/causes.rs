@@ -613,3 +613,39 @@ fn what_is_stamped_before_what_came_is_discarded_also_where_it_ends_the_connecti
         assert_eq!(kinds(&scene.diagnosis()), [Kind::Paws], "{bytes}");
     }
 }
+
+/// A small segment is repeated until the end. What comes of the other end meanwhile shows that it lives.
+#[test]
+fn what_nobody_answers_any_more_is_not_waited_for_by_more() {
+    for (turns, lives, stalls) in [(5, false, 0), (5, true, 0), (2, false, 0), (5, false, 1)] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(5, RTT);
+        for _ in 0..stalls {
+            let begins: Vec<u32> = (0..6).map(|_| scene.data(CLIENT, MSS)).collect();
+            scene.pass(230 * MS);
+            begins.iter().for_each(|begin| scene.again(CLIENT, *begin, MSS));
+            scene.pass(RTT);
+            scene.ack(SERVER);
+            scene.talk(5, RTT);
+        }
+        let begin = scene.data(CLIENT, 300);
+        for turn in 0..turns {
+            scene.pass((220 * MS) << turn);
+            scene.again(CLIENT, begin, 300);
+            if lives {
+                scene.pass(RTT);
+                scene.sack(SERVER, begin, &[]);
+            }
+        }
+        let found = scene.diagnosis();
+        let is_told = |word: &str| found.findings.iter().any(|each| each.text.contains(word));
+        let has_gone = turns > 2 && !lives;
+        assert_eq!(is_told("it had gone, or the path to it"), has_gone, "{turns} {lives} {found:#?}");
+        if has_gone {
+            let stall = one(&found, Kind::RtoStall);
+            assert_eq!(stall.count, 1 + stalls, "{found:#?}");
+            assert_eq!(is_told("more data was waiting"), stalls > 0);
+            assert_eq!(stall.remedy.contains("RTO"), stalls > 0);
+        }
+    }
+}
