@@ -71,6 +71,8 @@ const NEWS: Table = (
         (Connection::is_news_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
         (Connection::is_news_late, Cause::Shown(Kind::Unexplained)),
         (Connection::awaits_answer, Cause::Unanswered),
+        // Nobody knows how far away it waits for answers.
+        (|of, gap| !of.knows_vantage() && of.had_more(gap), Cause::Shown(Kind::NetworkLimited)),
         (Connection::had_more, Cause::Unpushed),
     ],
     Cause::Shown(Kind::ApplicationLimited),
@@ -84,7 +86,7 @@ const ANSWERS: Table = (
         // Delayed or not, it is room that the sender waits for.
         (Connection::waits_for_room, Cause::Shown(Kind::ReceiverLimited)),
         (Connection::is_delayed, Cause::Delayed),
-        (Connection::stands_in_queue, Cause::Shown(Kind::Bufferbloat)),
+        (|of, gap| of.is_bloated(gap.sender(), gap.limits), Cause::Shown(Kind::Bufferbloat)),
         (Connection::is_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
         // What came late once has no timer or queue that explains it.
     ],
@@ -201,8 +203,8 @@ impl Connection {
     }
 
     fn asks_for_life(&self, gap: &Gap) -> bool {
-        let half = self.half(gap.from);
-        half.way.una() >= half.way.high() && gap.segment.payload_bytes == 1
+        let way = &self.half(gap.from).way;
+        way.una() >= way.high() && gap.segment.payload_bytes == 1
     }
 
     /// The other end has closed its window.
@@ -320,10 +322,6 @@ impl Connection {
     fn waits_for_room(&self, gap: &Gap) -> bool {
         let sender = gap.sender();
         self.is_windowed(sender, self.mss(sender).into(), gap.limits)
-    }
-
-    fn stands_in_queue(&self, gap: &Gap) -> bool {
-        self.is_bloated(gap.sender(), gap.limits)
     }
 
     /// As late as answers are now, though not as soon as the soonest.

@@ -4,11 +4,9 @@ use crate::Thresholds;
 use crate::connection::{Connection, Side, mark};
 use crate::detectors::{Data, Detector, Seen};
 use crate::flight::Piece;
+use crate::sent::LARGEST_SEGMENT;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
-
-/// Without both SYNs, what no jumbo frame holds.
-const LARGEST_SEGMENT: u32 = 9216;
 
 impl Connection {
     /// Takes the data of a segment, or its FIN.
@@ -45,7 +43,8 @@ impl Connection {
         } else {
             self.take_resend(segment, from, (begin, end), now, limits);
         }
-        self.halves[from as usize].sent.take(segment, mss, now);
+        let is_known = self.halves[from as usize].opening.mss().is_some();
+        self.halves[from as usize].sent.take(segment, mss, is_known, now);
         self.take_round(from, now);
         if fresh {
             self.half_mut(from).rounds.note_data();

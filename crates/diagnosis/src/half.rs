@@ -19,7 +19,7 @@ use crate::way::Way;
 use framegauge_packets::capture::Segment;
 use std::collections::VecDeque;
 
-/// Without a SYN and before any data: the MSS that every IPv4 path carries (RFC 9293 section 3.7.1).
+/// Without a SYN: the MSS that every IPv4 path carries (RFC 9293 section 3.7.1).
 const MSS_DEFAULT: u32 = 536;
 
 /// The state of one direction. Places are those of `Unwrapper`; 0 means none yet.
@@ -94,13 +94,13 @@ pub(crate) struct Counts {
 }
 
 impl Half {
-    /// The MSS that counts for this direction: what its own and the other end's SYN leave, or else the largest payload.
+    /// The MSS that counts for this direction: what its own and the other end's SYN leave, or else what it is at least, by the
+    /// largest segment.
     #[inline]
     pub(crate) fn mss(&self) -> u32 {
         match self.opening.mss() {
             Some(mss) => mss,
-            None if self.sent.largest_bytes() > 0 => self.sent.largest_bytes(),
-            None => MSS_DEFAULT,
+            None => self.sent.largest_bytes().max(MSS_DEFAULT),
         }
     }
 

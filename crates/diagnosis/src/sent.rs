@@ -6,6 +6,11 @@ use framegauge_packets::capture::Segment;
 /// Segments so near to each other left in one burst.
 const BURST_NANOSECONDS: i64 = 200_000;
 
+/// What Ethernet's usual packets of 1,500 bytes carry, with IPv4 and IPv6, without timestamps and with them.
+const USUAL_PAYLOADS: [u32; 4] = [1460, 1448, 1440, 1428];
+/// What no jumbo frame holds.
+pub(crate) const LARGEST_SEGMENT: u32 = 9216;
+
 /// So many pauses are a pace.
 const ENOUGH_STALLS: u32 = 3;
 
@@ -16,6 +21,8 @@ pub(crate) struct Sent {
     number: u64,
     payload_bytes: u32,
     largest_bytes: u32,
+    /// A payload that came once, and is larger than usual packets hold.
+    candidate_bytes: u32,
     stamp: Option<u32>,
     had_more: bool,
     is_pushed: bool,
@@ -43,7 +50,7 @@ impl Sent {
         self.payload_bytes
     }
 
-    /// The largest payload of one segment so far, in bytes.
+    /// The largest payload of one segment so far, in bytes: of what may be aggregates, none.
     pub(crate) fn largest_bytes(&self) -> u32 {
         self.largest_bytes
     }
@@ -83,8 +90,16 @@ impl Sent {
         self.at = now;
     }
 
-    /// Takes data, or a FIN.
-    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, now: i64) {
+    /// Whether a payload that the usual packets do not hold is that of one segment, where no SYN tells. Full segments come again;
+    /// aggregates are several usual ones, or have any size.
+    fn is_jumbo(&mut self, bytes: u32) -> bool {
+        let is_usual = USUAL_PAYLOADS.contains(&self.largest_bytes)
+            || USUAL_PAYLOADS.iter().any(|usual| bytes.is_multiple_of(*usual));
+        !is_usual && bytes <= LARGEST_SEGMENT && std::mem::replace(&mut self.candidate_bytes, bytes) == bytes
+    }
+
+    /// Takes data, or a FIN. `is_known`: SYNs tell the MSS, which is guessed without.
+    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_known: bool, now: i64) {
         let bytes = segment.payload_bytes;
         // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
         let is_full = bytes == mss || (bytes > mss && bytes.is_multiple_of(mss));
@@ -93,12 +108,73 @@ impl Sent {
         self.is_open = is_full && !self.is_pushed;
         self.is_full = is_full;
         self.had_more = is_full && (in_burst || !self.is_pushed);
-        self.largest_bytes = self.largest_bytes.max(bytes.min(mss.max(self.largest_bytes)));
+        if is_known {
+            self.largest_bytes = self.largest_bytes.max(bytes.min(mss));
+        } else if bytes > self.largest_bytes && (bytes <= USUAL_PAYLOADS[0] || self.is_jumbo(bytes)) {
+            self.largest_bytes = bytes;
+        }
         if let Some((value, _)) = segment.timestamps
             && !self.is_stale(segment)
         {
             self.stamp = Some(value);
         }
         (self.at, self.number, self.payload_bytes) = (now, segment.number, bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use framegauge_packets::capture::SackBlocks;
+    use std::net::SocketAddr;
+
+    /// The largest segment of these payloads, where no SYN was seen.
+    fn guessed(payloads: &[u32]) -> u32 {
+        let end = SocketAddr::from(([10, 0, 0, 1], 1));
+        let mut sent = Sent::default();
+        for payload_bytes in payloads {
+            let segment = Segment {
+                nanoseconds: 0,
+                number: 1,
+                source: end,
+                destination: end,
+                seq: 0,
+                ack: 0,
+                flags: TcpFlags::ACK,
+                window: 0,
+                payload_bytes: *payload_bytes,
+                ip_bytes: 0,
+                timestamps: None,
+                sack: SackBlocks::default(),
+                syn: None,
+                multipath: false,
+                fast_open: false,
+                identification: None,
+                hops: 64,
+                ecn: 0,
+                checksum_is_right: None,
+                option_bytes: 0,
+                options_are_cut: false,
+            };
+            sent.take(&segment, sent.largest_bytes(), false, 0);
+        }
+        sent.largest_bytes()
+    }
+
+    #[test]
+    fn without_syns_the_largest_segment_grows_and_aggregates_are_none() {
+        for (payloads, largest) in [
+            (&[100, 1000, 1448, 100][..], 1448),
+            (&[536, 536, 1380], 1380),
+            // Aggregates of usual packets, with a rest or without, and of what no frame holds.
+            (&[1448, 2896, 4344, 3000, 3000, 14_480], 1448),
+            (&[100, 2896, 2896, 14_480], 100),
+            (&[17_896, 17_896, 600], 600),
+            // Jumbo frames: a size that comes again.
+            (&[517, 8948, 8948, 8948], 8948),
+            (&[517, 8948, 3000, 700], 700),
+        ] {
+            assert_eq!(guessed(payloads), largest, "{payloads:?}");
+        }
     }
 }

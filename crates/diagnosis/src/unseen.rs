@@ -95,9 +95,9 @@ impl Connection {
         self.half(sender).round_trip.timeout().saturating_mul(timeouts).saturating_mul(3) / 2
     }
 
-    /// Whether what a sender did not send can be told from what was lost before it came here.
+    /// Whether what a sender did not send can be told from what was lost before it came here, and from what it had not heard of.
     pub(crate) fn is_sender_seen(&self, sender: Side) -> bool {
-        let is_beside = self.knows_vantage() && self.reach(sender) == 0;
-        is_beside || self.half(sender).identities.shows_none_missing()
+        let is_beside = self.reach(sender) == 0;
+        self.knows_vantage() && (is_beside || self.half(sender).identities.shows_none_missing())
     }
 }
