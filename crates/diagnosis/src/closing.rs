@@ -54,6 +54,8 @@ pub struct ConnectionReport {
     pub resends: [Reasons; 2],
     /// The most bytes under way at a time.
     pub largest_flight_bytes: [u64; 2],
+    /// The largest payload of one segment that each end sent, in bytes: the MSS is at least so much. Aggregates do not count.
+    pub largest_segment_bytes: [u64; 2],
     /// The time of its life by cause, in seconds; they add up to it.
     pub time: BTreeMap<&'static str, f64>,
 }
@@ -219,6 +221,7 @@ impl Connection {
             resent_bytes: each(|half| half.counts.resent_bytes),
             resends: [0, 1].map(|side| self.halves[side].repairs.reasons()),
             largest_flight_bytes: each(|half| half.rounds.largest_peak()),
+            largest_segment_bytes: each(|half| half.sent.largest_bytes().into()),
             time: time.into_iter().map(|(name, lost)| (name, lost as f64 / 1e9)).collect(),
         }
     }

@@ -252,3 +252,17 @@ def test_the_page_has_the_colours_of_other_pages() -> None:
     style = (ASSETS / "colours.css").read_text()
     for name in ("page", "text", "soft", "line", "band", "better", "worse", "undecided"):
         assert f"--{name}: {ROLES[name]};" in style
+
+
+@pytest.mark.parametrize(
+    ("announced", "largest", "told"),
+    [
+        ([1460, 1440], [1448, 0], [1460, 1440]),
+        ([None, None], [100, 1448], ["at least 1448", "at least 100"]),
+        ([None, None], [0, 1448], ["at least 1448", None]),
+    ],
+)
+def test_an_mss_that_no_syn_tells_is_at_least_the_largest_segment(
+    announced: list[int | None], largest: list[int], told: list[int | str | None]
+) -> None:
+    assert html._mss({"mss": announced, "largest_segment_bytes": largest}) == told

@@ -182,6 +182,15 @@ def _pictures(document: Json, pictures: Mapping[int, Json], notes: Sequence[str]
     )
 
 
+def _mss(connection: Json) -> list[str | None]:
+    """What each SYN announced, or at least, by the largest segment of the other end; `None`: nobody knows."""
+    largest = reversed(connection["largest_segment_bytes"])
+    return [
+        f"at least {least}" if each is None and least else each
+        for each, least in zip(connection["mss"], largest, strict=True)
+    ]
+
+
 def _picture(document: Json, connection: Json, pictures: Mapping[int, Json]) -> str:
     number = connection["connection"]
     mine = [each for each in document["findings"] if each["connection"] == number and each["kind"] not in WITHOUT_BANDS]
@@ -191,8 +200,8 @@ def _picture(document: Json, connection: Json, pictures: Mapping[int, Json]) -> 
         for each in mine
     )
     mss, scales = (
-        " and ".join("none" if each is None else str(each) for each in connection[name])
-        for name in ("mss", "window_scale")
+        " and ".join("none" if each is None else str(each) for each in values)
+        for values in (_mss(connection), connection["window_scale"])
     )
     facts = (
         f"RTT {seconds(connection['rtt_seconds'])}, MSS {mss}, window scale {scales}, "
