@@ -33,10 +33,10 @@ impl Connection {
         let same_window = half.way.is_window(segment.window, shift);
         if ack > half.way.una() {
             let (taken, uncaptured) = half.way.acknowledge(ack);
-            half.counts.unseen_bytes += uncaptured;
+            half.counts.lack(uncaptured);
             half.discarded.answer(0, ack);
             half.tracking.arrive(0, ack);
-            half.counts.acknowledgements += 1;
+            half.counts.answer();
             half.last_progress = now;
             half.lag.answer();
             half.progress.take(now, ack);
@@ -88,8 +88,8 @@ impl Connection {
     #[cold]
     fn take_ack_of_unseen(&mut self, (begin, end): (u64, u64), sender: Side, now: i64, number: u64) {
         let half = self.half_mut(sender);
-        half.counts.unseen_bytes += end - begin;
-        if half.counts.segments > 0 {
+        half.counts.lack(end - begin);
+        if half.counts.segments() > 0 {
             self.suspect_unsent(sender, begin, end, now, number);
         }
     }
@@ -187,7 +187,7 @@ impl Connection {
         let (begin, end) = (place(first.0), place(first.1));
         let within = |outer: &(u32, u32)| place(outer.0) <= begin && end <= place(outer.1);
         let is_duplicate = end <= ack || blocks.get(1).is_some_and(within);
-        let resent = half.counts.resent_segments > 0;
+        let resent = half.counts.resent_segments() > 0;
         let una = half.way.una();
         let mut wanted = (ack, ack);
         for (begin, end) in blocks.iter().skip(usize::from(is_duplicate)) {
@@ -330,7 +330,7 @@ impl Connection {
     pub(crate) fn had_waited(&self, sender: Side, (acknowledged, end): (i64, i64), now: i64) -> bool {
         let at_once = self.path_rtt().saturating_mul(2).max(AT_ONCE);
         let other = self.half(sender.other());
-        let asked = if other.counts.data_segments > 0 { other.sent.at() } else { i64::MIN };
+        let asked = if other.counts.data_segments() > 0 { other.sent.at() } else { i64::MIN };
         now - acknowledged <= at_once && asked <= end
     }
 

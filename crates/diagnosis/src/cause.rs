@@ -253,7 +253,7 @@ impl Connection {
 
     /// Where the file has nothing of the other end, nobody knows what new data waits for. A FIN may be there again.
     fn awaits_answer(&self, gap: &Gap) -> bool {
-        let is_heard = self.half(gap.from.other()).counts.segments > 0;
+        let is_heard = self.half(gap.from.other()).counts.segments() > 0;
         let is_new = self.end_of(gap) >= self.half(gap.from).way.high();
         self.is_under_way(gap) && (is_heard || !is_new)
     }

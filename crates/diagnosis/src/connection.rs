@@ -242,9 +242,7 @@ impl Connection {
         self.last = now;
         self.last_number = segment.number;
         let only_acks = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
-        let counts = &mut self.half_mut(from).counts;
-        counts.segments += 1;
-        counts.pure_acks += u64::from(only_acks);
+        self.half_mut(from).counts.pass(only_acks);
         self.hops[from as usize] = segment.hops;
         self.multipath |= segment.multipath;
         if !is_taken {
@@ -282,7 +280,7 @@ impl Connection {
         let half = self.half(Side::Client);
         let place = half.way.near(segment.seq);
         // Its SYN-ACK may have been recorded before it.
-        let is_answered = half.counts.segments == 0 && self.half(Side::Server).opening.answers() > 0;
+        let is_answered = half.counts.segments() == 0 && self.half(Side::Server).opening.answers() > 0;
         let is_own = if half.opening.count() == 0 {
             is_answered && place + 1 == half.way.una()
         } else {
@@ -294,7 +292,7 @@ impl Connection {
     /// Whether a SYN of the other end is part of the same opening (RFC 9293 figure 7): so far there are SYNs of the client, and
     /// no answer, or one SYN of each.
     fn opens_from_both_ends(&self) -> bool {
-        let only_opens = |half: &Half| half.counts.segments == u64::from(half.opening.count());
+        let only_opens = |half: &Half| half.counts.segments() == u64::from(half.opening.count());
         !self.closed && self.halves.iter().all(only_opens) && self.half(Side::Server).opening.answers() == 0
     }
 

@@ -34,8 +34,7 @@ impl Connection {
         if fin {
             self.suspects[from as usize].finish(end);
         }
-        half.counts.data_segments += u64::from(segment.payload_bytes > 0);
-        half.counts.aggregates += u64::from(segment.payload_bytes > mss.max(least_aggregate));
+        half.counts.carry(segment.payload_bytes > 0, segment.payload_bytes > mss.max(least_aggregate));
         half.finished |= fin;
         let fresh = end > half.way.high();
         if fresh {
@@ -65,7 +64,7 @@ impl Connection {
         let half = &mut self.halves[from as usize];
         let (skipped, end) = (range.0 > half.way.high(), range.1);
         let begin = half.way.extend(range, segment, now);
-        half.counts.bytes += end - begin - u64::from(segment.flags.contains(TcpFlags::FIN));
+        half.counts.extend(end - begin - u64::from(segment.flags.contains(TcpFlags::FIN)));
         self.watch_idle(from, segment, now, limits);
         let (number, mark) = (segment.number, mark(segment));
         let bytes = segment.payload_bytes;

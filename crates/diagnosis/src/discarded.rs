@@ -105,7 +105,7 @@ impl Connection {
         let is_within = |wrong: &Wrong| wrong.begin < range.1 && range.0 < wrong.end;
         // A host that leaves them to its NIC leaves all of them.
         all.answered == 0
-            && half.counts.acknowledgements > 0
+            && half.counts.acknowledgements() > 0
             && half.checksums.has_right()
             && all.open.iter().chain(&all.repaired).any(is_within)
     }

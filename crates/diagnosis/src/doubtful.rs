@@ -42,8 +42,8 @@ impl Connection {
     /// Nothing has filled these holes until the end: they are losses, unless the capture lacks packets, or ends before the
     /// receiver can have asked for them.
     pub(crate) fn settle_doubtful(&mut self, sender: Side) {
-        let lacks_packets = self.halves.iter().any(|half| half.counts.unseen_bytes > 0)
-            || self.half(sender.other()).counts.segments == 0;
+        let lacks_packets = self.halves.iter().any(|half| half.counts.unseen_bytes() > 0)
+            || self.half(sender.other()).counts.segments() == 0;
         // Other connections may share a counter that went on by one for a while (NAT).
         let counts = self.half(sender).identities.long_steps_are_losses();
         let is_shared = |silence: &Silence| silence.doubt == Some(Doubt::Numbers) && !counts;

@@ -54,7 +54,7 @@ impl Connection {
         let rtt = self.path_rtt();
         let mut found = Vec::new();
         for side in [Side::Client, Side::Server] {
-            if self.half(side).counts.bytes < LEAST_BYTES {
+            if self.half(side).counts.bytes() < LEAST_BYTES {
                 continue;
             }
             let timeouts = self.stalls.iter().filter(|(_, of)| *of == side).count();
@@ -76,7 +76,7 @@ impl Connection {
                 hops: self.hops[side as usize],
                 begin,
                 end,
-                bytes: self.half(side).counts.bytes,
+                bytes: self.half(side).counts.bytes(),
                 rtt,
                 timeouts,
                 loss_run: self.half(side).run.longest_bytes().div_ceil(mss).max(lost_before.into()),

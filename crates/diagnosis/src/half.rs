@@ -1,6 +1,7 @@
 //! One direction of a connection: what one end sent, and what the other let it send.
 
 use crate::checksums::Checksums;
+use crate::counts::Counts;
 use crate::discarded::Discarded;
 use crate::echoes::Echoes;
 use crate::hidden::Hidden;
@@ -76,23 +77,6 @@ pub(crate) struct Heard {
     pub(crate) due: i64,
 }
 
-/// What a direction carried.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) segments: u64,
-    pub(crate) data_segments: u64,
-    pub(crate) bytes: u64,
-    pub(crate) resent_segments: u64,
-    pub(crate) resent_bytes: u64,
-    /// Acknowledged bytes that the capture has not.
-    pub(crate) unseen_bytes: u64,
-    pub(crate) aggregates: u64,
-    /// Segments that only acknowledge.
-    pub(crate) pure_acks: u64,
-    /// Acknowledgements of something new that it received.
-    pub(crate) acknowledgements: u64,
-}
-
 impl Half {
     /// The MSS that counts for this direction: what its own and the other end's SYN leave, or else what it is at least, by the
     /// largest segment.
@@ -108,7 +92,7 @@ impl Half {
     /// there was one; else of a hole.
     pub(crate) fn hear_duplicate(&mut self, has_hidden_sack: bool) {
         self.duplicate_acks += 1;
-        if has_hidden_sack && self.counts.resent_segments == 0 {
+        if has_hidden_sack && self.counts.resent_segments() == 0 {
             self.way.lack();
         }
     }

@@ -14,6 +14,7 @@ mod checksums;
 mod closing;
 mod connection;
 mod copies;
+mod counts;
 mod data;
 mod detectors;
 mod discarded;

@@ -59,7 +59,7 @@ impl Connection {
             hole.add_packet(number);
         }
         let Some(said) = self.notes.unreachable else { return };
-        let answered = self.established || self.half(Side::Server).counts.segments > 0;
+        let answered = self.established || self.half(Side::Server).counts.segments() > 0;
         if !answered {
             self.note(Kind::ConnectionRefused, said.first, said.last, 0, &[said.number]);
             let last = self.tallies.last_mut().expect("just noted");

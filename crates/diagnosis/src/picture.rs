@@ -135,14 +135,14 @@ impl Connection {
         let from = if segment.source == self.ends.client { Side::Client } else { Side::Server };
         let (own, their) = (self.half(from), self.half(from.other()));
         let before = Before {
-            segments: own.counts.segments,
-            resent_segments: own.counts.resent_segments,
+            segments: own.counts.segments(),
+            resent_segments: own.counts.resent_segments(),
             high: own.way.high(),
             samples: their.round_trip.samples(),
         };
         self.take(segment, limits);
         // A copy that the capture has twice is no packet.
-        if self.half(from).counts.segments == before.segments {
+        if self.half(from).counts.segments() == before.segments {
             return;
         }
         let Some(mut picture) = self.picture.take() else { return };
@@ -183,7 +183,7 @@ impl Direction {
         let end = place + u64::from(segment.payload_bytes);
         let old = segment.payload_bytes > 0 && end <= before.high;
         let resent =
-            half.counts.resent_segments > before.resent_segments || (syn && half.opening.count() > 1);
+            half.counts.resent_segments() > before.resent_segments || (syn && half.opening.count() > 1);
         let flags = match (resent, old) {
             (true, _) => RESENT,
             (false, true) if segment.payload_bytes == 1 => PROBE,

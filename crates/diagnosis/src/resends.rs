@@ -50,9 +50,8 @@ impl Connection {
         if segment.payload_bytes > 0 {
             half.repairs.take(&again);
         }
-        half.counts.resent_segments += 1;
+        half.counts.resend(range.1 - range.0);
         half.tracking.resend(range, segment.number, now);
-        half.counts.resent_bytes += range.1 - range.0;
         half.run.take(range.0, range.1);
         let found = match hole {
             // The first copy was lost before it came here.

@@ -164,7 +164,7 @@ impl Connection {
         let place = half.way.near(segment.seq);
         let identification = segment.identification.is_some_and(|own| half.identities.is_far(own));
         let beyond = place.saturating_sub(half.way.high().max(1));
-        let is_beyond = half.way.has_begun() && beyond > 0 && half.counts.unseen_bytes == 0;
+        let is_beyond = half.way.has_begun() && beyond > 0 && half.counts.unseen_bytes() == 0;
         let signs = [
             half.origin.sign_of_hops(segment.hops),
             half.origin.sign_of_window(segment.window),

@@ -199,7 +199,7 @@ impl Connection {
     ) -> Option<Sizes> {
         let other = self.half(sender.other());
         // Where the file has nothing of the other end, or what that sends is lost on its way here, it has no answers either.
-        let may_answer = episode.heard || (other.counts.segments > 0 && !other.way.lacks_oldest());
+        let may_answer = episode.heard || (other.counts.segments() > 0 && !other.way.lacks_oldest());
         let largest = episode.tries.largest;
         if episode.resends < 2 || !may_answer || largest <= self.always_carried() {
             return None;

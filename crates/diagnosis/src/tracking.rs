@@ -122,7 +122,7 @@ impl Connection {
         let scales = self.halves.iter().all(|half| {
             half.opening.options().is_some_and(|syn| syn.window_scale.is_some_and(|shift| shift > 0))
         });
-        let other_is_clean = |side: Side| self.half(side.other()).counts.resent_segments == 0;
+        let other_is_clean = |side: Side| self.half(side.other()).counts.resent_segments() == 0;
         let side =
             SIDES.into_iter().find(|side| self.half(*side).tracking.is_certain() && other_is_clean(*side));
         let Some(side) = side.filter(|_| scales && !self.multipath) else { return };

@@ -23,7 +23,7 @@ impl Connection {
     pub(crate) fn keep_unanswered(&mut self, episode: &Episode, sender: Side) {
         let other = self.half(sender.other());
         // Where the file has nothing of the other end, or lacks some of it, it may lack answers as well.
-        let may_answer = other.counts.segments > 0 && !other.way.lacks_oldest();
+        let may_answer = other.counts.segments() > 0 && !other.way.lacks_oldest();
         let is_silent = !episode.heard && self.reset_by != Some(sender.other());
         if episode.resends >= ENOUGH && may_answer && is_silent {
             self.unanswered = Some(Unanswered { resends: episode.resends, lost: episode.lost });

@@ -29,7 +29,7 @@ impl Connection {
         let Some(hole) = half.way.oldest_hole() else { return };
         let asks = half.way.flight().sacked_bytes() > 0 || half.is_revealed(limits.duplicate_acks);
         let waited = self.last - hole.since;
-        if !asks || half.counts.unseen_bytes > 0 || waited <= half.round_trip.timeout() {
+        if !asks || half.counts.unseen_bytes() > 0 || waited <= half.round_trip.timeout() {
             return;
         }
         let (begin, bytes) = (hole.since, hole.end - hole.begin);

@@ -49,7 +49,7 @@ impl Connection {
             && server.opening.answers() > 0
             && server.way.near(segment.seq) == server.opening.place()
             // It has sent nothing but SYN-ACKs, and did not open at the same time.
-            && server.counts.segments == u64::from(server.opening.count())
+            && server.counts.segments() == u64::from(server.opening.count())
             && client.opening.answers() == 0;
         if !repeats || self.closed || now - at <= self.syn_answer.unwrap_or(FIRST_TIMEOUT) {
             return false;
@@ -83,7 +83,7 @@ impl Connection {
         if is_beside {
             text += " The capture was made beside the server, where little gets lost: the queue is likelier.";
         }
-        if self.half(Side::Client).counts.bytes == 0 {
+        if self.half(Side::Client).counts.bytes() == 0 {
             text +=
                 " A socket with TCP_DEFER_ACCEPT does the same: it waits for data, and the client sent none.";
         }

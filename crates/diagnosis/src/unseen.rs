@@ -85,7 +85,7 @@ impl Connection {
 
     /// Whether the capture was saved without the packets that only acknowledge: their identifications are no losses.
     pub(crate) fn lacks_acks(&self, sender: Side) -> bool {
-        self.half(sender).counts.pure_acks == 0 && self.half(sender.other()).counts.data_segments > 0
+        self.half(sender).counts.pure_acks() == 0 && self.half(sender.other()).counts.data_segments() > 0
     }
 
     /// The longest that a sender can have waited for the answers to so many copies of one segment: its timeout doubles with

@@ -128,7 +128,7 @@ impl Connection {
             suspects.unsent = None;
         } else if begin == unsent.begin {
             if !unsent.is_coming {
-                counts.unseen_bytes = counts.unseen_bytes.saturating_sub(unsent.end - begin);
+                counts.disown(unsent.end - begin);
                 way.take_back(begin);
             }
             let next = begin + u64::from(segment.payload_bytes);

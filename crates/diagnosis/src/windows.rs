@@ -117,7 +117,7 @@ impl Connection {
         let limited = self.lost(Kind::NetworkLimited);
         let mss = u64::from(self.mss(sender));
         let other = self.half(sender.other());
-        let asked = if other.counts.data_segments > 0 { other.sent.at() } else { i64::MIN };
+        let asked = if other.counts.data_segments() > 0 { other.sent.at() } else { i64::MIN };
         let half = &mut self.halves[sender as usize];
         let (peak, window, una) = (half.rounds.last_peak(), half.way.window(), half.way.una());
         let is_windowed = half.way.knows_window() && window < peak + mss;

@@ -20,21 +20,21 @@ impl Detector for Capture {
             let half = of.half(side);
             let (counts, heard) = (half.counts, of.half(side.other()).counts);
             // Acknowledgements that go on say that the other end sends.
-            let is_unheard = counts.unseen_bytes > 0 || heard.segments >= LEAST_HEARD;
-            if counts.segments == 0 && is_unheard {
+            let is_unheard = counts.unseen_bytes() > 0 || heard.segments() >= LEAST_HEARD;
+            if counts.segments() == 0 && is_unheard {
                 account.tell(whole(Kind::HalfCapture, &[]));
                 account.withdraw(Kind::CaptureLoss);
             }
-            if counts.aggregates > 0 {
+            if counts.aggregates() > 0 {
                 account.tell(whole(Kind::Aggregates, &[]));
             }
             // A receiver discards what has a wrong checksum; an answer says that it was right on the wire.
-            if counts.acknowledgements > 0 && half.checksums.are_left_open() {
+            if counts.acknowledgements() > 0 && half.checksums.are_left_open() {
                 account.tell(whole(Kind::ChecksumOffload, &[half.sent.number()]));
             }
         }
-        let unseen: u64 = of.halves.iter().map(|half| half.counts.unseen_bytes).sum();
-        let bytes: u64 = of.halves.iter().map(|half| half.counts.bytes).sum();
+        let unseen: u64 = of.halves.iter().map(|half| half.counts.unseen_bytes()).sum();
+        let bytes: u64 = of.halves.iter().map(|half| half.counts.bytes()).sum();
         // One packet at the capture's edge is no loss.
         if (unseen as f64) < limits.capture_loss * (bytes + unseen) as f64 {
             account.withdraw(Kind::CaptureLoss);

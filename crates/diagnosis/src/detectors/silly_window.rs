@@ -23,7 +23,7 @@ impl Detector for SillyWindow {
 
     /// A window that is no whole number of segments ends with a small one each time; that is not silly.
     fn end(&mut self, of: &Connection, limits: &Thresholds, account: &mut Account) {
-        let data = of.halves.iter().map(|half| half.counts.data_segments).max().unwrap_or(0);
+        let data = of.halves.iter().map(|half| half.counts.data_segments()).max().unwrap_or(0);
         let least = u64::from(limits.silly_segments).max((data as f64 * limits.silly_share) as u64);
         if self.0 < least {
             account.withdraw(Kind::SillyWindow);

@@ -13,7 +13,7 @@ impl Detector for SlowStart {
     fn end(&mut self, of: &Connection, limits: &Thresholds, account: &mut Account) {
         let has_grown = of.halves.iter().any(|half| {
             let (growing, steady) = half.rounds.at_data();
-            growing >= limits.slow_start_rounds && steady <= 1 && half.counts.resent_segments == 0
+            growing >= limits.slow_start_rounds && steady <= 1 && half.counts.resent_segments() == 0
         });
         if has_grown && of.lost(Kind::NetworkLimited) > of.life() / 2 {
             account.rename(Kind::NetworkLimited, Kind::ShortFlowSlowStart);

@@ -30,19 +30,19 @@ impl Detector for Storm {
         if now - second.begin >= SECOND {
             *second = Second {
                 begin: now,
-                bytes: counts.bytes,
-                resent_bytes: counts.resent_bytes,
-                resent_segments: counts.resent_segments,
+                bytes: counts.bytes(),
+                resent_bytes: counts.resent_bytes(),
+                resent_segments: counts.resent_segments(),
                 is_storm: false,
             };
             return;
         }
-        let resends = counts.resent_segments - second.resent_segments;
+        let resends = counts.resent_segments() - second.resent_segments;
         if second.is_storm || resends < u64::from(data.limits.storm_resends) {
             return;
         }
-        let resent_bytes = counts.resent_bytes - second.resent_bytes;
-        let bytes = counts.bytes - second.bytes + resent_bytes;
+        let resent_bytes = counts.resent_bytes() - second.resent_bytes;
+        let bytes = counts.bytes() - second.bytes + resent_bytes;
         let share = resent_bytes as f64 / bytes.max(1) as f64;
         if share > data.limits.storm_share {
             second.is_storm = true;
