@@ -2,8 +2,8 @@
 
 use framegauge_linux::tcp::TcpInfo;
 use framegauge_linux::{
-    aggregates, initial_windows, links, netlink, nic_counters, qdisc, routes, rtnetlink as links_by_name,
-    sock_diag, tunnel, udp_error,
+    aggregates, initial_windows, links, neighbour_tables, netlink, nic_counters, qdisc, routes,
+    rtnetlink as links_by_name, sock_diag, tunnel, udp_error,
     whole::{addresses, neighbours, relations, routes as whole_routes},
 };
 use std::collections::BTreeMap;
@@ -43,11 +43,12 @@ pub fn qdisc(bytes: &[u8]) {
     let _ = qdisc::parse(bytes);
 }
 
-/// Interfaces, tunnels, addresses, routes and remembered path MTUs.
+/// Interfaces, tunnels, addresses, routes, neighbours and remembered path MTUs.
 pub fn rtnetlink(bytes: &[u8]) {
     let _ = (links::parse_interface(bytes), links::parse_address(bytes), routes::parse_exception(bytes));
     let _ = (links_by_name::parse_link(bytes), aggregates::parse(bytes), initial_windows::parse(bytes));
     let _ = (relations::parse(bytes), addresses::parse(bytes, 1), neighbours::parse(bytes, 1));
+    let _ = neighbour_tables::parse(bytes);
     if let Some(route) = whole_routes::parse(bytes.to_vec(), 1) {
         assert!(route.is_same(&route.holding(route.held().expect("it is a route").1)));
         assert!(!route.words(&BTreeMap::new()).is_empty());

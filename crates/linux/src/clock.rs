@@ -11,10 +11,14 @@ pub fn monotonic_nanoseconds() -> u64 {
 /// Which clock [`monotonic_nanoseconds`] reads: the same text where it shows the same time. That is one boot of one
 /// kernel, and one time namespace (`time_namespaces(7)`), if the kernel has them.
 pub fn monotonic_identity() -> Result<String> {
-    let path = "/proc/sys/kernel/random/boot_id";
-    let boot = fs::read_to_string(path).during(format!("read {path}"))?;
     let namespace = fs::read_link("/proc/self/ns/time").unwrap_or_default();
-    Ok(format!("{} {}", boot.trim(), namespace.display()).trim_end().to_string())
+    Ok(format!("{} {}", boot()?, namespace.display()).trim_end().to_string())
+}
+
+/// A text that no other boot of this or another kernel has.
+pub fn boot() -> Result<String> {
+    let path = "/proc/sys/kernel/random/boot_id";
+    Ok(fs::read_to_string(path).during(format!("read {path}"))?.trim().to_string())
 }
 
 /// Nanoseconds since 1970, by the wall clock: for people and captures, never to measure with.

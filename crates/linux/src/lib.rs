@@ -25,6 +25,7 @@ pub mod listening;
 pub mod lock;
 pub mod multipath;
 pub mod namespace;
+pub mod neighbour_tables;
 pub mod netlink;
 pub mod networks;
 pub mod nic_counters;

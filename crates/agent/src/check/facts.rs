@@ -2,7 +2,7 @@
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, Nothing, params};
-use framegauge_drivers::check::facts::{self, InterfaceFacts, RouteFacts};
+use framegauge_drivers::check::facts::{self, InterfaceFacts, NeighbourFacts, RouteFacts};
 use framegauge_drivers::check::rdma::RdmaPort;
 use framegauge_frames::{Family, rdma_paths};
 use framegauge_pathmtu::{ClampedTo, ErrorFilter, MssClamp};
@@ -24,6 +24,7 @@ pub fn run(call: &Call) -> Answer {
         .collect();
     let rules = found.rules.as_ref();
     let [ipv4, ipv6] = found.fragments_created;
+    let [neighbours_v4, neighbours_v6] = found.neighbour_tables.map(|table| table.map(neighbours));
     Ok(json!({
         "hostname": found.hostname,
         "kernel": found.kernel,
@@ -40,8 +41,14 @@ pub fn run(call: &Call) -> Answer {
             "error": rules.err(),
         },
         "fragments_created": {"ipv4": ipv4, "ipv6": ipv6},
+        "neighbour_tables": {"boot_id": found.boot, "ipv4": neighbours_v4, "ipv6": neighbours_v6},
         "rdma": found.rdma.iter().map(|port| rdma(port, &found.interfaces)).collect::<Vec<Value>>(),
     }))
+}
+
+fn neighbours(facts: NeighbourFacts) -> Value {
+    let NeighbourFacts { table, permanent } = facts;
+    json!({"entries": table.entries, "most": table.most, "refused": table.refused, "permanent": permanent})
 }
 
 /// A port of RDMA, and from which MTU of its interface on Linux offers each path MTU.

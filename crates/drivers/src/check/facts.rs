@@ -4,8 +4,9 @@
 use crate::check::rdma::RdmaPort;
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::links::{self, Interface, InterfaceAddress};
+use framegauge_linux::neighbour_tables::{self, NeighbourTable};
 use framegauge_linux::routes::{self, PathMtuException};
-use framegauge_linux::{OsError, Result, process, sysctl};
+use framegauge_linux::{OsError, Result, clock, process, sysctl};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -59,6 +60,10 @@ pub struct Facts {
     pub rules: std::result::Result<Rules, String>,
     /// Fragments that it has made of packets since it was started, of IPv4 and of IPv6; none where nobody counts them.
     pub fragments_created: [Option<u64>; 2],
+    /// The neighbour tables of its kernel, of IPv4 and of IPv6; none where they could not be read.
+    pub neighbour_tables: [Option<NeighbourFacts>; 2],
+    /// Which kernel that is: hosts with the same text share these tables.
+    pub boot: Option<String>,
     /// Its ports of RDMA.
     pub rdma: Vec<RdmaPort>,
 }
@@ -80,6 +85,15 @@ pub struct InterfaceFacts {
     pub addresses: Vec<InterfaceAddress>,
     /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
     pub offloads: Option<BTreeMap<&'static str, bool>>,
+}
+
+/// A neighbour table.
+#[derive(Debug, Clone, Copy)]
+pub struct NeighbourFacts {
+    /// As the kernel describes it.
+    pub table: NeighbourTable,
+    /// Entries of this network namespace that are permanent, and need no room.
+    pub permanent: usize,
 }
 
 /// The way to a destination.
@@ -109,6 +123,8 @@ pub fn gather() -> Result<Facts> {
         path_mtu_cache: routes::path_mtu_exceptions()?,
         rules: super::ruleset::read(),
         fragments_created: fragments_created(),
+        neighbour_tables: neighbour_facts(),
+        boot: clock::boot().ok(),
         rdma: super::rdma::ports(),
         interfaces,
     })
@@ -119,6 +135,15 @@ fn fragments_created() -> [Option<u64>; 2] {
     let counters = crate::meters::protocol_counters().unwrap_or_default();
     let of = |name: &str| counters.get(name).and_then(|count| u64::try_from(*count).ok());
     [of("IpFragCreates"), of("Ip6FragCreates")]
+}
+
+/// Both tables.
+fn neighbour_facts() -> [Option<NeighbourFacts>; 2] {
+    let tables = neighbour_tables::read().unwrap_or_default();
+    [4, 6].map(|version| {
+        let table = *tables.iter().find(|table| table.version == version)?;
+        Some(NeighbourFacts { table, permanent: neighbour_tables::permanent(version).ok()? })
+    })
 }
 
 fn of_interface(interface: &Interface, all: &[Interface], addresses: &[InterfaceAddress]) -> InterfaceFacts {

@@ -2,11 +2,9 @@
 
 use crate::meters::{self, CpuSeconds, NetworkSoftirqs};
 use crate::readings;
-use framegauge_linux::error::Context;
 use framegauge_linux::rtnetlink::{self, LinkStatistics};
-use framegauge_linux::{OsError, Result, namespace};
+use framegauge_linux::{OsError, Result, clock, namespace};
 use framegauge_metering::Counters;
-use std::fs;
 
 /// The counters of a host at one moment.
 #[derive(Debug, Clone)]
@@ -59,9 +57,7 @@ pub fn totals(names: &[String]) -> Result<Totals> {
 const NO_DEVICE: i32 = 19;
 
 fn life() -> Result<String> {
-    let path = "/proc/sys/kernel/random/boot_id";
-    let boot = fs::read_to_string(path).during(format!("read {path}"))?;
-    Ok(format!("{}:{}", boot.trim(), network()?))
+    Ok(format!("{}:{}", clock::boot()?, network()?))
 }
 
 /// A number of this network namespace that no other has had since the boot; before Linux 5.14 one that another may get

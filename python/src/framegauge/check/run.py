@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from framegauge.check import echo as check_echo, pairs as check_pairs, tunnels
+from framegauge.check import echo as check_echo, neighbours, pairs as check_pairs, tunnels
 from framegauge.check.judgement import blame, planner, verdict
 from framegauge.check.plan import Asked, Member, Path, Prepared, ask_all, in_order
 from framegauge.testbeds.base import Json
@@ -46,7 +46,7 @@ def run(
         pairs = check_echo.pairs(prepared, asked, FALSE_CLAIM, on_progress)
     else:
         pairs = _two_ended(prepared, asked, on_progress)
-    document = _document(prepared, asked, pairs, _fragments(prepared, pairs), now() - begun)
+    document = _document(prepared, asked, pairs, _later(prepared, pairs), now() - begun)
     if asked.encapsulated is not None:
         document["encapsulation"] = tunnels.of_document(document, asked.encapsulated)
     document["findings"] = blame.blame(document)
@@ -234,25 +234,36 @@ def _trace(
             pair["traces"].append({"source_port": port, "bad": bad, "hops": trace["hops"]})
 
 
-def _fragments(prepared: Prepared, pairs: Sequence[Json]) -> dict[str, Json]:
-    """How many fragments each host with a tunnel has made since its facts were read, where they are counted."""
+def _later(prepared: Prepared, pairs: Sequence[Json]) -> dict[str, Json]:
+    """The facts of hosts whose counters may explain something, once more: of those with a tunnel, and of those whose
+    kernel had to know neighbours that nothing reached."""
     used = {(pair["source"], pair["interface"]) for pair in pairs}
     through = {
         name for name, facts in prepared.facts.items() for each in facts["interfaces"]
         if each.get("overhead_bytes") is not None and (name, each["name"]) in used
     }  # fmt: skip
-    members = [member for member in prepared.members if member.name in through]
+    names = through | neighbours.witnesses(prepared, pairs)
+    members = [member for member in prepared.members if member.name in names]
     later = ask_all(members, "check.facts", lambda _: {}, prepared.errors, 30.0) if members else {}
-    made: dict[str, Json] = {}
-    for name, facts in later.items():
-        before = prepared.facts[name]["fragments_created"]
-        known = {key: value for key, value in facts["fragments_created"].items() if None not in (value, before[key])}
-        made[name] = {key: known[key] - before[key] if key in known else 0 for key in ("ipv4", "ipv6")}
-    return made
+    full = neighbours.refused(prepared, later)
+    return {
+        member.name: {
+            "fragments_created": _fragments(prepared.facts[member.name], later[member.name])
+            if member.name in through & set(later) else None,
+            "neighbours_refused": full.get(member.name),
+        }
+        for member in prepared.members
+    }  # fmt: skip
+
+
+def _fragments(before: Json, after: Json) -> Json:
+    """How many fragments a host has made since its facts were read, where they are counted."""
+    first, last = before["fragments_created"], after["fragments_created"]
+    return {key: 0 if None in (first[key], last[key]) else last[key] - first[key] for key in ("ipv4", "ipv6")}
 
 
 def _document(
-    prepared: Prepared, asked: Asked, pairs: Sequence[Json], fragments: Mapping[str, Json], seconds: float
+    prepared: Prepared, asked: Asked, pairs: Sequence[Json], later: Mapping[str, Json], seconds: float
 ) -> Json:
     hosts = []
     for member in prepared.members:
@@ -264,8 +275,8 @@ def _document(
                 "addresses": [address for address in used if address is not None],
                 "facts": facts,
                 "error": prepared.errors.get(member.name),
-                "fragments_created": fragments.get(member.name),
             }
+            | later[member.name]
         )
     hosts += [
         {
@@ -274,6 +285,7 @@ def _document(
             "facts": None,
             "error": None,
             "fragments_created": None,
+            "neighbours_refused": None,
         }
         for target in prepared.targets
     ]

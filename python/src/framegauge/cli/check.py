@@ -170,11 +170,13 @@ def _encapsulated(words: str, underlay_mtu: int) -> Encapsulated | None:
 
 
 def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked, quiet: bool) -> dict[str, Any]:
-    from framegauge.check import echo as check_echo, plan as check_plan, run as check
+    from framegauge.check import echo as check_echo, neighbours as check_neighbours, plan as check_plan, run as check
 
     prepared = check_echo.prepare(members, targets, asked) if targets else check_plan.prepare(members, asked)
     if not quiet:
         output.say(_expectation(prepared, asked))
+        for sentence in check_neighbours.crowded(prepared):
+            output.say(sentence)
     began, last = time.monotonic(), [0.0]
 
     def progress(share: float, text: str) -> None:

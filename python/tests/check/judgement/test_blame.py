@@ -844,6 +844,22 @@ def test_a_kernel_without_a_route_explains_both_directions():
     assert found["commands"][0] == {"run": "ip route get 10.2.0.1 from 10.1.0.1", "on": "host a", "purpose": ""}
 
 
+def test_a_full_neighbour_table_is_blamed_and_no_firewall():
+    lab = Lab((4,)).fault([("a", "b", 4), ("b", "a", 4)], None, "unreachable")
+    table = {"entries": 8, "most": 8, "refused": 40, "permanent": 0}
+    for host in lab.hosts.values():
+        host["facts"]["neighbour_tables"] = {"boot_id": "one", "ipv4": table, "ipv6": None}
+        host["neighbours_refused"] = {"ipv4": 31, "ipv6": None}
+    found = only(lab, "neighbour_table_full")
+    assert {tuple(pair) for pair in found["pairs"]} == {("a", "b", 4), ("b", "a", 4)}
+    assert "was full 31 times" in found["evidence"]
+    assert "the check needs 12 of them" in found["evidence"]
+    assert "firewall" not in found["fix"]
+    (command,) = found["commands"]
+    assert command["run"] == "sysctl -w net.ipv4.neigh.default.gc_thresh3=32"
+    assert command["on"] == "the machine of hosts a, b, c and d, outside of network namespaces"
+
+
 def test_a_macvlan_that_one_host_does_not_reach_is_named_as_a_possible_reason():
     lab = Lab((3,)).fault([("a", "c", 4), ("c", "a", 4)], None, "unreachable")
     assert "macvlan" not in only(lab, "unreachable")["summary"]

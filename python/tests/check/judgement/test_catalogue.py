@@ -33,6 +33,8 @@ def test_every_finding_that_the_page_mentions_exists():
         "active_mtu",
         "false_claim_probability",
         "mtu_expires",
+        "ndisc_cache",
+        "table_fulls",
         "tcp_mtu_probing",
         "ip_no_pmtu_disc",
     }

@@ -180,6 +180,17 @@ def test_fragments_that_a_host_makes_are_counted(network: Network) -> None:
     assert (after["ipv4"] - before["ipv4"], after["ipv6"] - before["ipv6"]) == (3, 0)
 
 
+def test_the_neighbour_tables_of_the_kernel_are_read_in_any_namespace(network: Network) -> None:
+    run("ip", "-n", network.a, "neigh", "add", "10.201.1.9", "lladdr", "02:00:00:00:00:09", "dev", "net0")
+    found, other = (ask(host(name), "check.facts")["neighbour_tables"] for name in (network.a, network.b))
+    assert found["boot_id"] == other["boot_id"] == Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert (found["ipv4"]["permanent"], other["ipv4"]["permanent"], found["ipv6"]["permanent"]) == (1, 0, 0)
+    assert found["ipv4"]["most"] == int(Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3").read_text())
+    assert found["ipv4"]["entries"] >= 1
+    # Of all namespaces, and never less than before.
+    assert other["ipv4"]["refused"] >= found["ipv4"]["refused"]
+
+
 def test_a_host_without_nft_says_so(network: Network) -> None:
     hidden = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none /usr/sbin && exec "$@"', "sh"]
     found = ask([*hidden, "env", "PATH=/nonexistent", *host(network.a)], "check.facts")

@@ -20,6 +20,7 @@ from framegauge.check.judgement import (
     blame_errors,
     blame_hops,
     blame_hosts,
+    blame_neighbours,
     blame_rates,
     blame_rdma,
     blame_readings,
@@ -37,6 +38,7 @@ __all__ = ["blame"]
 def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The findings of a result document: faults first, those that explain most before the others."""
     case = Case(Mesh.read(document))
+    blame_neighbours.full(case)
     blame_echo.faults(case)
     blame_told.tunnels(case)
     blame_told.interfaces(case)

@@ -40,7 +40,7 @@ def faults(case: Case) -> None:
             groups["direction_unknown" if pair.direction == "unknown" else "black_hole", pair.path_mtu].append(pair)
         elif pair.verdict == "too_small" and pair.direction == "back":
             groups["reply_fragmented", pair.path_mtu].append(pair)
-        elif pair.verdict == "unreachable":
+        elif pair.key in case.unreachable:
             groups["unreachable", None].append(pair)
     for (kind, limit), pairs in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
         _MAKERS[kind](case, limit, pairs)

@@ -266,7 +266,9 @@ def unreachable(case: Case) -> None:
     """`unreachable`: one finding per host if everything that concerns it fails, one per IP version for the rest."""
     for family in (4, 6):
         known = (pair for pair in case.mesh.pairs if pair.verdict != "unknown" and not pair.is_one_ended)
-        pairs = {pair.key: pair for pair in known if pair.family == family}
+        # What another finding explains is evidence neither for nor against a host.
+        told = (pair for pair in known if pair.verdict != "unreachable" or pair.key in case.unreachable)
+        pairs = {pair.key: pair for pair in told if pair.family == family}
         gone = {key for key, pair in pairs.items() if pair.verdict == "unreachable"} - _unrouted(case, pairs)
         cells = [
             Cell(pair.source, pair.destination, 0 if key in gone else 1, key) for key, pair in pairs.items()

@@ -20,7 +20,8 @@ FAR_AHEAD = 10  # times as many traces name one link as another, which has its n
 
 
 class Case:
-    """Findings and open faults. A fault is closed by the finding that explains it."""
+    """Findings and open faults. A fault is closed by the finding that explains it, and so is a pair that is
+    unreachable."""
 
     def __init__(self, mesh: Mesh) -> None:
         links = Links(mesh)
@@ -28,6 +29,7 @@ class Case:
         self.findings: list[Finding] = []
         self.faults = {pair.key: pair for pair in mesh.pairs if pair.is_fault}
         self.open = dict(self.faults)
+        self.unreachable = {pair.key: pair for pair in mesh.pairs if pair.verdict == "unreachable"}
         # What large packets have passed, and where a fault's flows were lost; empty where traces do not say.
         passed = [(pair, links.named(each)) for pair in mesh.pairs for each in passages(pair)]
         self.passed = {each for _, each in passed}
@@ -38,6 +40,7 @@ class Case:
         self.findings.append(finding)
         for key in closes:
             self.open.pop(key, None)
+            self.unreachable.pop(key, None)
 
     def filters(self, pair: Pair) -> tuple[Filter, ...]:
         """The rules of its sender that keep every "packet too big" from it."""

@@ -10,7 +10,7 @@ from typing import Any
 from framegauge.check.judgement.groups import subnet
 from framegauge.check.judgement.rdma import Port, ports_of
 
-__all__ = ["Clamp", "Filter", "Hop", "Host", "Interface", "Mesh", "Pair", "Told", "Trace"]
+__all__ = ["Clamp", "Filter", "Hop", "Host", "Interface", "Mesh", "NeighbourTable", "Pair", "Told", "Trace"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,16 @@ class Filter:
 
 
 @dataclass(frozen=True)
+class NeighbourTable:
+    """In which a host's kernel keeps the Ethernet addresses of neighbours, of all its network namespaces: a reading."""
+
+    kernel: str  # the same text, the same kernel
+    most: int
+    permanent: int  # of its entries for this host: they need no room
+    refused: int  # how often it had no room while the check ran
+
+
+@dataclass(frozen=True)
 class Host:
     """A host: what it says of itself, or why it says nothing."""
 
@@ -70,6 +80,7 @@ class Host:
     filters: tuple[Filter, ...] = ()
     fragments: int | None = None  # that it made while the check ran; None: not read
     rdma: tuple[Port, ...] = ()
+    tables: Mapping[int, NeighbourTable] = field(default_factory=dict)  # by IP version, where they were read
 
     def interface(self, name: str | None) -> Interface | None:
         """By its name."""
@@ -253,8 +264,17 @@ def _host(host: Mapping[str, Any]) -> Host:
     made = host.get("fragments_created")
     return Host(
         host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters,
-        None if made is None else made["ipv4"] + made["ipv6"], tuple(ports_of(facts)),
+        None if made is None else made["ipv4"] + made["ipv6"], tuple(ports_of(facts)), _tables(host),
     )  # fmt: skip
+
+
+def _tables(host: Mapping[str, Any]) -> dict[int, NeighbourTable]:
+    read, refused = host["facts"].get("neighbour_tables") or {}, host.get("neighbours_refused") or {}
+    return {
+        family: NeighbourTable(read["boot_id"], table["most"], table["permanent"], count)
+        for family in (4, 6)
+        if read.get("boot_id") and (table := read.get(f"ipv{family}")) and (count := refused.get(f"ipv{family}"))
+    }
 
 
 def _filter(each: Mapping[str, Any]) -> Filter:

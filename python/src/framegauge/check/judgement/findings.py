@@ -36,6 +36,7 @@ CATALOGUE = {
     "black_hole": Kind("Large packets are lost; the link is unknown"),
     "direction_unknown": Kind("Large echoes are lost; the direction is unknown"),
     "reply_fragmented": Kind("Echo replies return in fragments"),
+    "neighbour_table_full": Kind("A kernel has no room for its neighbours' addresses"),
     "unreachable": Kind("No packets arrive, not even small ones"),
     "host_unavailable": Kind("A host could not take part", False),
     "could_not_tell": Kind("Too little data for a verdict", False),

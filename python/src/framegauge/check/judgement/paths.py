@@ -23,7 +23,7 @@ from framegauge.check.judgement.links import are_neighbours
 
 __all__ = ["drawn"]
 
-_NOT_DRAWN = ("unreachable", "nic_maximum_too_small")
+_NOT_DRAWN = ("unreachable", "neighbour_table_full", "nic_maximum_too_small")
 MOST_HOPS = 32  # a trace has 24; more is no trace
 
 

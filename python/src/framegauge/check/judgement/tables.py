@@ -37,7 +37,7 @@ def _rows(case: Case, part: Finding, family: int, pairs: Sequence[Pair]) -> Iter
     if not CATALOGUE[part.kind].is_fault and part.kind not in _NOTES_OF_PAIRS:
         return
     yield "Affected pairs", f"{len(pairs)} of {sum(pair.family == family for pair in case.mesh.pairs)}"
-    if part.kind in ("plain_loss", "could_not_tell", "unreachable"):
+    if part.kind in ("plain_loss", "could_not_tell", "unreachable", "neighbour_table_full"):
         yield "Small packets lost", f"{sum(pair.lost for pair in pairs)} of {sum(pair.sent for pair in pairs)}"
     elif CATALOGUE[part.kind].is_fault:
         yield from _of_fault(case, part, pairs)

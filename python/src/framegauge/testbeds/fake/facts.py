@@ -22,11 +22,13 @@ def facts(_: Json) -> Json:
         "addresses": [{"address": "10.0.0.1", "prefix_length": 24, "family": 4}],
         "offloads": dict.fromkeys(("tso", "gso", "gro", "tx_checksum", "lro"), True),
     }  # fmt: skip
+    table = {"entries": 1, "most": 1024, "refused": 0, "permanent": 0}
     return {
         "hostname": "fake", "kernel": platform.release(), "clock_source": "tsc", "interfaces": [nic],
         "sysctls": {"net.ipv4.tcp_mtu_probing": "0"}, "path_mtu_cache": [],
         "mss_clamps": {"rules": [], "error": None}, "error_filters": {"rules": [], "error": None},
         "fragments_created": {"ipv4": 0, "ipv6": 0}, "rdma": [],
+        "neighbour_tables": {"boot_id": "fake", "ipv4": table, "ipv6": table},
     }  # fmt: skip
 
 
