@@ -24,6 +24,7 @@ TRACED_PAIRS = 8  # a host: routers limit how often they say that a packet has e
 TRACED_BACK = 2  # pairs of a host that do not fail, though their other direction does
 TRACED_FLOWS = 3  # of a pair: so many that fail, and as many that do not
 HOPS = 24
+CLOSE_SECONDS = 1.0  # for a host that has failed, and may never answer again
 
 
 @dataclass(frozen=True)
@@ -105,8 +106,12 @@ def _serve(
 
 
 def _close(members: Iterable[Member], errors: Mapping[str, str], patience_seconds: float) -> None:
-    living = [member for member in members if member.name not in errors]
-    ask_all(living, "check.close", lambda _: {}, {}, patience_seconds)
+    found = list(members)
+    ask_all(
+        [member for member in found if member.name not in errors], "check.close", lambda _: {}, {}, patience_seconds
+    )
+    # One that has failed may take part still: it would tell the next check of that, instead of why it fails.
+    ask_all([member for member in found if member.name in errors], "check.close", lambda _: {}, {}, CLOSE_SECONDS)
 
 
 def _search(
