@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
+from helpers.processes import is_gone
 
 from framegauge.rollout.engine import Released
 from framegauge.rollout.gate import gate
@@ -42,3 +43,17 @@ def test_leases_are_kept_while_it_runs_and_it_ends_with_the_roll_out(tmp_path):
         gate(f"trap 'echo > {found}; exit' TERM; while :; do sleep 0.05; done", pause, WAVE)
     assert (len(paused), found.exists()) == (2, True)
     assert time.monotonic() - began < 60
+
+
+def test_what_it_has_started_ends_with_it(tmp_path):
+    there = tmp_path / "pid"
+
+    def pause():
+        """Called while it runs: it has its time to start, however busy the machine is."""
+        if there.exists() and there.read_text().strip():
+            raise KeyboardInterrupt
+        time.sleep(0.01)
+
+    with pytest.raises(KeyboardInterrupt):
+        gate(f"sleep 60 & echo $! > {there}; wait", pause, WAVE)
+    assert is_gone(int(there.read_text()))

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
+from helpers.processes import is_gone
 
 from framegauge.errors import InputError, ProgramFailure
 from framegauge.rollout.switches import PLATFORMS, hook, text
@@ -97,15 +98,6 @@ def test_leases_are_kept_while_it_runs_and_it_is_ended_with_all_that_it_started(
     command = f"sh -c 'sleep 60 & echo $! > {there}; wait'"
     with pytest.raises(ProgramFailure, match=r"found no end within 0\.2 s"):
         hook.run(command, "prepare", 9000, 1500, {}, started, 0.2)
-    child = int(there.read_text())
-    for _ in range(200):
-        try:
-            gone = Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
-        except FileNotFoundError:
-            gone = True
-        if gone:
-            break
-        time.sleep(0.01)
-    assert gone
+    assert is_gone(int(there.read_text()))
     with pytest.raises(InputError, match="found /nowhere/switches"):
         hook.run("/nowhere/switches", "prepare", 9000, 1500, {})

@@ -8,6 +8,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 
 from framegauge.rollout.engine import Pause, Released
+from framegauge.rollout.switches.ending import end
 
 __all__ = ["gate"]
 
@@ -19,7 +20,8 @@ GATE_WORDS = {1: "stop", 2: "cannot say"}
 def gate(command: str, pause: Pause, released: Released) -> str | None:
     """Runs a user's command, and `pause` again and again meanwhile; None if its exit code is 0, else a line.
 
-    It is told of the wave that it judges in its environment, and prints to the user's terminal (standard error).
+    It is told of the wave that it judges in its environment, and prints to the user's terminal (standard error). It is
+    ended with what it has started, if this is interrupted or leases are lost.
     """
     told = {
         "FRAMEGAUGE_SWITCHED": ",".join(released.hosts),
@@ -27,7 +29,11 @@ def gate(command: str, pause: Pause, released: Released) -> str | None:
         "FRAMEGAUGE_HELD": ",".join(released.held),
     }
     with subprocess.Popen(
-        ["sh", "-c", command], stdin=subprocess.DEVNULL, stdout=STANDARD_ERROR, env=os.environ | told
+        ["sh", "-c", command],
+        stdin=subprocess.DEVNULL,
+        stdout=STANDARD_ERROR,
+        env=os.environ | told,
+        start_new_session=True,
     ) as process:
         try:
             with suppress(subprocess.TimeoutExpired):
@@ -35,7 +41,7 @@ def gate(command: str, pause: Pause, released: Released) -> str | None:
             while process.poll() is None:
                 pause()
         except BaseException:
-            process.terminate()
+            end(process)
             raise
         code = process.returncode
     if code == 0:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import os
 import shlex
-import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from typing import Literal
 
 from framegauge.errors import InputError, ProgramFailure
 from framegauge.printable import one_line
+from framegauge.rollout.switches.ending import end
 
 __all__ = ["Action", "run"]
 
 Action = Literal["prepare", "confirm", "undo"]
 SECONDS = 600.0
 LOOK_SECONDS = 0.5
-GRACE_SECONDS = 5.0
 
 
 def run(
@@ -55,7 +54,7 @@ def run(
     try:
         said = _wait(program, meanwhile, seconds)
     except BaseException:
-        _end(program)
+        end(program)
         raise
     if program.returncode != 0:
         raise ProgramFailure(f"hook {action}: exit code {program.returncode}: {_last(said)}")
@@ -70,20 +69,6 @@ def _wait(program: subprocess.Popen[bytes], meanwhile: Callable[[], None], secon
         except subprocess.TimeoutExpired:
             meanwhile()
     raise ProgramFailure(f"hook: found no end within {seconds:g} s, expected one")
-
-
-def _end(program: subprocess.Popen[bytes]) -> None:
-    """Ends it with all that it has started, in the session that it leads."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(program.pid, number)
-        except ProcessLookupError:
-            break
-        try:
-            program.wait(GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            continue
-    program.wait()
 
 
 def _last(said: bytes) -> str:
