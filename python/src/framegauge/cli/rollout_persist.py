@@ -47,7 +47,7 @@ def carried_out(options: argparse.Namespace, undo: bool) -> int:
         failed = work(hosts, options.journal, output.say)
     # After a reload: what the owners made of it.
     with hosts_of(options, undoing=undo) as hosts:
-        document = rollout.states(hosts, True, output.say)
+        document = rollout.states(hosts, True, output.say) | {"files": lasting.files(hosts) if undo else []}
         left = [] if undo else lasting.loose(hosts)
     output.show(*failed, *text.state_lines(document), *left)
     return int(bool(failed) or not document["as_it_should_be"])

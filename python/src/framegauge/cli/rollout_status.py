@@ -13,7 +13,8 @@ __all__ = ["SUMMARY", "arguments", "run"]
 SUMMARY = "compare every host with the journal"
 _MORE = """\
 Compares what every host has now with the journal. With --prove full-size packets are sent between all of them. A host
-that cannot be reached, or tells what cannot be, is named beside the others.
+that cannot be reached, or tells what cannot be, is named beside the others. Files of owners that the journal says were
+to keep the new MTU are read, and named with what they are.
 
 examples:
   framegauge rollout status storage.yaml
@@ -30,10 +31,10 @@ def arguments(verbs: Verbs[Verb]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print how every host is; the exit code."""
-    from framegauge.rollout import run as rollout, text
+    from framegauge.rollout import lasting, run as rollout, text
 
     with hosts_of(options, partly=True) as hosts:
-        document = rollout.states(hosts, options.prove, output.say)
+        document = rollout.states(hosts, options.prove, output.say) | {"files": lasting.files(hosts)}
     if options.json:
         output.show_json(document, indent=1)
     else:

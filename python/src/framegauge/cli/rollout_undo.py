@@ -38,7 +38,7 @@ def arguments(verbs: Verbs[Verb]) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Do it; the exit code."""
-    from framegauge.rollout import text, undoing
+    from framegauge.rollout import lasting, text, undoing
 
     with hosts_of(options, undoing=True) as hosts:
         undone = undoing.undo(hosts, options.journal, output.say, options.without)
@@ -48,6 +48,7 @@ def run(options: argparse.Namespace) -> int:
         show_outcome(undone.outcome, hosts, undoing=True)
         lines = {name: list(undoing.by_hand(hosts, name)) for name in undone.left}
         output.show(*text.left_lines(undone.left, undone.heard, lines))
+        output.show(*text.file_lines([row for row in lasting.files(hosts) if row["state"] != "gone"]))
         if undone.outcome.kind in ("undone_in_part", "held") and not undone.outcome.why:
             return IN_PART
         return exit_code(undone.outcome, "undone")

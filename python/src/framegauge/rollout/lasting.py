@@ -1,11 +1,13 @@
 """Has the owners of the MTUs keep what a roll-out did, by its journal; and takes that back, days later.
 
-Each change of a file is in the journal before it is made, with the lines that undo it.
+Each change of a file is in the journal before it is made, with the lines that undo it, and after it, that it was made.
+Where this process ends in between, the file itself tells which of the two it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from framegauge.errors import AgentFailure, DiskFull, InputError
@@ -13,10 +15,10 @@ from framegauge.rollout import persist, preflight
 from framegauge.rollout.journal import Journal, folder_of
 from framegauge.rollout.model import Json
 from framegauge.rollout.owners import Edit, Trouble, dhcp, lawful
-from framegauge.rollout.owners.patch import patched
+from framegauge.rollout.owners.patch import fits, patched
 from framegauge.rollout.run import Opened, surveyed
 
-__all__ = ["keep", "kept", "loose", "take_back"]
+__all__ = ["Kept", "files", "keep", "kept", "loose", "take_back"]
 
 Say = Callable[[str], None]
 
@@ -32,8 +34,12 @@ def keep(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
             "framegauge rollout apply"
         )
     edits = preflight.edits(surveyed(hosts), hosts.asked, _hold(hosts))
+    cut_off = [row for row in files(hosts) if row["state"] == "kept" and not row["confirmed"]]
     found: list[str] = []
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
+        for row in cut_off:
+            say(f"{row['host']}: {row['path']} keeps it already: only its owner may not have taken it")
+            journal.write("persisted", host=row["host"], path=row["path"])
         for host, wanted in edits.items():
             for edit in wanted:
                 say(f"{host}: having {edit.owner} keep it: {edit.path}")
@@ -66,19 +72,66 @@ def _hold(hosts: Opened) -> int:
     return min(int(each["hold"]) for each in hosts.past.begun["hosts"].values())
 
 
-def kept(entries: Sequence[Json]) -> list[Json]:
-    """The changes of files that a journal says were made and not taken back, the newest first."""
-    found: list[Json] = []
-    begun: Json | None = None
+@dataclass(frozen=True)
+class Kept:
+    """A change of a file that a journal says was begun (its entry `persisting`) and not taken back. `confirmed`: the
+    journal has that it was made; else it was cut off, and only the file tells."""
+
+    entry: Json
+    confirmed: bool
+
+    @property
+    def host(self) -> str:
+        """Whose file it is."""
+        return str(self.entry["host"])
+
+    @property
+    def path(self) -> str:
+        """Which file."""
+        return str(self.entry["path"])
+
+    def state(self, text: str | None) -> tuple[str, str]:
+        """What the file is now: `kept` if the change is there, `gone` if it could be made anew, else `other`; and why
+        that is so of the last."""
+        try:
+            patched(text, self.entry["undo"]["diff"], self.path)
+        except Trouble as trouble:
+            return ("gone", "") if fits(text, self.entry["diff"], self.path) else ("other", str(trouble))
+        return "kept", ""
+
+
+def kept(entries: Sequence[Json]) -> list[Kept]:
+    """The changes of files that a journal says were made, or begun, and not taken back, the newest first."""
+    found: list[Kept] = []
     for entry in entries:
         if entry["event"] == "persisting":
-            begun = entry
-        elif entry["event"] == "persisted" and begun is not None:
-            found.insert(0, begun)
-            begun = None
-        elif entry["event"] == "persist_undone":
-            found = [each for each in found if (each["host"], each["path"]) != (entry["host"], entry["path"])]
+            found.insert(0, Kept(entry, False))
+        elif entry["event"] in ("persisted", "persist_failed", "persist_undone"):
+            mine = [each for each in found if (each.host, each.path) == (entry["host"], entry["path"])]
+            if entry["event"] == "persist_undone":
+                found = [each for each in found if each not in mine]
+            elif mine and not mine[0].confirmed:
+                place = found.index(mine[0])
+                found[place : place + 1] = [replace(mine[0], confirmed=True)] if entry["event"] == "persisted" else []
     return found
+
+
+def files(hosts: Opened) -> list[Json]:
+    """What the files are now that the journal says were to keep the new MTU, by host and path."""
+    listed = kept(hosts.past.entries)
+    untold: dict[str, str] = {}
+    known = surveyed(hosts, untold) if listed else {}
+    untold |= hosts.missing
+    rows = []
+    for each in listed:
+        state, why = "not_known", untold.get(each.host, "found in the journal and not in the file")
+        if each.host in known and each.host not in untold:
+            state, why = each.state(known[each.host]["files"].get(each.path))
+        rows.append(
+            {"host": each.host, "owner": each.entry["owner"], "path": each.path, "state": state, "why": why,
+             "confirmed": each.confirmed}
+        )  # fmt: skip
+    return rows
 
 
 def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
@@ -89,8 +142,8 @@ def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
     known = surveyed(hosts, untold) if listed else {}
     found: list[str] = []
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
-        for entry in listed:
-            host, path = entry["host"], entry["path"]
+        for each in listed:
+            host, path = each.host, each.path
             if host in hosts.missing:
                 found.append(f"{host}: cannot be reached, so {path} still keeps it: take it back once it can be")
                 continue
@@ -100,9 +153,14 @@ def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
             if host not in known:
                 found.append(f"{host}: found in the journal and not in the file, expected the same hosts")
                 continue
+            text = known[host]["files"].get(path)
+            if not each.confirmed and each.state(text)[0] == "gone":
+                say(f"{host}: {path} is as it was before: its change was cut off before it was made")
+                journal.write("persist_undone", host=host, path=path)
+                continue
             say(f"{host}: taking back what keeps it: {path}")
             try:
-                edit = _undoing(entry, hosts.asked.interfaces[host], known[host]["files"].get(path))
+                edit = _undoing(each, hosts.asked.interfaces[host], text)
             except Trouble as trouble:
                 found.append(f"{host}: {trouble}")
                 continue
@@ -110,10 +168,17 @@ def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
     return found
 
 
-def _undoing(entry: Json, interface: str, text: str | None) -> Edit:
-    """The way back of a change, for the text that the file has now; Trouble for one that is no way back."""
+def _undoing(change: Kept, interface: str, text: str | None) -> Edit:
+    """The way back of a change, for the text that the file has now; Trouble for one that is no way back. A file that is
+    as it was before has only its owner take it: whoever took it back may have been cut off before that."""
+    entry = change.entry
     reload, whole = lawful.reload_of(entry, interface), bool(entry["whole"])
-    after = patched(text, entry["undo"]["diff"], entry["path"]) if whole else None
+    if not whole:
+        after = None
+    elif change.state(text)[0] == "gone":
+        after = text
+    else:
+        after = patched(text, entry["undo"]["diff"], entry["path"])
     return Edit(entry["owner"], entry["path"], text, after, reload, int(entry["mode"], 8), whole)
 
 

@@ -57,14 +57,15 @@ mv "$part" "$path"
 
 def apply(host: Host, edit: Edit, sudo: bool = False) -> None:
     """Makes the change and has it taken; ProgramFailure with one line if it cannot, and then it is as before."""
-    if edit.whole:
+    changes = edit.whole and edit.before != edit.after
+    if changes:
         written(host, edit, sudo)
     try:
         for command in edit.reload:
             _run(host, [*(["sudo", "-n"] if sudo else []), *command], f"{edit.owner}: {' '.join(command)}")
     except ProgramFailure:
         back = edit.undo
-        if edit.whole:
+        if changes:
             written(host, back, sudo)
         for command in back.reload:
             # What refused the new file may refuse the old one, too; the first error is the one to tell.

@@ -108,6 +108,12 @@ def status_schema() -> Schema:
             "outcome": {"enum": ["none", "open", "finished", "put_back", "undone", "undone_in_part", "parked"]},
             "last": _or_null({"type": "object"}), "hosts": _by_host(row), "proof": _or_null(proof),
             "connections": _by_host(connections),
+            "files": {"type": "array", "items": _object(
+                {
+                    "host": TEXT, "owner": TEXT, "path": TEXT, "why": TEXT, "confirmed": {"type": "boolean"},
+                    "state": {"enum": ["kept", "gone", "other", "not_known"]},
+                }
+            )},
             "lost": {**_by_host(TEXT), "description": "Why hosts are not known, or their connections are not."},
         },
     )  # fmt: skip

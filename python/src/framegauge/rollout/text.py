@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from framegauge.rollout.engine import Outcome
 from framegauge.rollout.model import Json
 from framegauge.rollout.routes import Held, parse
+from framegauge.rollout.transition import typed
 
-__all__ = ["left_lines", "outcome_lines", "plan_lines", "state_lines"]
+__all__ = ["file_lines", "left_lines", "outcome_lines", "plan_lines", "state_lines"]
 
 STAGE_WORDS = {
     "hold": "hold every route at the smaller MTU, on every host",
@@ -22,6 +22,12 @@ STATE_WORDS = {
     "new": "as asked",
     "held": "its routes are held at the smaller MTU",
     "other": "changed by something else",
+}
+FILE_WORDS = {
+    "kept": "keeps the new MTU",
+    "gone": "is as it was before, and keeps no new MTU",
+    "other": "was changed by something else: whether it keeps the new MTU is not known",
+    "not_known": "could not be read",
 }
 DONE = {
     "finished": "done: every interface has {mtu} bytes, proved both ways",
@@ -90,8 +96,8 @@ def _typed(settings: Mapping[str, str]) -> str:
     lines, versions = [], dict[tuple[str, str], list[str]]()
     for name, text in settings.items():
         kind, _, interface = name.partition(":")
-        if kind == "mtu":
-            lines.append(shlex.join(["ip", "link", "set", "dev", interface, "mtu", text]))
+        if kind in ("mtu", "mtu6"):
+            lines += typed({name: text})
         else:
             versions.setdefault((interface, text), []).append(f"IPv{kind.removeprefix('routes')}")
     for (interface, text), families in versions.items():
@@ -143,6 +149,17 @@ def left_lines(left: Mapping[str, str], heard: Mapping[str, str], lines: Mapping
         yield "`framegauge rollout undo FILE` goes on once they can be reached; --without HOST if one never will be"
 
 
+def file_lines(files: Sequence[Json]) -> Iterator[str]:
+    """What the files of owners are, that the journal says were to keep the new MTU, and what to do about those that
+    do."""
+    for each in files:
+        cut = "" if each["confirmed"] else " (persist was cut off while it changed this file)"
+        why = f": {each['why']}" if each["why"] else ""
+        yield f"{each['host']}: {each['path']} {FILE_WORDS[each['state']]}{why}{cut}"
+    if any(each["state"] != "gone" for each in files):
+        yield "`framegauge rollout persist FILE --undo` takes back what files keep"
+
+
 def state_lines(document: Json) -> Iterator[str]:
     """Each host against the journal, the proof, and connections that keep an old MSS."""
     last = document["last"]
@@ -152,6 +169,7 @@ def state_lines(document: Json) -> Iterator[str]:
         yield f"{name}: {row['interface']}: MTU {row['mtu']}, routes {routes}: {STATE_WORDS[row['state']]}"
     for name, why in document["lost"].items():
         yield f"not known: {why if why.startswith(f'{name}: ') else f'{name}: {why}'}"
+    yield from file_lines(document["files"])
     if (proof := document["proof"]) is not None:
         bad = [*proof["faults"], *proof["unknown"], *proof["new_connections"]]
         which = "all that were reached" if document["lost"] else "all of them"

@@ -54,6 +54,13 @@ def test_owners_keep_it_and_give_it_up_whatever_else_is_in_their_files(tmp_path:
         assert "+    mtu 9000" in page
         assert "persisted: /etc/network/interfaces on a" in page
 
+        # As if it had been killed after it had changed the last file, and before that was in the journal.
+        journal = path.with_suffix(".rollout") / "journal.jsonl"
+        journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
+        code, said = done("status", path)
+        assert "b: /etc/network/interfaces keeps the new MTU (persist was cut off while it changed this file)" in said
+        assert "a: /etc/network/interfaces keeps the new MTU\n" in said
+
         # Somebody adds an interface before it is taken back.
         files["a"].write_text("auto lo\niface lo inet loopback\n\n" + files["a"].read_text())
         # Nobody can log in to the other host at first.

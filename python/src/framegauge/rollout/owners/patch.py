@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from framegauge.rollout.owners.model import Trouble
 
-__all__ = ["patched"]
+__all__ = ["fits", "patched"]
 
 NOTHING = "/dev/null"
 NO_END = "\\ No newline at end of file"
@@ -46,6 +46,15 @@ def patched(text: str | None, diff: str, path: str) -> str | None:
     if removed and result:
         raise Trouble(path, "lines that the change did not make", "only those that are to go")
     return None if removed else "".join(result)
+
+
+def fits(text: str | None, diff: str, path: str) -> bool:
+    """Whether the change could be made."""
+    try:
+        patched(text, diff, path)
+    except Trouble:
+        return False
+    return True
 
 
 def _lines(text: str) -> list[str]:
