@@ -37,3 +37,14 @@ def test_what_carries_what_stays_stays_too() -> None:
     before = BEFORE | {"mtu:m0": "1500"}
     now = told(eth0=9000, eth0_7=9000, q=9000)
     assert standing.needed_by(now, "m0", before) == {"eth0.7": "q with 9000", "eth0": "eth0.7 with 9000"}
+
+
+def test_what_stands_on_a_bridge_that_follows_keeps_its_port() -> None:
+    now = told(eth0=9000, eth0_7=9000, q=4200)
+    for each in now["interfaces"]:
+        each["parent"] = "br0" if each["name"] == "q" else each["parent"]
+    now["interfaces"].append({"name": "br0", "kind": "bridge", "parent": None, "mtu": 9000})
+    before = BEFORE | {"mtu:br0": "1500"}
+    assert standing.needed_by(now, "eth0.7", before) == {"br0": "q with 4200"}
+    along = {"eth0": ["eth0.7", "br0", "q"], "br0": ["q"]}
+    assert standing.needed_by(now, "eth0.7", before, along) == {"br0": "q with 4200", "eth0": "q with 4200"}

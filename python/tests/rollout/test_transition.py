@@ -224,3 +224,71 @@ def test_what_stands_on_a_lowered_interface_is_lowered_first_and_raised_last():
     low = [link(1500), link(1500, interface="v", beside=True)]
     [up] = transition.back_to([["a"]], {"a": "eth1"}, {"a": down.before}, {"a": low})
     assert up.stages["link"][:2] == ({"mtu:eth1": "9000"}, {"mtu:v": "9000"})
+
+
+def own_ipv6(found, mtu):
+    settings = dict(found.settings) | {f"mtu6:{found.interface}": str(mtu)}
+    return transition.Link(found.interface, found.mtu, found.routes, settings, found.beside)
+
+
+def test_an_mtu_of_ipv6_alone_is_kept_beside_what_is_raised_and_comes_back_where_it_was_not():
+    before = {"a": [own_ipv6(link(1500, interface="eth0", beside=True), 1300), own_ipv6(link(1500), 1400)]}
+    before["b"] = [own_ipv6(link(1500), 1500)]
+    one, other = transition.changes(asked(9000), before)
+    assert "mtu6:eth1" not in one.after
+    assert one.after["mtu6:eth0"] == one.stages["release"][0]["mtu6:eth0"] == "1300"
+    assert not any(name.startswith("mtu6") for name in other.after)
+    # The kernel changes it with the MTU: it is no drift.
+    assert not any(name.startswith("mtu6") for name in one.held)
+    after = {
+        name: [own_ipv6(link(9000, interface=each.interface), 9000) for each in links] for name, links in before.items()
+    }
+    back, same = transition.back_to(
+        [["a", "b"]], {"a": "eth1", "b": "eth1"}, {"a": one.before, "b": other.before}, after
+    )
+    assert (back.after["mtu6:eth0"], back.after["mtu6:eth1"]) == ("1300", "1400")
+    assert "mtu6:eth1" not in same.after
+
+
+def test_lowering_leaves_an_mtu_of_ipv6_alone_that_still_can_be():
+    for own, kept in ((1400, "1400"), (1500, None), (4000, None)):
+        one, _ = transition.changes(asked(1500), {"a": [own_ipv6(link(9000), own)], "b": [link(9000)]})
+        assert one.after.get("mtu6:eth1") == kept
+
+
+def told(*interfaces):
+    return {"interfaces": [{"name": name, "kind": kind, "mtu": mtu, "parent": None} for name, kind, mtu in interfaces]}
+
+
+@pytest.mark.parametrize(
+    ("mtu", "target", "expected"),
+    [(1500, 9000, ["br0", "il0"]), (9000, 1500, ["br0", "il0", "br0.7", "mac0"]), (1500, 1500, [])],
+)
+def test_what_follows_depends_on_the_way(mtu, target, expected):
+    kinds = {"br0": "bridge", "il0": "ipvlan", "br0.7": "vlan", "mac0": "macsec", "vrf0": "vrf", "eth9": None}
+    facts = told(("eth1", None, mtu), *((name, kind, mtu) for name, kind in kinds.items()))
+    answers = {"eth1": {"along": [*kinds, "gone"]}}
+    assert transition.following(["eth1"], answers, facts, target) == expected
+    # An older agent does not tell.
+    assert transition.following(["eth1"], {"eth1": {}}, facts, target) == []
+
+
+def follower(mtu):
+    found = link(mtu, interface="br0", beside=True)
+    return transition.Link("br0", mtu, found.routes, found.settings, True, True)
+
+
+def test_a_bridge_that_follows_is_held_and_its_mtu_is_not_set():
+    """Once set, it would never follow again."""
+    links = {"a": [link(1500), follower(1500)], "b": [link(1500)]}
+    one, _ = transition.changes(asked(9000), links)
+    assert list(one.stages["link"][0]) == ["mtu:eth1"]
+    assert not any("mtu:br0" in group for group in one.stages["link"])
+    assert one.stages["hold"][0]["routes4:br0"] == one.after["routes4:br0"] == "1500"
+    assert (one.before["mtu:br0"], "mtu:br0" in one.held, "mtu:br0" in one.after) == ("1500", False, False)
+    back, _ = transition.back_to(
+        [["a"], ["b"]], {"a": "eth1", "b": "eth1"}, {"a": one.before, "b": link(1500).settings},
+        {"a": [link(9000), follower(9000)], "b": [link(9000)]},
+    )  # fmt: skip
+    assert [list(group) for group in back.stages["link"]] == [["mtu:eth1"], ["mtu:br0"]]
+    assert back.after["mtu:br0"] == "1500"

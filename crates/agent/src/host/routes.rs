@@ -2,7 +2,7 @@
 
 use crate::pipe::call::Call;
 use crate::pipe::message::{Answer, Failure, params};
-use framegauge_drivers::host::settings::{Setting, held_routes};
+use framegauge_drivers::host::settings::{Setting, around, held_routes};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ struct Ask {
     interface: String,
 }
 
-/// Reads them; `settings` are what a lease would put back.
+/// Reads them; `settings` are what a lease would put back, `along` the interfaces whose MTU may change with it.
 pub fn run(call: &Call) -> Answer {
     let asked: Ask = params(&call.request)?;
     let mut settings = Map::new();
@@ -21,6 +21,11 @@ pub fn run(call: &Call) -> Answer {
         let setting = Setting::parse(&name).map_err(|why| Failure::invalid_params("host.routes", &why))?;
         settings.insert(name, setting.read()?.into());
     }
+    // An interface without IPv6 has none.
+    let ipv6 = Setting::Ipv6Mtu(asked.interface.clone());
+    if let Ok(mtu) = ipv6.read() {
+        settings.insert(ipv6.to_string(), mtu.into());
+    }
     let mut routes: Vec<Value> = Vec::new();
     for family in [4, 6] {
         routes.extend(held_routes::read(&asked.interface, family)?.iter().map(|each| {
@@ -28,5 +33,5 @@ pub fn run(call: &Call) -> Answer {
                    "mtu": each.held.mtu, "locked": each.held.locked})
         }));
     }
-    Ok(json!({"settings": settings, "routes": routes}))
+    Ok(json!({"settings": settings, "routes": routes, "along": around::along(&asked.interface)?}))
 }

@@ -69,6 +69,14 @@ pub fn mtu(value: &str) -> Result<(), String> {
     }
 }
 
+/// Whether IPv6 may have an MTU on an interface, or what is wrong with it.
+pub fn ipv6_mtu(value: &str) -> Result<(), String> {
+    match value.parse::<u32>() {
+        Ok(mtu) if (LEAST_IPV6_MTU..=MOST_MTU).contains(&mtu) => Ok(()),
+        _ => Err(format!("found the MTU {value:?} of IPv6, expected {LEAST_IPV6_MTU} to {MOST_MTU} bytes")),
+    }
+}
+
 /// The sizes of aggregates, IPv6's and IPv4's where there are two; `None` if it is neither one number nor two.
 pub fn two_sizes(value: &str) -> Option<(u32, Option<u32>)> {
     let sizes: Vec<u32> = value.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;

@@ -1,4 +1,4 @@
-//! One setting of a host that can be changed and put back: `mtu:eth0`, `routes4:eth0`, `tso:eth0`, `gso_size:eth0`,
+//! One setting of a host that can be changed and put back: `mtu:eth0`, `mtu6:eth0`, `routes4:eth0`, `tso:eth0`, `gso_size:eth0`,
 //! `qdisc:eth0`, `sysctl:net.ipv4.tcp_rmem`.
 
 pub mod around;
@@ -11,6 +11,7 @@ use framegauge_linux::aggregates::{self as sizes, Direction};
 use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::features::{self, HARDWARE_GRO};
 use framegauge_linux::rtnetlink::{LinkChange, change_link, link};
+use framegauge_linux::whole::settings as ipv6;
 use framegauge_linux::{qdisc, routes, sysctl};
 use held_routes::HeldRoutes;
 use std::fmt;
@@ -23,6 +24,9 @@ const DEFAULT: &str = "default";
 pub enum Setting {
     /// The MTU of an interface, in bytes.
     Mtu(String),
+    /// The MTU that IPv6 has for an interface, in bytes: a router may have announced a smaller one, or somebody has set it.
+    /// The kernel gives it the interface's with every change of that.
+    Ipv6Mtu(String),
     /// The path MTUs of the routes of an IP version through an interface, as [`HeldRoutes`] has them.
     Routes(u8, String),
     /// An offload of an interface, "on" or "off".
@@ -71,6 +75,7 @@ impl fmt::Display for Setting {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mtu(interface) => write!(out, "mtu:{interface}"),
+            Self::Ipv6Mtu(interface) => write!(out, "mtu6:{interface}"),
             Self::Routes(version, interface) => write!(out, "routes{version}:{interface}"),
             Self::Offload(switch, interface) => write!(out, "{}:{interface}", switch.row().0),
             Self::HardwareGro(interface) => write!(out, "{HARDWARE_GRO}:{interface}"),
@@ -85,7 +90,7 @@ impl fmt::Display for Setting {
 impl Setting {
     /// Reads a name such as `mtu:eth0`, if that may be changed; what is wrong with it otherwise.
     pub fn parse(text: &str) -> std::result::Result<Self, String> {
-        const EXPECTED: &str = "expected mtu:IFACE, routes4:, routes6:, tso:, gso:, gro:, rx-gro-hw:, lro:, tx:, gso_size:, gro_size: or \
+        const EXPECTED: &str = "expected mtu:IFACE, mtu6:, routes4:, routes6:, tso:, gso:, gro:, rx-gro-hw:, lro:, tx:, gso_size:, gro_size: or \
                                 qdisc:IFACE, or sysctl:NAME";
         let (kind, name) = text.split_once(':').ok_or(format!("found {text:?}, {EXPECTED}"))?;
         let switch = Switch::ALL.iter().find(|row| row.0 == kind).map(|row| row.1);
@@ -95,6 +100,7 @@ impl Setting {
         }
         match (kind, switch) {
             ("mtu", _) => Ok(Self::Mtu(name.into())),
+            ("mtu6", _) => Ok(Self::Ipv6Mtu(name.into())),
             ("routes4", _) => Ok(Self::Routes(4, name.into())),
             ("routes6", _) => Ok(Self::Routes(6, name.into())),
             (HARDWARE_GRO, _) => Ok(Self::HardwareGro(name.into())),
@@ -111,6 +117,7 @@ impl Setting {
     pub fn allows(&self, value: &str) -> std::result::Result<(), String> {
         match self {
             Self::Mtu(_) => allowed::mtu(value),
+            Self::Ipv6Mtu(_) => allowed::ipv6_mtu(value),
             Self::Routes(version, _) => HeldRoutes::allows(value, *version),
             Self::Offload(..) | Self::HardwareGro(_) if matches!(value, "on" | "off") => Ok(()),
             Self::Offload(..) | Self::HardwareGro(_) => {
@@ -132,6 +139,7 @@ impl Setting {
     pub fn read(&self) -> Result<String> {
         match self {
             Self::Mtu(interface) => Ok(link(interface)?.mtu.to_string()),
+            Self::Ipv6Mtu(interface) => ipv6::value(&place_of_mtu(interface)),
             Self::Routes(version, interface) => Ok(HeldRoutes::read(interface, *version)?.to_string()),
             Self::Offload(switch, interface) => {
                 Ok(if ethtool::get(interface, switch.row().1)? { "on" } else { "off" }.into())
@@ -184,6 +192,10 @@ impl Setting {
                 // What the kernel remembers of paths was found with the other MTU.
                 routes::forget_path_mtus()
             }
+            Self::Ipv6Mtu(interface) => {
+                ipv6::write(&place_of_mtu(interface), value)?;
+                routes::forget_path_mtus()
+            }
             Self::Routes(version, interface) => {
                 HeldRoutes::parse(value).map_err(|_| wrong())?.write(interface, *version)?;
                 routes::forget_path_mtus()
@@ -209,6 +221,11 @@ impl Setting {
     }
 }
 
+/// Where the MTU of IPv6 is below its settings.
+fn place_of_mtu(interface: &str) -> String {
+    format!("conf/{interface}/mtu")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -217,6 +234,7 @@ mod tests {
     fn names_survive_being_said() {
         for text in [
             "mtu:eth0",
+            "mtu6:bond0.7",
             "routes4:eth0",
             "routes6:bond0.7",
             "tso:bond0.7",
@@ -241,6 +259,8 @@ mod tests {
             "mtu",
             "mtu:",
             "mtu:a/b",
+            "mtu6:a/../b",
+            "mtu6:lo",
             "routes:eth0",
             "routes4:lo",
             "queue:eth0",

@@ -25,12 +25,25 @@ pub fn read(interface: &str) -> Settings {
     settings
 }
 
+/// The value of one of them.
+pub fn value(place: &str) -> Result<String> {
+    demand_plain(place)?;
+    let text = std::fs::read_to_string(path(place)).during(format!("read net/ipv6/{place}"))?;
+    Ok(text.trim().to_string())
+}
+
 /// Sets one of them.
 pub fn write(place: &str, value: &str) -> Result<()> {
+    demand_plain(place)?;
+    std::fs::write(path(place), value).during(format!("set net/ipv6/{place} to {value:?}"))
+}
+
+/// An error unless a place is below the settings of IPv6.
+fn demand_plain(place: &str) -> Result<()> {
     if place.split('/').any(|part| matches!(part, "" | "." | "..")) {
         return Err(OsError::errno(format!("find the setting {place:?} of IPv6"), libc::EINVAL));
     }
-    std::fs::write(path(place), value).during(format!("set net/ipv6/{place} to {value:?}"))
+    Ok(())
 }
 
 fn path(place: &str) -> PathBuf {

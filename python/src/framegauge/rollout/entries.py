@@ -25,15 +25,15 @@ from framegauge.printable import one_line
 
 __all__ = ["complaint", "complaint_of_plan"]
 
-# An MTU, or that of routes (0: none of their own), of an interface: pipe/README.md.
-Setting = Annotated[str, StringConstraints(pattern=r"^(?:mtu|routes4|routes6):[^\s/:]{1,15}$")]
+# An MTU, that of IPv6, or that of routes (0: none of their own), of an interface: pipe/README.md.
+Setting = Annotated[str, StringConstraints(pattern=r"^(?:mtu|mtu6|routes4|routes6):[^\s/:]{1,15}$")]
 _ROUTE = r"[0-9a-fA-F:.]{2,45}/[0-9]{1,3}(@[0-9]{1,10})?(#[0-9]{1,10})?"
 Value = Annotated[str, StringConstraints(pattern=rf"^[0-9]{{1,10}}!?( {_ROUTE}=[0-9]{{1,10}}!?)*$")]
 
 
 def _with_numbers(settings: dict[str, str]) -> dict[str, str]:
     for name, value in settings.items():
-        if name.startswith("mtu:") and not value.isdecimal():
+        if name.startswith(("mtu:", "mtu6:")) and not value.isdecimal():
             raise ValueError(f"{name} of a number of bytes")
     return settings
 

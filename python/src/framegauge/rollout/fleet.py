@@ -9,7 +9,7 @@ from framegauge.agents.restored import unrestored
 from framegauge.check.plan import Member, ask_all
 from framegauge.errors import AgentFailure
 from framegauge.rollout.model import Json
-from framegauge.rollout.routes import Route, Value, largest, of_answer, parse
+from framegauge.rollout.routes import Route, Value, of_answer, parse, sent_to
 from framegauge.rollout.transition import STAGES, HostChange
 
 __all__ = ["Failed", "Fleet", "differs"]
@@ -45,7 +45,7 @@ class Fleet:
         self._changes = {change.host: change for change in changes}
         self._seconds, self._patience, self._sudo = seconds, patience_seconds, frozenset(sudo)
         self._sleep, self._monotonic = sleep, monotonic
-        self.now = {name: dict(change.before) for name, change in self._changes.items()}
+        self.now = {name: change.held for name, change in self._changes.items()}
         self.made: dict[str, list[str]] = {name: [] for name in self._changes}  # stages under a lease, by host
         self.kept: dict[str, list[str]] = {name: [] for name in self._changes}  # and those that stay
         self.renewed: dict[str, float] = {}  # when, of every host that has begun its lease
@@ -136,7 +136,7 @@ class Fleet:
         return errors
 
     def _until(self, name: str) -> dict[str, str]:
-        now = dict(self._changes[name].before)
+        now = self._changes[name].held
         for stage in self.made[name]:
             for group in self._changes[name].stages[stage]:
                 now |= group
@@ -173,9 +173,7 @@ class Fleet:
         """The largest packet that a host is to send to an address now; None for one that is not changed."""
         if name not in self._changes:
             return None
-        interface = self._changes[name].interface
-        text = self.now[name][f"routes{6 if ':' in address else 4}:{interface}"]
-        return largest(self._routes[name], parse(text), int(self.now[name][f"mtu:{interface}"]), address)
+        return sent_to(self._routes[name], self.now[name], self._changes[name].interface, address)
 
     def capture(self, addresses: Mapping[str, Sequence[str]]) -> set[str]:
         """Begins to capture handshakes on every host that has the privilege for it; which those are."""
@@ -239,11 +237,13 @@ def _interfaces(settings: Mapping[str, str]) -> list[str]:
 
 
 def differs(host: str, interface: str, answer: Json, expected: Mapping[str, str]) -> list[str]:
-    """A line for each setting in an answer of `host.routes` that is not as expected."""
+    """A line for each setting in an answer of `host.routes` that is not as expected; of an MTU nothing may be."""
     lines = []
-    mtu, wanted = answer["settings"][f"mtu:{interface}"], expected[f"mtu:{interface}"]
-    if mtu != wanted:
-        lines.append(f"{host}: {interface}: found an MTU of {mtu} bytes, expected {wanted}")
+    for kind, what in (("mtu", "an MTU"), ("mtu6", "an MTU of IPv6")):
+        found, wanted = (settings.get(f"{kind}:{interface}") for settings in (answer["settings"], expected))
+        if wanted is not None and found != wanted:
+            lines.append(f"{host}: {interface}: found {what} of {found or 'no'} bytes, expected {wanted}")
+    mtu = answer["settings"][f"mtu:{interface}"]
     for route in of_answer(answer["routes"]):
         value = parse(expected[f"routes{route.family}:{interface}"])
         if not _is(route, value, int(mtu)):

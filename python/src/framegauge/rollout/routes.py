@@ -10,7 +10,7 @@ from typing import Any
 
 from framegauge.errors import BadAnswer
 
-__all__ = ["FREE", "Held", "Route", "Value", "largest", "of_answer", "parse", "typed", "value"]
+__all__ = ["FREE", "Held", "Route", "Value", "largest", "of_answer", "parse", "sent_to", "typed", "value"]
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,24 @@ def typed(interface: str, family: int, value: Value) -> Iterator[str]:
         yield f"ip -{family} route change ROUTE {dev}{mtu}  # ROUTE: {which} `{show}`{without}"
 
 
-def largest(routes: Iterable[Route], value: Value, mtu: int, address: str) -> int:
-    """The largest packet to an address through an interface of this MTU: the longest of its routes there says."""
+def largest(routes: Iterable[Route], value: Value, mtu: int, address: str, unasked: int | None = None) -> int:
+    """The largest packet to an address through an interface of this MTU: the longest of its routes there says.
+    `unasked`: where that asks for none, if it is not the interface's."""
     place = ipaddress.ip_address(address.partition("%")[0])
     best, held = -1, value.others
     for route in routes:
         network = route.network
         if network.version == place.version and place in network and network.prefixlen > best:
             best, held = network.prefixlen, value.of(route.name)
-    return min(held.mtu or mtu, mtu)
+    return min(held.mtu or unasked or mtu, mtu)
+
+
+def sent_to(routes: Iterable[Route], settings: Mapping[str, str], interface: str, address: str) -> int:
+    """The largest packet to an address through an interface with these settings. What IPv6 alone has for an MTU counts
+    where no route asks for another."""
+    family, mtu = 6 if ":" in address else 4, int(settings[f"mtu:{interface}"])
+    unasked = int(settings.get(f"mtu6:{interface}", mtu)) if family == 6 else mtu
+    return largest(routes, parse(settings[f"routes{family}:{interface}"]), mtu, address, unasked)
 
 
 def _held(word: str) -> Held:

@@ -11,8 +11,8 @@ from pathlib import Path
 from framegauge.check.addresses import candidates
 from framegauge.check.judgement import planner
 from framegauge.check.plan import Member, ask_all, read_facts
-from framegauge.errors import AgentFailure, BadAnswer, InputError
-from framegauge.rollout import preflight, transition
+from framegauge.errors import AgentFailure, InputError
+from framegauge.rollout import interfaces, preflight, transition
 from framegauge.rollout.answers import probed
 from framegauge.rollout.engine import Engine, Outcome, Settings
 from framegauge.rollout.file import Rollout
@@ -21,9 +21,8 @@ from framegauge.rollout.gate import gate
 from framegauge.rollout.journal import Journal, Past, folder_of, read
 from framegauge.rollout.model import Asked, Finding, Json
 from framegauge.rollout.preflight import containers, link_loss, survey
-from framegauge.rollout.preflight.links import Links
 from framegauge.rollout.proof import HEADERS, TIMESTAMPS_BYTES, Prover, new_connections
-from framegauge.rollout.routes import largest, parse
+from framegauge.rollout.routes import sent_to
 from framegauge.rollout.switches import hook
 from framegauge.rollout.transition import HostChange, Link
 from framegauge.testbeds.listed import ListedHosts, placed
@@ -94,8 +93,10 @@ def opened(
     try:
         members = tuple(Member(host, asked.interfaces[host.name]) for host in listed.hosts())
         errors: dict[str, str] = {}
-        facts = read_facts([Member(each.host) for each in members], errors)  # whether each has its interface: `_links`
-        links = _links(members, asked, facts, past.origin if undoing else {}, errors, undoing or partly)
+        facts = read_facts(
+            [Member(each.host) for each in members], errors
+        )  # whether each has its interface: `interfaces.read`
+        links = interfaces.read(members, asked, facts, past.origin if undoing else {}, errors, undoing or partly)
         if errors and not undoing and (not partly or not links):
             raise AgentFailure("\n".join(lines_of(errors)))
         members = tuple(each for each in members if each.name not in errors)
@@ -113,71 +114,6 @@ def opened(
 def lines_of(errors: Mapping[str, str]) -> list[str]:
     """A line for each host that failed."""
     return [why if why.startswith(name) else f"{name}: {why}" for name, why in errors.items()]
-
-
-def _links(
-    members: Sequence[Member],
-    asked: Asked,
-    facts: Mapping[str, Json],
-    origin: Mapping[str, Mapping[str, str]],
-    errors: dict[str, str],
-    partly: bool,
-) -> dict[str, tuple[Link, ...]]:
-    """The interfaces of every host that is meant, those beneath that are to rise with it, and those on it that are
-    lowered with it; or those of `origin`."""
-    wanted: dict[str, list[str]] = {}
-    ports = _ports(members, facts, errors)
-    for name, known in facts.items():
-        interface = asked.interfaces[name]
-        there = [each["name"] for each in known["interfaces"]]
-        if interface not in there:
-            why = f"found no interface {interface}, expected one of {', '.join(there) or 'none'}"
-            if not partly:
-                raise InputError(f"{name}: {why}")
-            errors[name] = why
-            continue
-        wanted[name] = [
-            *transition.beneath(interface, known, asked.target_mtu, ports.get(name, {})),
-            interface,
-            *transition.above(interface, known, asked.target_mtu),
-        ]
-        if name in origin:
-            changed = [each.removeprefix("mtu:") for each in origin[name] if each.startswith("mtu:")]
-            # What stood on it may be gone by now: then nothing of it is to be put back.
-            on_it = changed[changed.index(interface) + 1 :] if interface in changed else []
-            wanted[name] = [each for each in changed if each in there or each not in on_it]
-            if interface not in changed:
-                wanted[name].append(interface)
-    answers: dict[str, dict[str, Json]] = {name: {} for name in wanted}
-    for place in range(max(map(len, wanted.values()), default=0)):
-        meant = [each for each in members if place < len(wanted.get(each.name, ()))]
-        found = ask_all(meant, "host.routes", lambda each, at=place: {"interface": wanted[each.name][at]}, errors, 30.0)  # type: ignore[misc]
-        for name, answer in found.items():
-            answers[name][wanted[name][place]] = answer
-    made = {}
-    for name, each in answers.items():
-        try:
-            if name not in errors:
-                made[name] = transition.links_of(asked.interfaces[name], each)
-        except BadAnswer as error:
-            errors[name] = str(error)
-    return made
-
-
-def _ports(
-    members: Sequence[Member], facts: Mapping[str, Json], errors: dict[str, str]
-) -> dict[str, dict[str, list[str]]]:
-    """Of hosts that have bridges: by bridge, its ports that lead out of the host."""
-    hosts = [
-        each.host
-        for each in members
-        if any(one["kind"] == "bridge" for one in facts.get(each.name, {"interfaces": ()})["interfaces"])
-    ]
-    found = {name: Links.of(each["links"]) for name, each in survey.read(hosts, errors, facts).items()} if hosts else {}
-    return {
-        name: {bridge: [port.name for port in links.outward(bridge)] for bridge in links.names()}
-        for name, links in found.items()
-    }
 
 
 def plan(hosts: Opened) -> Json:
@@ -331,12 +267,11 @@ def states(hosts: Opened, prove: bool, say: Say) -> Json:
 def _largest(hosts: Opened, changes: Sequence[HostChange], name: str, address: str) -> int:
     """The largest packet that a host sends to an address, by its routes as they are, or as these changes leave them."""
     [link] = [each for each in hosts.links[name] if not each.beside]
-    settings, mtu = link.settings, link.mtu
+    settings = link.settings
     for change in changes:
         if change.host == name:
-            settings, mtu = change.after, change.mtu
-    text = settings[f"routes{6 if ':' in address else 4}:{link.interface}"]
-    return largest(link.routes, parse(text), mtu, address)
+            settings = change.after
+    return sent_to(link.routes, settings, link.interface, address)
 
 
 def _state(hosts: Opened, name: str) -> Json:
@@ -364,8 +299,9 @@ def _state(hosts: Opened, name: str) -> Json:
 def _fits(now: Mapping[str, str], wanted: Mapping[str, str], link: Link) -> bool:
     from framegauge.rollout.fleet import differs
 
+    kinds = [f"{kind}:{link.interface}" for kind in ("mtu", "mtu6")]
     answer = {
-        "settings": {f"mtu:{link.interface}": now[f"mtu:{link.interface}"]},
+        "settings": {name: text for name, text in now.items() if name in kinds},
         "routes": [
             {
                 "family": route.family, "route": route.name, "connected": route.connected, "mtu": route.held.mtu,

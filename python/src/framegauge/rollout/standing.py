@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from framegauge.rollout import preflight
@@ -13,11 +13,17 @@ __all__ = ["needed_by", "refused"]
 
 # What is lost when an interface is lowered under it, whoever has raised it.
 GRAVE = ("overlay", "child", "pods")
+# What the kernel lowers with a bridge or an interface below it, if not at once. Of a bridge itself nobody knows whether
+# it follows its ports.
+ABOVE = (*STANDING_ON, "ipvtap", "macsec")
 
 
-def needed_by(facts: Json, interface: str, before: Mapping[str, str]) -> dict[str, str]:
+def needed_by(
+    facts: Json, interface: str, before: Mapping[str, str], along: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, str]:
     """Of the interfaces that were raised with this one, to carry it, those that stay, each with what needs it: another
-    VLAN, say, that has more than they had. `facts`: what `check.facts` has of the host; `before`: its settings then.
+    VLAN, say, that has more than they had. `facts`: what `check.facts` has of the host; `before`: its settings then;
+    `along`: by interface, what a change of it may change as well, where the agent tells.
 
     The kernel lowers what stands on an interface together with it, at once, while others still send to it.
     """
@@ -28,7 +34,9 @@ def needed_by(facts: Json, interface: str, before: Mapping[str, str]) -> dict[st
         least = int(before[f"mtu:{name}"])
         for each in facts["interfaces"]:
             goes_back = each["name"] in raised and each["name"] not in found
-            if each["parent"] == name and each["kind"] in STANDING_ON and each["mtu"] > least and not goes_back:
+            stands = each["parent"] == name and each["kind"] in STANDING_ON
+            stands = stands or (each["name"] in (along or {}).get(name, ()) and each["kind"] in ABOVE)
+            if stands and each["mtu"] > least and not goes_back:
                 found[name] = f"{each['name']} with {each['mtu']}"
                 break
     return found

@@ -17,33 +17,65 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import NamedTuple
 
 from framegauge.errors import BadAnswer, InputError
 from framegauge.rollout.model import Asked, Json, Step
 from framegauge.rollout.routes import FREE, Held, Route, Value, of_answer, parse, typed as typed_routes, value
 
-__all__ = ["STAGES", "HostChange", "Link", "back_to", "changes", "has_room", "links_of", "steps", "typed"]
+__all__ = [
+    "STAGES",
+    "HostChange",
+    "Link",
+    "back_to",
+    "changes",
+    "following",
+    "has_room",
+    "links_of",
+    "own_ipv6_mtu",
+    "steps",
+    "typed",
+]
 
 STAGES = ("hold", "link", "release")
 STANDING_ON = ("vlan", "macvlan", "macvtap", "ipvlan")  # kinds whose MTU is at most that of what they stand on
+# Kinds that take on the MTU of their ports, or of what they stand on, also when it rises (br_mtu_auto_adjust,
+# ipvlan_adjust_mtu); a bridge does not if its own was ever set. So it is not set, which would be for good.
+RISING = ("bridge", "ipvlan", "ipvtap")
+LOWERED = (*STANDING_ON, *RISING, "macsec")
 FAMILIES = (4, 6)
 
 
 @dataclass(frozen=True)
 class Link:
     """An interface of a host: its MTU in bytes, its routes, and what a lease would put back. `beside`: it is not the
-    one that is meant, but carries it, or stands on it."""
+    one that is meant, but carries it, stands on it, or follows one that does. `follows`: its MTU changes by itself.
+    `along`: the interfaces that a change of its MTU may change as well."""
 
     interface: str
     mtu: int
     routes: tuple[Route, ...]
     settings: Mapping[str, str]
     beside: bool = False
+    follows: bool = False
+    along: tuple[str, ...] = ()
+
+    @property
+    def ipv6_mtu(self) -> int | None:
+        """The MTU that IPv6 has there, if it is less than that of the interface: a change of that one forgets it."""
+        return own_ipv6_mtu(self.settings, self.interface)
+
+
+def own_ipv6_mtu(settings: Mapping[str, str], interface: str) -> int | None:
+    """What settings have as the MTU of IPv6 on an interface, if it is less than that of the interface."""
+    text = settings.get(f"mtu6:{interface}")
+    return int(text) if text is not None and int(text) < int(settings[f"mtu:{interface}"]) else None
 
 
 @dataclass(frozen=True)
 class HostChange:
-    """The settings of a host before, after, and by stage in between: each group is one request, in this order."""
+    """The settings of a host before, after, and by stage in between: each group is one request, in this order.
+    `unset`: those that change by themselves while it is carried out."""
 
     host: str
     wave: int
@@ -53,6 +85,12 @@ class HostChange:
     before: Mapping[str, str]
     after: Mapping[str, str]
     stages: Mapping[str, tuple[Mapping[str, str], ...]]
+    unset: frozenset[str] = frozenset()
+
+    @property
+    def held(self) -> dict[str, str]:
+        """The settings before, without those that change by themselves."""
+        return {name: text for name, text in self.before.items() if name not in self.unset}
 
     def count(self, *stages: str) -> int:
         """How many settings these stages change."""
@@ -67,18 +105,24 @@ class HostChange:
         }  # fmt: skip
 
 
-def links_of(interface: str, answers: Mapping[str, Json]) -> tuple[Link, ...]:
-    """The interfaces in answers of `host.routes`, in their order: those that carry others first."""
+def links_of(interface: str, answers: Mapping[str, Json], follow: Sequence[str] = ()) -> tuple[Link, ...]:
+    """The interfaces in answers of `host.routes`, in their order: those that carry others first. `follow`: those that
+    change by themselves."""
     found = []
     for name, answer in answers.items():
         for setting in (f"mtu:{name}", f"routes4:{name}", f"routes6:{name}"):
             if setting not in answer["settings"]:
                 raise BadAnswer(f"host.routes: found no {setting}, expected the settings of {name}")
-        said = answer["settings"][f"mtu:{name}"]
-        if not said.isdecimal():
-            raise BadAnswer(f"host.routes: mtu:{name}: found {said[:60]!r}, expected a number of bytes")
-        mtu = int(said)
-        found.append(Link(name, mtu, tuple(of_answer(answer["routes"])), answer["settings"], beside=name != interface))
+        for setting in (f"mtu:{name}", f"mtu6:{name}"):
+            said = answer["settings"].get(setting, "0")
+            if not said.isdecimal():
+                raise BadAnswer(f"host.routes: {setting}: found {said[:60]!r}, expected a number of bytes")
+        found.append(
+            Link(
+                name, int(answer["settings"][f"mtu:{name}"]), tuple(of_answer(answer["routes"])), answer["settings"],
+                name != interface, name in follow, tuple(answer.get("along", ())),
+            )
+        )  # fmt: skip
     return tuple(found)
 
 
@@ -119,6 +163,24 @@ def above(interface: str, facts: Json, mtu: int) -> list[str]:
     return found[1:]
 
 
+def following(changed: Sequence[str], answers: Mapping[str, Json], facts: Json, mtu: int) -> list[str]:
+    """The interfaces that follow those that are changed to a new MTU, by themselves: in answers of `host.routes`, the
+    lowest first. An older agent does not tell of any."""
+    known = {each["name"]: each for each in facts["interfaces"]}
+    found: list[str] = []
+    for base in changed:
+        was = known[base]["mtu"] if base in known else mtu
+        for name in answers.get(base, {}).get("along", ()):
+            one = known.get(name)
+            if one is None or name in changed or name in found:
+                continue
+            if (was > mtu < one["mtu"] and one["kind"] in LOWERED) or (
+                was < mtu > one["mtu"] and one["kind"] in RISING
+            ):
+                found.append(name)
+    return found
+
+
 def changes(asked: Asked, links: Mapping[str, Sequence[Link]]) -> list[HostChange]:
     """What every host does for what is asked, in the order of the waves; `links`: by host."""
     olds = [link.mtu for name in asked.hosts for link in links[name] if not link.beside]
@@ -127,12 +189,12 @@ def changes(asked: Asked, links: Mapping[str, Sequence[Link]]) -> list[HostChang
     for number, wave in enumerate(asked.waves):
         for name in wave:
             ends = {
-                link.interface: (
-                    asked.target_mtu,
-                    {family: _released(asked, link, family, hold) for family in FAMILIES},
+                link.interface: _End(
+                    asked.target_mtu, {family: _released(asked, link, family, hold) for family in FAMILIES},
+                    _kept_ipv6_mtu(asked, link, hold), by_itself=link.follows,
                 )
                 for link in links[name]
-            }
+            }  # fmt: skip
             found.append(_change(name, number, asked.interfaces[name], hold, links[name], ends))
     return found
 
@@ -147,21 +209,29 @@ def back_to(
     hosts = [name for wave in waves for name in wave]
     ends = {
         name: {
-            link.interface: (
+            link.interface: _End(
                 int(before[name][f"mtu:{link.interface}"]),
                 {family: parse(before[name][f"routes{family}:{link.interface}"]) for family in FAMILIES},
+                own_ipv6_mtu(before[name], link.interface),
             )
             for link in links[name]
         }
         for name in hosts
     }
-    named = [(link.mtu, ends[name][link.interface][0]) for name in hosts for link in links[name] if not link.beside]
+    named = [(link.mtu, ends[name][link.interface].mtu) for name in hosts for link in links[name] if not link.beside]
     hold = min(mtu for pair in named for mtu in pair)
     numbers = {name: number for number, wave in enumerate(waves) for name in wave}
     return [_change(name, numbers[name], interfaces[name], hold, links[name], ends[name]) for name in hosts]
 
 
-_End = tuple[int, Mapping[int, Value]]  # the MTU of an interface, and of its routes by IP version
+class _End(NamedTuple):
+    """What an interface ends with: its MTU, its routes by IP version, and what IPv6 has for an MTU if that is another.
+    `by_itself`: its MTU is whatever follows, and not set."""
+
+    mtu: int
+    routes: Mapping[int, Value]
+    ipv6_mtu: int | None
+    by_itself: bool = False
 
 
 def _change(
@@ -170,33 +240,59 @@ def _change(
     holds: dict[str, str] = {}
     again: dict[str, str] = {}
     released: dict[str, str] = {}
-    raised: list[dict[str, str]] = []
+    set_mtus = [link for link in links if not ends[link.interface].by_itself]
     for link in links:
-        new, routes = ends[link.interface]
-        rises = new > link.mtu
+        end = ends[link.interface]
+        rises = end.mtu > link.mtu
         for family in FAMILIES:
-            name = f"routes{family}:{link.interface}"
+            name, least = f"routes{family}:{link.interface}", _least(link, family, hold)
             # Of IPv6 the kernel raises an MTU that is not locked with that of the interface.
-            holds[name] = str(_held(link, family, Held(hold, rises and family == 6)))
+            holds[name] = str(_held(link, family, Held(least, rises and family == 6)))
             if rises and family == 6:
-                again[name] = str(_held(link, family, Held(hold)))
-            released[name] = str(routes[family])
-        if new != link.mtu:
-            raised.append({f"mtu:{link.interface}": str(new)})
-    # Downwards what stands on others goes first.
-    if any(ends[link.interface][0] < link.mtu for link in links):
-        raised.reverse()
-    after = {f"mtu:{link.interface}": str(ends[link.interface][0]) for link in links}
+                again[name] = str(_held(link, family, Held(least)))
+            released[name] = str(end.routes[family])
+        if end.ipv6_mtu is not None:
+            released[f"mtu6:{link.interface}"] = str(end.ipv6_mtu)
+    after = {f"mtu:{link.interface}": str(ends[link.interface].mtu) for link in set_mtus}
+    mtus = [f"mtu:{link.interface}" for link in _in_order(set_mtus, ends)]
+    raised = [{name: after[name]} for name in mtus]
     return HostChange(
         host=host,
         wave=wave,
         interface=interface,
-        mtu=ends[interface][0],
+        mtu=ends[interface].mtu,
         hold=hold,
         before={name: text for link in links for name, text in link.settings.items()},
         after=after | released,
         stages={"hold": (holds,), "link": (*raised, *([again] if again else [])), "release": (released,)},
-    )
+        unset=frozenset(
+            name for link in links for name in link.settings
+            if name.startswith("mtu6:") or (name.startswith("mtu:") and link.follows)
+        ),
+    )  # fmt: skip
+
+
+def _in_order(links: Sequence[Link], ends: Mapping[str, _End]) -> list[Link]:
+    """Those whose MTU changes, in the order in which it can. Downwards what stands on others goes first; what follows
+    others comes after them always, when mostly nothing is left to be set."""
+    changed = [link for link in links if ends[link.interface].mtu != link.mtu]
+    first, last = ([link for link in changed if link.follows == follows] for follows in (False, True))
+    if any(ends[link.interface].mtu < link.mtu for link in first):
+        first.reverse()
+    return first + last
+
+
+def _kept_ipv6_mtu(asked: Asked, link: Link, hold: int) -> int | None:
+    """What IPv6 has for an MTU after a change: what an administrator or a router asks for, and still can be, stays. On
+    the interface that is meant nothing stays below a target that is larger."""
+    if link.ipv6_mtu is None or (asked.target_mtu > hold and not link.beside):
+        return None
+    return link.ipv6_mtu if link.ipv6_mtu < asked.target_mtu else None
+
+
+def _least(link: Link, family: int, hold: int) -> int:
+    """At what routes are held: no more than IPv6 sends already, which an MTU of theirs would override."""
+    return min(hold, link.ipv6_mtu or hold) if family == 6 else hold
 
 
 def _held(link: Link, family: int, held: Held) -> Value:
@@ -206,7 +302,7 @@ def _held(link: Link, family: int, held: Held) -> Value:
 
 def _released(asked: Asked, link: Link, family: int, hold: int) -> Value:
     """What routes ask for at the end. What an administrator asks for, and still can be, stays."""
-    target = asked.target_mtu
+    target, hold = asked.target_mtu, _least(link, family, hold)
     if target > hold:
         inside = Held(hold) if link.beside else FREE
         outside = inside if asked.scope == "all" else Held(hold)
@@ -254,6 +350,8 @@ def typed(settings: Mapping[str, str]) -> list[str]:
         kind, _, interface = name.partition(":")
         if kind == "mtu":
             lines.append(shlex.join(["ip", "link", "set", "dev", interface, "mtu", text]))
+        elif kind == "mtu6":
+            lines.append(shlex.join(["sysctl", "-w", f"net/ipv6/conf/{interface}/mtu={text}"]))
         else:
             lines += typed_routes(interface, int(kind.removeprefix("routes")), parse(text))
     return lines
@@ -270,7 +368,7 @@ def _words(settings: Mapping[str, str], lease_seconds: float) -> tuple[str, ...]
 
 def has_room(changes: Sequence[HostChange]) -> bool:
     """Whether anything would change."""
-    return any(change.before != change.after for change in changes)
+    return any(change.before.get(name) != text for change in changes for name, text in change.after.items())
 
 
 def demand_room(changes: Sequence[HostChange]) -> None:

@@ -96,7 +96,8 @@ def undo(hosts: Opened, folder: Path | None, say: Say, without: Collection[str] 
 
 def _going_back(hosts: Opened, name: str, say: Say) -> list[Link]:
     """The interfaces of a host that go back: without those that others need by now."""
-    needed = standing.needed_by(hosts.facts[name], hosts.asked.interfaces[name], hosts.past.origin[name])
+    along = {link.interface: link.along for link in hosts.links[name]}
+    needed = standing.needed_by(hosts.facts[name], hosts.asked.interfaces[name], hosts.past.origin[name], along)
     for interface, why in needed.items():
         say(f"{name}: {interface} keeps what it has: {why} stands on it")
     return [link for link in hosts.links[name] if link.interface not in needed]
@@ -116,6 +117,9 @@ def by_hand(hosts: Opened, name: str) -> Iterator[str]:
     # What stands on others goes first where it is lowered, and last where it is raised.
     for link in links if int(settings.get(interface, "0")) > int(now) else reversed(links):
         yield shlex.join(["ip", "link", "set", "dev", link, "mtu", settings[f"mtu:{link}"]])
+    for link in links:
+        if (own := transition.own_ipv6_mtu(settings, link)) is not None:
+            yield from transition.typed({f"mtu6:{link}": str(own)})
 
 
 def _demand_known(hosts: Opened, without: Collection[str]) -> None:

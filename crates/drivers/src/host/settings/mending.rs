@@ -2,7 +2,7 @@
 
 use super::around::{Difference, quoted};
 use super::held_routes::HeldRoutes;
-use super::{DEFAULT, Setting};
+use super::{DEFAULT, Setting, place_of_mtu};
 use framegauge_linux::aggregates::Direction;
 use framegauge_linux::rtnetlink::link;
 use framegauge_linux::whole::{relations, routes};
@@ -28,6 +28,9 @@ impl Setting {
     fn commands(&self, value: &str) -> Vec<String> {
         let command = match self {
             Self::Mtu(interface) => format!("ip link set dev {} mtu {value}", quoted(interface)),
+            Self::Ipv6Mtu(interface) => {
+                format!("sysctl -w {}", quoted(&format!("net/ipv6/{}={value}", place_of_mtu(interface))))
+            }
             Self::Offload(..) | Self::HardwareGro(_) => {
                 let text = self.to_string();
                 let (feature, interface) = text.split_once(':').unwrap_or_default();

@@ -27,6 +27,16 @@ pub struct Around {
     places: Vec<Place>,
 }
 
+/// The other interfaces of this network that a change of an interface's MTU may change as well, by name and in the order in
+/// which they may be raised.
+pub fn along(interface: &str) -> Result<Vec<String>> {
+    let all = relations::read()?;
+    let first = all.iter().filter(|each| each.name == interface).map(|each| each.index).collect();
+    let meant = reached(&all, &first, |_| false, Of::Mtu);
+    let others = meant.iter().filter(|index| !first.contains(index));
+    Ok(others.filter_map(|index| Some(all.iter().find(|each| each.index == *index)?.name.clone())).collect())
+}
+
 /// The interfaces of one network; `inode`: of another than that of the process.
 #[derive(Debug, Clone)]
 struct Place {
@@ -45,7 +55,9 @@ impl Around {
                 Setting::Offload(_, interface)
                 | Setting::HardwareGro(interface)
                 | Setting::Aggregates(_, interface) => (interface, Of::Features),
-                Setting::Routes(..) | Setting::Qdisc(_) | Setting::Sysctl(_) => continue,
+                Setting::Ipv6Mtu(_) | Setting::Routes(..) | Setting::Qdisc(_) | Setting::Sysctl(_) => {
+                    continue;
+                }
             };
             whole |= setting.takes_ipv6(value);
             let most = first.entry(interface.clone()).or_insert(of);
