@@ -20,6 +20,7 @@ from helpers.support import by_length
 from framegauge.check import saved as check_file
 from framegauge.decide.folder import Folder
 from framegauge.errors import InputError
+from framegauge.rack import keeper, state as rack_state
 from framegauge.rollout import ansible, journal
 from framegauge.watch import samples
 from framegauge.watch.samples import Sample, Writer
@@ -128,6 +129,20 @@ def _decided(folder: Path) -> Iterator[Document]:
         yield Document(folder / f"{name}.json", read, is_sealed=True)
 
 
+def _kept_rack(folder: Path) -> Iterator[Document]:
+    """Processes that are named in it are signalled with our rights."""
+    folder.mkdir()
+    path = folder / "framegauge-rack.json"
+    about = {
+        "state": "up",
+        "reason": None,
+        "keeper": {"pid": 1, "start_ticks": 7},
+        "hosts": [{"name": "h1", "nics": []}],
+    }
+    keeper.replace(str(path), {"schema": rack_state.SCHEMA, "boot_id": "x", "testbed": "rack", **about})
+    yield Document(path, lambda: [json.dumps(rack_state.read(path))], is_sealed=True)
+
+
 def _given(folder: Path) -> Iterator[Document]:
     """What a user hands over: any change is theirs."""
     folder.mkdir()
@@ -176,7 +191,7 @@ def _damaged(data: bytes, rng: random.Random) -> bytes:
 
 
 @pytest.mark.soak(5)
-@pytest.mark.parametrize("made", [_journal, _samples, _decided, _given])
+@pytest.mark.parametrize("made", [_journal, _samples, _decided, _kept_rack, _given])
 def test_damage_is_one_line_or_changes_nothing(made: Callable[[Path], Iterator[Document]], tmp_path: Path) -> None:
     rng = random.Random(53)
     for document in made(tmp_path / "it"):

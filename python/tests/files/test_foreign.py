@@ -17,7 +17,9 @@ from framegauge.errors import InputError, StudyError
 from framegauge.files import bounded, inventory, yaml as yaml_file
 from framegauge.files.machines import Inventory
 from framegauge.labs import file as lab_file
+from framegauge.rollout import file as rollout_file
 from framegauge.study import file as study_file
+from framegauge.watch import model as watch_file
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*.yaml"))
 EXAMPLES = [path.read_text() for path in sorted((ROOT / "examples").rglob("*.yaml"))]
@@ -28,7 +30,11 @@ def _inventory(text: str, name: str) -> Inventory:
     return yaml_file.parse(text, name, Inventory, "inventory")
 
 
-READERS: list[Callable[[str, str], Any]] = [study_file.parse, _inventory, lab_file.parse]
+def _rollout(text: str, name: str) -> rollout_file.File:
+    return yaml_file.parse(text, name, rollout_file.File, "rollout")
+
+
+READERS: list[Callable[[str, str], Any]] = [study_file.parse, _inventory, lab_file.parse, _rollout, watch_file.parse]
 
 
 def _said(text: str) -> list[str]:
@@ -106,3 +112,12 @@ def test_an_inventory_beyond_a_limit_is_not_for_ansible(tmp_path: Path, monkeypa
     path.write_text((Path(__file__).parent / "corpus" / "aliases-nested.yaml").read_text())
     with pytest.raises(InputError, match=r"hosts\.yaml:5: found more than 100000 values"):
         inventory.load(path)
+
+
+@pytest.mark.parametrize("step", ["0 s", "1 ns", "0"])
+def test_a_watch_without_steps_is_refused(step: str) -> None:
+    """Everything in it is counted in steps."""
+    change = "change: {at: 2026-11-01T10:00:00+00:00, hosts: [a]}"
+    text = f"prometheus: {{url: http://p:9090}}\n{change}\ncontrol: [b]\nbefore: 2 h\nafter: 2 h\n"
+    with pytest.raises(StudyError, match=r"step: found .*, expected at least 100 ms"):
+        watch_file.parse(f"{text}step: {step}\n", "F")

@@ -11,6 +11,7 @@ is read once the last is answered. Progress is passed back, too. Closing the con
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import itertools
 import json
 import os
@@ -28,6 +29,7 @@ SHUTDOWN = b'{"jsonrpc":"2.0","id":0,"method":"shutdown","params":{}}\n'
 SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 ASKED = ("rack.ports", "rack.set", "relay", "measure.begin", "measure.end", "spool.read", "spool.drop")
+SEAL = "seal"  # of a state file
 # The agents may run as root while the client does not, so clients can only read from hosts, and run nothing there.
 READINGS = ("host.read", "host.counters", "check.facts", "check.routes")
 LINE_BYTES = 1 << 16  # the longest request
@@ -42,12 +44,18 @@ def socket_path(path: str) -> str:
     return os.path.splitext(path)[0] + ".sock"
 
 
+def seal(state: Mapping[str, Any]) -> str:
+    """By which damage of a state file is noticed."""
+    others = {key: value for key, value in state.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
+
+
 def replace(path: str, state: Mapping[str, Any]) -> None:
-    """Writes a state file with mode 600, atomically."""
+    """Writes a state file with mode 600, atomically, and sealed."""
     draft = f"{path}.{os.getpid()}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
     with open(os.open(draft, flags, 0o600), "w", encoding="utf-8") as file:
-        json.dump(state, file, indent=2)
+        json.dump({**state, SEAL: seal(state)}, file, indent=2)
         file.write("\n")
     os.rename(draft, path)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from framegauge.errors import FramegaugeError, InputError
-from framegauge.rack.keeper import replace, socket_path
+from framegauge.rack.keeper import SEAL, replace, seal, socket_path
 
 __all__ = ["Process", "Taken", "boot_id", "claim", "current", "forget", "listen", "state_path", "within_reach"]
 
@@ -118,11 +118,17 @@ def read(path: Path) -> Json | None:
         try:
             state: Json = json.load(file)
             found = state["schema"]
-        except (ValueError, KeyError, TypeError):
-            raise InputError(f"{path}: found other content, expected the state of a rack as JSON; remove it") from None
-    if found != SCHEMA:
+            is_whole = state.get(SEAL) == seal(state)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            found, is_whole = None, False
+    if isinstance(found, int) and found != SCHEMA:
         raise InputError(f"{path}: found schema {found}, expected {SCHEMA}: use the framegauge that built the rack")
-    return state
+    if not is_whole:
+        raise InputError(
+            f"{path}: found other content than was written, expected the state of a rack: end process "
+            "`framegauge-agent rack` if there is one, and remove the file"
+        )
+    return {key: value for key, value in state.items() if key != SEAL}
 
 
 def current(path: Path, say: Say) -> Json | None:

@@ -331,6 +331,9 @@ class Watch(Model):
         if (self.control is None) is (self.earlier is None):
             found = "neither" if self.earlier is None else "both"
             yield Problem((), found, "control or earlier: hosts that were not switched, or a time when none was")
+        if self.step < LEAST_STEP:
+            yield Problem(("step",), quantities.exact_seconds(self.step), "at least 100 ms")
+            return  # all else is counted in steps
         whole = self.before + self.settles * self.step + self.after
         if self.earlier is not None and not whole <= self.earlier <= MOST_EARLIER:
             expected = f"from {quantities.exact_seconds(whole)}, so that the two times are apart, to 31 days"
@@ -342,8 +345,6 @@ class Watch(Model):
         for index, name in enumerate(control):
             if name in self.change.hosts:
                 yield Problem(("control", index), name, "a host that was not switched: it is in change.hosts, too")
-        if self.step < LEAST_STEP:
-            yield Problem(("step",), quantities.exact_seconds(self.step), "at least 100 ms")
         for name in ("before", "after"):
             if getattr(self, name) < self.step * LEAST_VALUES:
                 found = quantities.exact_seconds(getattr(self, name))
