@@ -81,6 +81,11 @@ real() {
 told() {
   set -f; set -- $1; set +f; line=$*
 }
+roomy() {
+  set -f; set -- $(df -kP "$1" 2>/dev/null); set +f
+  case ${11:-} in ''|*[!0-9]*) return 0 ;; esac
+  [ "${11}" -gt $((size / 1024)) ]
+}
 look() {
   at=$cache/$name.sum; set -- "$1" /proc/$$
   while set -- "$@" "$at"; do
@@ -142,7 +147,8 @@ for place in "$cache" "${XDG_RUNTIME_DIR:-}" /dev/shm "${TMPDIR:-/tmp}" /var/tmp
     own=$folder
   fi
   file=$folder/$name.$$
-  if safe "$folder" && printf '#!/bin/sh\nexit 0\n' 2>/dev/null >"$file" && chmod 700 "$file" && "$file" 2>/dev/null
+  if safe "$folder" && roomy "$folder" &&
+    printf '#!/bin/sh\nexit 0\n' 2>/dev/null >"$file" && chmod 700 "$file" && "$file" 2>/dev/null
   then break; fi
   rm -f "$file" 2>/dev/null; [ -z "$own" ] || rmdir "$own" 2>/dev/null
   folder=

@@ -53,6 +53,18 @@ def test_where_no_cache_can_be_written_it_goes_elsewhere_and_leaves_nothing(ther
     cache.unlink()
 
 
+def test_where_the_agent_does_not_fit_it_goes_elsewhere(tmp_path: Path) -> None:
+    """A file system that is almost full takes its beginning only."""
+    with sshd.site(tmp_path, ["alpha"], small_disk=True) as found:
+        cache = found.hosts["alpha"].folder / "cache"
+        with (cache / "much").open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, os.statvfs(cache).f_bavail * os.statvfs(cache).f_frsize - (64 << 10))
+        agent = open_agent(remote(found, "alpha"), ["host"], lambda _: None)
+        assert agent.request("check.facts")["hostname"]
+        agent.close()
+        assert list((cache / "framegauge").iterdir()) == []
+
+
 def test_a_host_key_that_changed_is_refused_as_ssh_refuses_it(there: Site, tmp_path: Path) -> None:
     known = tmp_path / "known_hosts"
     lines = (there.folder / "known_hosts").read_text().splitlines()
