@@ -20,6 +20,8 @@ pub const TIMESTAMPS_OPTION_BYTES: u32 = 12;
 const MINIMUM_V4: u32 = 68;
 /// The smallest MTU of an IPv6 link, in bytes (RFC 8200 section 5).
 const MINIMUM_V6: u32 = 1280;
+/// The largest packet that tells of an error, in bytes (RFC 1812 section 4.3.2.3).
+const LARGEST_ERROR_V4: u32 = 576;
 /// The largest MTU: an IPv4 total length has 16 bits (RFC 791).
 const MAXIMUM: u32 = 65_535;
 
@@ -45,6 +47,15 @@ impl Family {
     pub const fn minimum_mtu_bytes(self) -> u32 {
         match self {
             Family::V4 => MINIMUM_V4,
+            Family::V6 => MINIMUM_V6,
+        }
+    }
+
+    /// The largest ICMP packet that tells of an error, in bytes: 576 (RFC 1812 section 4.3.2.3), or the smallest MTU of IPv6
+    /// (RFC 4443 section 2.4). It quotes as much of the packet in question as fits.
+    pub const fn largest_error_bytes(self) -> u32 {
+        match self {
+            Family::V4 => LARGEST_ERROR_V4,
             Family::V6 => MINIMUM_V6,
         }
     }

@@ -2,8 +2,12 @@
 
 use std::net::{IpAddr, SocketAddr};
 
+use crate::icmp::{ICMP, ICMPV6};
 use crate::view::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::{TcpFlags, checksum};
+
+/// Before the packet in a frame.
+const ETHERNET_BYTES: usize = 14;
 
 /// The addresses below the transport.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,6 +74,27 @@ pub fn udp_frame(addresses: &Addresses, payload: &[u8]) -> Vec<u8> {
     finish(addresses, (0, 0), PROTOCOL_UDP, 6, datagram)
 }
 
+/// A router's ICMP error that a packet is larger than the MTU of the next link (RFC 792, RFC 1191; RFC 4443), without FCS or
+/// padding: it quotes the packet of that frame, so that the message has so many bytes.
+pub fn too_big_frame(addresses: &Addresses, mtu: u32, about: &[u8], message_bytes: usize) -> Vec<u8> {
+    let quoted = &about[ETHERNET_BYTES.min(about.len())..];
+    let quoted = &quoted[..quoted.len().min(message_bytes.saturating_sub(8))];
+    let is_v4 = addresses.source.is_ipv4();
+    let mut message = if is_v4 { vec![3, 4, 0, 0, 0, 0] } else { vec![2, 0, 0, 0] };
+    match is_v4 {
+        true => message.extend((mtu as u16).to_be_bytes()),
+        false => message.extend(mtu.to_be_bytes()),
+    }
+    message.extend(quoted);
+    if is_v4 {
+        // ICMP has no pseudo header; ICMPv6 has (RFC 4443 section 2.3).
+        let sum = checksum::internet_checksum(&message);
+        message[2..4].copy_from_slice(&sum.to_be_bytes());
+        return headed(addresses, (0, 0), ICMP, message);
+    }
+    finish(addresses, (0, 0), ICMPV6, 2, message)
+}
+
 /// The options of a Linux SYN: MSS, SACK permitted, timestamps, window scale (RFC 9293, 2018, 7323).
 pub fn syn_options(mss: u16, window_scale: u8) -> Vec<u8> {
     let mut options = vec![2, 4];
@@ -100,7 +125,17 @@ fn finish(
     // Zero would say that a UDP datagram has no checksum (RFC 768).
     let sum = if sum == 0 && protocol == PROTOCOL_UDP { 0xffff } else { sum };
     segment[checksum_at..checksum_at + 2].copy_from_slice(&sum.to_be_bytes());
+    headed(addresses, (identification, ecn), protocol, segment)
+}
 
+/// Puts IP and Ethernet headers in front.
+fn headed(
+    addresses: &Addresses,
+    (identification, ecn): (u16, u8),
+    protocol: u8,
+    segment: Vec<u8>,
+) -> Vec<u8> {
+    let (source, destination) = (addresses.source.ip(), addresses.destination.ip());
     let mut frame = Vec::with_capacity(54 + segment.len());
     frame.extend(addresses.destination_mac);
     frame.extend(addresses.source_mac);

@@ -2,8 +2,9 @@
 
 mod wrapping;
 
-use framegauge_packets::build::{Addresses, TcpFields, tcp_frame, udp_frame};
+use framegauge_packets::build::{Addresses, TcpFields, tcp_frame, too_big_frame, udp_frame};
 use framegauge_packets::capture::{Checksums, Decoded, IcmpNote, LinkType, Quoted, Record, Why, decode};
+use framegauge_packets::checksum::{add, fold, pseudo_header};
 use std::net::{IpAddr, SocketAddr};
 use wrapping::{ETHERNET_BYTES, Wrap, ethernet, ethertype, ip};
 
@@ -53,6 +54,26 @@ fn noted(frame: &[u8]) -> IcmpNote {
 fn quoted(v6: bool) -> Quoted {
     let Addresses { source, destination, .. } = addresses(v6);
     Quoted { source, destination, seq: 0xdead_beef, ip_bytes: if v6 { 1_060 } else { 1_040 } }
+}
+
+/// What is built is read again: as long as asked, with the largest quote that fits, and with a right checksum.
+#[test]
+fn an_error_that_is_built_is_read_again() {
+    for (v6, message_bytes) in [(false, 556), (true, 1_068), (false, 36)] {
+        let router: SocketAddr = if v6 { "[2001:db8::9]:0" } else { "10.77.0.9:0" }.parse().unwrap();
+        let back = Addresses { source: router, destination: addresses(v6).source, ..addresses(v6) };
+        let frame = too_big_frame(&back, 1_400, &sent(v6), message_bytes);
+        assert_eq!(frame.len(), ETHERNET_BYTES + if v6 { 40 } else { 20 } + message_bytes);
+        let note = noted(&frame);
+        assert!(note.is_too_big());
+        assert_eq!((note.mtu, note.quoted), (Some(1_400), Some(quoted(v6))));
+        let message = &frame[frame.len() - message_bytes..];
+        let pseudo = match v6 {
+            true => pseudo_header(router.ip(), back.destination.ip(), ICMPV6, message_bytes as u32),
+            false => 0,
+        };
+        assert_eq!(fold(add(pseudo, message)), 0xffff);
+    }
 }
 
 #[test]

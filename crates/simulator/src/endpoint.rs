@@ -198,6 +198,23 @@ impl Endpoint {
         send.open(&mut moment);
     }
 
+    /// Whether something with that sequence number is under way.
+    pub(crate) fn has_sent(&self, sequence: u64) -> bool {
+        self.phase != Phase::Listening && (self.send.unacknowledged..=self.send.next).contains(&sequence)
+    }
+
+    /// A router has told that what was sent is too large: a full segment has so much payload from now on.
+    pub(crate) fn lower_payload(
+        &mut self,
+        now: Picoseconds,
+        payload: u32,
+        settings: &TcpSettings,
+        wire: &mut impl Wire,
+    ) {
+        let (send, mut moment) = self.moment(now, 0, settings, wire);
+        send.lower_payload(&mut moment, payload);
+    }
+
     /// Takes a segment in. [`Endpoint::settle`] is to follow: at once, or after others that came together with it.
     pub(crate) fn take(
         &mut self,

@@ -15,9 +15,11 @@ mod log;
 mod memory;
 mod net;
 mod outcome;
+mod path_mtus;
 mod receive_window;
 mod receiver;
 mod requests;
+mod routers;
 mod rtt;
 mod scenario;
 mod segment;
@@ -34,10 +36,12 @@ pub use error::SimulationError;
 pub use log::Logged;
 pub use outcome::{FlowCounts, Outcome, Sample};
 pub use requests::{RequestCounts, Requests};
+pub use routers::Routers;
 pub use scenario::Scenario;
+pub use segment::Report;
 pub use sender::SenderCounts;
 pub use series::PortSample;
-pub use settings::{Algorithm, Hystart, Nagle, TcpSettings};
+pub use settings::{Algorithm, Hystart, Nagle, Probing, TcpSettings};
 pub use simulation::Simulation;
 pub use spec::{
     FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, RepeatSpec, RequestsSpec, ScenarioSpec, ShaperSpec,

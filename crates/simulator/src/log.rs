@@ -3,7 +3,7 @@
 use framegauge_frames::Picoseconds;
 
 use crate::endpoint::Endpoint;
-use crate::segment::{Flags, Segment};
+use crate::segment::{Flags, Report, Segment};
 
 /// A segment that was sent. Sequence numbers begin at 0 with the SYN.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub struct Logged {
     pub identification: u16,
     /// What its IP header says of congestion: ECT(0) 2, CE 3, neither 0 (RFC 3168).
     pub ecn: u8,
+    /// It is no segment, but a router's ICMP error of `bytes` bytes about one with that sequence number of the other side.
+    pub report: Option<Report>,
 }
 
 impl Logged {
@@ -68,6 +70,7 @@ impl Logged {
             stamps: (segment.stamp, segment.echo),
             identification: segment.identification,
             ecn,
+            report: segment.report(),
         }
     }
 }

@@ -1,11 +1,12 @@
 //! Between endpoints and the fabric: segments become frames, and frames that arrive segments.
 
 use framegauge_fabric::{Aggregate, Ecn, Fabric, HostIndex, PortEvent, Sink};
-use framegauge_frames::{ETHERNET_HEADER_BYTES, Family, Picoseconds, TCP_HEADER_BYTES};
+use framegauge_frames::{ETHERNET_HEADER_BYTES, Family, Picoseconds, TCP_HEADER_BYTES, mixed};
 
 use crate::capture::Capture;
 use crate::endpoint::Wire;
 use crate::log::Log;
+use crate::routers::Routers;
 use crate::segment::{Segment, Slab};
 
 /// Where an endpoint is, and what its frames look like to switches.
@@ -13,6 +14,8 @@ use crate::segment::{Segment, Slab};
 pub(crate) struct Place {
     pub(crate) host: HostIndex,
     pub(crate) peer: HostIndex,
+    /// To which end its frames go: the peer's, or a router's on the way to it.
+    pub(crate) next: HostIndex,
     /// Hash of the flow, one way.
     pub(crate) flow: u64,
     /// Segments that it has sent, modulo 65,536.
@@ -35,6 +38,7 @@ pub(crate) struct Net {
     pub(crate) log: Option<Box<Log>>,
     /// What passes ports that are watched.
     pub(crate) capture: Capture,
+    pub(crate) routers: Option<Box<Routers>>,
 }
 
 impl Net {
@@ -43,6 +47,40 @@ impl Net {
         let Net { fabric, slab, places, capture, .. } = self;
         (fabric, Delivery { slab, inbox, places, capture })
     }
+
+    /// The IP packet that a segment stands for, in bytes.
+    pub(crate) fn packet_bytes(&self, segment: &Segment) -> u32 {
+        let tcp = match segment.reported_mtu() {
+            None => TCP_HEADER_BYTES + segment.option_bytes(self.timestamps),
+            Some(_) => 0,
+        };
+        self.family.header_bytes() + tcp + segment.bytes
+    }
+
+    /// A segment as the fabric takes it, on its way to an end.
+    pub(crate) fn aggregate(&self, id: u32, destination: HostIndex) -> Aggregate {
+        let segment = self.slab.get(id);
+        let captured_bytes = ETHERNET_HEADER_BYTES + self.packet_bytes(segment);
+        let is_error = segment.reported_mtu().is_some();
+        let flow = self.places[segment.from as usize].flow;
+        Aggregate {
+            id,
+            frames: 1,
+            captured_bytes,
+            last_captured_bytes: captured_bytes,
+            destination,
+            // An error is of no flow of its endpoint's.
+            flow: if is_error { mixed(flow) } else { flow },
+            data: segment.bytes > 0 && !is_error,
+            icmp_error: is_error,
+            ecn: match (segment.is_marked, segment.is_ecn_capable) {
+                (true, _) => Ecn::MARKED,
+                (false, true) => Ecn::CAPABLE,
+                (false, false) => Ecn::NOT_CAPABLE,
+            },
+            band: 0,
+        }
+    }
 }
 
 impl Wire for Net {
@@ -50,28 +88,13 @@ impl Wire for Net {
         let place = &mut self.places[segment.from as usize];
         place.sent = place.sent.wrapping_add(1);
         segment.identification = place.sent;
-        let Place { host, peer, flow, .. } = *place;
-        let headers = ETHERNET_HEADER_BYTES + self.family.header_bytes() + TCP_HEADER_BYTES;
-        let captured_bytes = headers + segment.option_bytes(self.timestamps) + segment.bytes;
-        let ecn = if segment.is_ecn_capable { Ecn::CAPABLE } else { Ecn::NOT_CAPABLE };
-        let data = segment.bytes > 0;
+        let Place { host, next, .. } = *place;
         if let Some(log) = &mut self.log {
             log.note(now, &segment);
         }
         let id = self.slab.insert(segment);
         self.segments += 1;
-        let aggregate = Aggregate {
-            id,
-            frames: 1,
-            captured_bytes,
-            last_captured_bytes: captured_bytes,
-            destination: peer,
-            flow,
-            data,
-            icmp_error: false,
-            ecn,
-            band: 0,
-        };
+        let aggregate = self.aggregate(id, next);
         self.fabric.transmit(now, host, aggregate);
         now + self.fabric.uplink_backlog(host)
     }
@@ -81,10 +104,17 @@ impl Wire for Net {
     }
 }
 
-/// What arrives at hosts, by the numbers of segments.
-#[derive(Debug, Clone, Default)]
+/// What arrives at one end at one time, by the numbers of segments.
+#[derive(Debug, Clone)]
 pub(crate) struct Inbox {
+    pub(crate) end: HostIndex,
     pub(crate) arrived: Vec<u32>,
+}
+
+impl Default for Inbox {
+    fn default() -> Inbox {
+        Inbox { end: HostIndex(0), arrived: Vec::new() }
+    }
 }
 
 /// A sink that keeps what arrives, and frees what is dropped.
@@ -96,7 +126,8 @@ pub(crate) struct Delivery<'a> {
 }
 
 impl Sink for Delivery<'_> {
-    fn deliver(&mut self, _host: HostIndex, frames: &[(u32, u16)], _due: Picoseconds) {
+    fn deliver(&mut self, host: HostIndex, frames: &[(u32, u16)], _due: Picoseconds) {
+        self.inbox.end = host;
         self.inbox.arrived.extend(frames.iter().map(|(aggregate, _)| aggregate));
     }
 

@@ -5,15 +5,17 @@ use std::collections::BTreeSet;
 use framegauge_fabric::{FabricConfig, HostIndex};
 use framegauge_frames::{Mtu, Picoseconds, TIMESTAMPS_OPTION_BYTES};
 
-use crate::{Flow, Point, Repeat, Requests, SimulationError, TcpSettings};
+use crate::{Flow, Point, Repeat, Requests, Routers, SimulationError, TcpSettings};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
 pub struct Scenario {
     /// The network.
     pub network: FabricConfig,
-    /// By host of the network.
+    /// By host of the network; of an end of a router, what it sends on at most.
     pub mtus: Vec<Mtu>,
+    /// The ways through routers, if there are any.
+    pub routers: Option<Routers>,
     /// What every endpoint is set to.
     pub tcp: TcpSettings,
     /// The work.
@@ -44,6 +46,18 @@ impl Scenario {
         mtu.mss(self.tcp.family) - options
     }
 
+    /// By which end one host sends to an end of another, and to which next one.
+    pub(crate) fn first_leg(&self, from: HostIndex, to: HostIndex) -> Option<(HostIndex, HostIndex)> {
+        match &self.routers {
+            None => Some((from, to)),
+            Some(routers) => routers.first_leg(from, to),
+        }
+    }
+
+    fn has_ways(&self, one: HostIndex, other: HostIndex) -> bool {
+        self.first_leg(one, other).is_some() && self.first_leg(other, one).is_some()
+    }
+
     pub(crate) fn check(&self) -> Result<(), SimulationError> {
         let hosts = self.network.hosts.len();
         if self.mtus.len() != hosts {
@@ -60,6 +74,9 @@ impl Scenario {
             }
             if flow.client == flow.server {
                 return wrong("goes from a host to itself");
+            }
+            if !self.has_ways(flow.client, flow.server) {
+                return wrong("has no way from one end to the other");
             }
             if flow.steps.is_empty() || flow.steps.iter().any(|step| step.bytes == Some(0)) {
                 return wrong("has no message, or one of no bytes");

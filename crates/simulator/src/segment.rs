@@ -1,5 +1,7 @@
 //! TCP segments under way, and where they are kept.
 
+use framegauge_fabric::HostIndex;
+
 /// What a segment's flags say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Flags(u8);
@@ -11,6 +13,8 @@ impl Flags {
     pub(crate) const CWR: Flags = Flags(8);
     pub(crate) const ACK: Flags = Flags(16);
     pub(crate) const PSH: Flags = Flags(32);
+    /// It is no segment, but a router's error about one.
+    const TOO_BIG: Flags = Flags(64);
 
     pub(crate) const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
@@ -78,7 +82,49 @@ pub(crate) struct Segment {
     pub(crate) blocks: Blocks,
 }
 
+/// What a router tells of a segment that was too large.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Report {
+    /// The end of the router from which it comes.
+    pub by: HostIndex,
+    /// What is not too large, in bytes.
+    pub mtu: u32,
+    /// Payload of the segment.
+    pub payload_bytes: u32,
+}
+
 impl Segment {
+    /// A router's ICMP error (RFC 1191, RFC 8201) on its way to the endpoint that sent a segment: of so many bytes, from that
+    /// end of the router, with the MTU that the segment was too large for.
+    pub(crate) fn too_big(about: &Segment, reporter: HostIndex, message_bytes: u32, mtu: u32) -> Segment {
+        Segment {
+            from: about.to,
+            to: about.from,
+            sequence: about.sequence,
+            acknowledged: about.bytes.into(),
+            bytes: message_bytes,
+            window_bytes: mtu,
+            flags: Flags::TOO_BIG,
+            identification: reporter.0,
+            ..Segment::default()
+        }
+    }
+
+    /// The MTU in a router's error; none if it is a segment.
+    #[inline]
+    pub(crate) fn reported_mtu(&self) -> Option<u32> {
+        self.flags.has(Flags::TOO_BIG).then_some(self.window_bytes)
+    }
+
+    /// What a router's error says; none if it is a segment.
+    pub(crate) fn report(&self) -> Option<Report> {
+        self.flags.has(Flags::TOO_BIG).then_some(Report {
+            by: HostIndex(self.identification),
+            mtu: self.window_bytes,
+            payload_bytes: self.acknowledged as u32,
+        })
+    }
+
     /// The sequence number after it.
     pub(crate) fn end(&self) -> u64 {
         let controls = u64::from(self.flags.has(Flags::SYN)) + u64::from(self.flags.has(Flags::FIN));

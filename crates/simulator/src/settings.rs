@@ -40,6 +40,18 @@ pub enum Nagle {
     Classic,
 }
 
+/// Whether TCP looks for the path MTU by probes of its own (RFC 4821; `net.ipv4.tcp_mtu_probing`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Probing {
+    /// It does not.
+    #[default]
+    Off,
+    /// Once timeouts in a row tell of a black hole.
+    AfterBlackHole,
+    /// From the beginning.
+    Always,
+}
+
 /// The settings of a TCP endpoint. The defaults are those of Linux 6.18.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TcpSettings {
@@ -83,6 +95,8 @@ pub struct TcpSettings {
     pub receive_window_bytes: (u32, u32),
     /// The timers' granularity: 4 ms with `CONFIG_HZ=250`.
     pub tick: Picoseconds,
+    /// Whether it looks for the path MTU.
+    pub probing: Probing,
     /// The IP version.
     pub family: Family,
     /// Of BBR's draws.
@@ -112,6 +126,7 @@ impl Default for TcpSettings {
             coalesces: false,
             receive_window_bytes: (65_535, 16_777_216),
             tick: milliseconds(4),
+            probing: Probing::default(),
             family: Family::V4,
             seed: 0,
         }

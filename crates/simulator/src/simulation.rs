@@ -23,7 +23,9 @@ use crate::capture::Capture;
 use crate::connection::Connection;
 use crate::net::{Inbox, Net};
 use crate::outcome::{FlowCounts, Outcome, Sample};
+use crate::path_mtus::PathMtus;
 use crate::requests::Asking;
+use crate::segment::Segment;
 use crate::series::Series;
 use crate::work::Transfer;
 use crate::{Point, Scenario, SimulationError};
@@ -93,6 +95,7 @@ pub struct Simulation {
     pub(crate) counts: Vec<FlowCounts>,
     pub(crate) samples: Vec<Sample>,
     pub(crate) series: Series,
+    pub(crate) path_mtus: PathMtus,
 }
 
 impl Simulation {
@@ -125,6 +128,7 @@ impl Simulation {
                 delivered: 0,
                 log: scenario.logs_segments.then(Box::default),
                 capture: Capture::default(),
+                routers: scenario.routers.clone().map(Box::new),
             },
             inbox: Inbox::default(),
             connections: Vec::new(),
@@ -143,6 +147,7 @@ impl Simulation {
             counts: vec![FlowCounts::default(); flows],
             samples: Vec::new(),
             series: Series::new(scenario.port_interval, scenario.sample_interval),
+            path_mtus: PathMtus::default(),
             scenario,
         };
         for flow in 0..flows as u32 {
@@ -231,11 +236,17 @@ impl Simulation {
     /// What the NICs have handed over at one time. What belongs together is answered together where NICs merge.
     fn receive(&mut self, now: Picoseconds) {
         let mut arrived = std::mem::take(&mut self.inbox.arrived);
+        if self.net.is_routed(self.inbox.end) {
+            arrived.drain(..).for_each(|id| self.net.send_on(now, self.inbox.end, id));
+            self.inbox.arrived = arrived;
+            return;
+        }
         let handled = self.jittered(now, arrived[0]);
         for (place, id) in arrived.iter().enumerate() {
             let to = self.net.slab.get(*id).to;
+            let joins = |next: &Segment| next.to == to && next.reported_mtu().is_none();
             let goes_on = self.scenario.tcp.coalesces
-                && arrived.get(place + 1).is_some_and(|next| self.net.slab.get(*next).to == to);
+                && arrived.get(place + 1).is_some_and(|next| joins(self.net.slab.get(*next)));
             match handled {
                 None => self.take(now, *id, !goes_on),
                 Some(time) => self.schedule(time, Event::Arrival { segment: *id, settles: !goes_on }),
@@ -261,6 +272,9 @@ impl Simulation {
     fn take(&mut self, now: Picoseconds, id: u32, settles: bool) {
         let segment = self.net.slab.remove(id);
         self.net.delivered += 1;
+        if let Some(mtu) = segment.reported_mtu() {
+            return self.take_report(now, &segment, mtu);
+        }
         let (number, side) = (segment.to / 2, segment.to as usize % 2);
         let Some(connection) = &mut self.connections[number as usize] else { return };
         let (tcp, net) = (&self.scenario.tcp, &mut self.net);

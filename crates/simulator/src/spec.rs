@@ -4,8 +4,8 @@ mod tcp;
 
 use std::collections::BTreeMap;
 
-use framegauge_fabric::{HostIndex, NodeIndex, PortConfig, PortIndex};
-use framegauge_frames::{BitRate, Mtu, Picoseconds};
+use framegauge_fabric::{Ends, HostIndex, NodeIndex, Owner, PortConfig, PortIndex};
+use framegauge_frames::{BitRate, Family, Mtu, Picoseconds};
 use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
     TopologySpec,
@@ -14,10 +14,12 @@ use framegauge_traffic::Arrivals;
 use serde::Deserialize;
 
 pub use self::tcp::{HystartSpec, TcpSpec};
-use crate::{Flow, Point, Repeat, Requests, Scenario, Step};
+use crate::{Flow, Point, Repeat, Requests, Routers, Scenario, Step};
 
 /// The longest time that a scenario may last, in seconds of its own: what picoseconds in 64 bits hold, and half of it.
 const LONGEST_SECONDS: f64 = 9_000_000.0;
+/// The least path MTU that Linux believes with IPv4 (`net.ipv4.route.min_pmtu`); of less it sends fragments.
+const LEAST_PATH_MTU: u32 = 552;
 
 /// All of it. Times are in seconds.
 #[derive(Debug, Clone, Deserialize)]
@@ -184,21 +186,24 @@ impl ScenarioSpec {
     /// The scenario, and its network with names; the message says where, what was found and what was expected.
     pub fn scenario(&self) -> Result<(Scenario, Network), String> {
         let names: Vec<String> = self.hosts.iter().map(|host| host.name.clone()).collect();
-        if !self.topology.routers().is_empty() {
-            return Err("topology: found routers, expected none: they are not simulated".into());
+        if !self.topology.routers().is_empty() && self.shared_buffer.is_some_and(|shared| shared.lossless) {
+            return Err("shared_buffer.lossless: found routers, expected none: they pause nobody".into());
         }
         let mut network = self.network(&names)?;
         self.shape(&mut network)?;
         let ends = &network.ends;
-        let mtus = (0..ends.len()).map(|end| self.mtu_of(ends.owner_name(end))).collect::<Result<_, _>>()?;
+        let mtus: Vec<Mtu> = (0..ends.len()).map(|end| self.mtu_of(ends, end)).collect::<Result<_, _>>()?;
+        let sizes: Vec<u32> = mtus.iter().map(|mtu| mtu.bytes()).collect();
+        let hosts = (0..ends.len()).rev().filter(|end| matches!(ends.owner(*end), Owner::Host(_)));
         let places: BTreeMap<&str, HostIndex> =
-            (0..ends.len()).rev().map(|end| (ends.owner_name(end), HostIndex(end as u16))).collect();
+            hosts.map(|end| (ends.owner_name(end), HostIndex(end as u16))).collect();
         let flow = |(number, flow): (usize, &FlowSpec)| {
             flow.flow(&places).map_err(|problem| format!("flow {}: {problem}", number + 1))
         };
         let scenario = Scenario {
             network: network.config.clone(),
             mtus,
+            routers: Routers::of(ends, &sizes),
             tcp: self.tcp.settings(self.nic.coalesces, self.seed)?,
             flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
             requests: self.requests.iter().map(RequestsSpec::requests).collect::<Result<_, _>>()?,
@@ -263,7 +268,8 @@ impl ScenarioSpec {
         if !(0.01..=1.0).contains(&factor) {
             return Err(format!("shaper.factor: found {factor}, expected 0.01 to 1"));
         }
-        for end in 0..network.ends.len() {
+        let hosts = (0..network.ends.len()).filter(|end| matches!(network.ends.owner(*end), Owner::Host(_)));
+        for end in hosts.collect::<Vec<_>>() {
             let rate = network.shaped_bits_per_second(end, factor);
             let port = usize::from(network.config.uplinks[end].0);
             network.config.ports[port].rate = BitRate::new(rate).map_err(|error| error.to_string())?;
@@ -271,11 +277,25 @@ impl ScenarioSpec {
         Ok(())
     }
 
-    fn mtu_of(&self, name: &str) -> Result<Mtu, String> {
-        let family = self.tcp.family()?;
-        let mtu = self.hosts.iter().find(|host| host.name == name).map_or(0, |host| host.mtu);
+    /// The MTU of an end: of its host, or of its router.
+    fn mtu_of(&self, ends: &Ends, end: usize) -> Result<Mtu, String> {
+        let (family, name) = (self.tcp.family()?, ends.owner_name(end));
+        let (what, mtu) = match ends.owner(end) {
+            Owner::Host(_) => {
+                ("host", self.hosts.iter().find(|host| host.name == name).map_or(0, |host| host.mtu))
+            }
+            Owner::Router(router) => {
+                let mtu = self.topology.routers().get(router).and_then(|router| router.mtu);
+                ("router", mtu.unwrap_or(self.link.port_mtu))
+            }
+        };
+        if what == "router" && family == Family::V4 && mtu < LEAST_PATH_MTU {
+            return Err(format!(
+                "router {name}: found MTU {mtu}, expected {LEAST_PATH_MTU} or more: below it hosts send fragments"
+            ));
+        }
         let mtu = Mtu::new(mtu).and_then(|mtu| mtu.check(family));
-        mtu.map_err(|error| format!("host {name}: {error}"))
+        mtu.map_err(|error| format!("{what} {name}: {error}"))
     }
 }
 

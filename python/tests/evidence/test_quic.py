@@ -85,7 +85,7 @@ def test_of_another_workload_nothing_is_asked() -> None:
 def test_proofs_of_tcp_are_not_asked_of_quic() -> None:
     assert is_over_udp(record())
     assert not is_bulk(CONDITIONS, record())
-    assert ceiling(record()) is None
+    assert ceiling(CONDITIONS, record()) is None
 
 
 @pytest.mark.parametrize(

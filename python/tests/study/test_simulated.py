@@ -66,7 +66,6 @@ def test_thousands_of_hosts() -> None:
         ({"factors": ", tso: [off, on], checksum: on"}, 'factors.tso: found "off, on", expected one level'),
         ({"factors": ", checksum: [off, on]"}, "factors.checksum: found "),
         ({"factors": ", gro_size: 65536"}, "factors.gro_size: found "),
-        ({"factors": ", mtu_probing: 1"}, "factors.mtu_probing: found "),
         ({"factors": ", hw_gro: on"}, "factors.hw_gro: found "),
         ({"factors": ", qdisc: fq"}, "factors.qdisc: found "),
         ({"factors": ", overlay: vxlan"}, "factors.overlay: found "),

@@ -5,9 +5,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use framegauge_fabric::{FabricConfig, HostIndex, PortIndex, Reason};
 use framegauge_frames::{Family, Mtu, Picoseconds};
 use framegauge_packets::TcpFlags;
-use framegauge_packets::build::{Addresses, TcpFields, syn_options, tcp_frame, timestamp_options};
+use framegauge_packets::build::{
+    Addresses, TcpFields, syn_options, tcp_frame, timestamp_options, too_big_frame,
+};
 use framegauge_packets::pcapng::{Captured, Direction, Section};
-use framegauge_simulator::{Logged, Outcome, Passed, Point, Scenario, Side, TcpSettings};
+use framegauge_simulator::{Logged, Outcome, Passed, Point, Report, Scenario, Side, TcpSettings};
 
 use crate::fabric::watching::SIDES;
 
@@ -166,6 +168,39 @@ fn address(host: HostIndex, family: Family) -> IpAddr {
 }
 
 fn frame(segment: &Logged, (from, to): (HostIndex, HostIndex), scenario: &Watched) -> Vec<u8> {
+    match segment.report {
+        Some(report) => error(segment, report, (from, to), scenario),
+        None => tcp(segment, (from, to), scenario),
+    }
+}
+
+/// A router's error about a segment from `to` to `from`, of which headers are quoted as far as they are known.
+fn error(
+    segment: &Logged,
+    report: Report,
+    (from, to): (HostIndex, HostIndex),
+    scenario: &Watched,
+) -> Vec<u8> {
+    let about = Logged {
+        from_client: !segment.from_client,
+        bytes: report.payload_bytes,
+        flags: TcpFlags::ACK.0,
+        acknowledged: 0,
+        report: None,
+        ..segment.clone()
+    };
+    let family = scenario.tcp.family;
+    let addresses = Addresses {
+        source_mac: mac(report.by),
+        destination_mac: mac(to),
+        source: SocketAddr::new(address(report.by, family), 0),
+        destination: SocketAddr::new(address(to, family), 0),
+    };
+    let about = tcp(&about, (to, from), scenario);
+    too_big_frame(&addresses, report.mtu, &about, segment.bytes as usize)
+}
+
+fn tcp(segment: &Logged, (from, to): (HostIndex, HostIndex), scenario: &Watched) -> Vec<u8> {
     let family = scenario.tcp.family;
     let client_port = (FIRST_CLIENT_PORT + segment.connection % CLIENT_PORTS) as u16;
     let ports = match segment.from_client {

@@ -79,6 +79,7 @@ impl Sender {
         self.take_blocks(tick, segment, prior, &mut found);
         self.unacknowledged = acknowledged;
         self.clean(tick, &mut found);
+        self.look_at_path_probe(tick.settings());
         found.delivered = (self.delivered - delivered_before) as u32;
         self.take_mark(segment, &mut found);
         self.note_delivery(tick, &found);

@@ -16,15 +16,18 @@ mod losses;
 mod opening;
 mod output;
 mod pacing;
+mod path;
 mod queue;
 mod rates;
 mod recovery;
 mod timers;
+mod usage;
 mod writing;
 
 use framegauge_frames::Picoseconds;
 
 use self::pacing::Pace;
+use self::path::Path;
 use self::queue::Queue;
 use self::rates::Rates;
 use self::writing::{Writing, gso_payload};
@@ -146,6 +149,7 @@ struct Reduction {
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) mss: u32,
+    path: Path,
     /// Everything before is acknowledged (`snd_una`).
     pub(crate) unacknowledged: u64,
     /// The next new sequence number (`snd_nxt`).
@@ -207,7 +211,8 @@ pub(crate) struct Sender {
 impl Sender {
     pub(crate) fn new(mss: u32, settings: &TcpSettings) -> Sender {
         Sender {
-            mss,
+            mss: Path::first_mss(mss, settings),
+            path: Path::new(mss, settings),
             unacknowledged: 0,
             next: 0,
             written: 1,

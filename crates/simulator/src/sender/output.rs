@@ -3,6 +3,7 @@
 use framegauge_frames::Picoseconds;
 
 use super::acks::Then;
+use super::path::Search;
 use super::queue::Sent;
 use super::writing::gso_payload;
 use super::{MILLISECOND, Sender, Timer};
@@ -41,7 +42,7 @@ pub(super) enum Stop {
 
 impl Sender {
     /// Bytes that were taken from the application and not sent.
-    fn unsent(&self) -> u64 {
+    pub(super) fn unsent(&self) -> u64 {
         self.writing.accepted.saturating_sub(self.next)
     }
 
@@ -74,6 +75,7 @@ impl Sender {
     /// Sends what may be sent now. Returns when the NIC or pacing lets it go on, if that is what it waits for.
     pub(crate) fn output(&mut self, tick: &mut impl Tick) -> Option<Picoseconds> {
         self.begin_bbr(tick);
+        self.follow_path();
         self.take_in(tick);
         let stop = self.send_new(tick, How::All);
         match stop {
@@ -85,6 +87,13 @@ impl Sender {
     pub(super) fn send_new(&mut self, tick: &mut impl Tick, how: How) -> Stop {
         let mut sent = 0;
         let mut is_cwnd_limited = false;
+        if matches!(how, How::All | How::Pushed) && self.path.is_searched() {
+            match self.probe_path(tick) {
+                Search::Waits => return Stop::Waits,
+                Search::Sent => sent = 1,
+                Search::Nothing => {}
+            }
+        }
         let stop = loop {
             if matches!(how, How::One | How::Probe) && sent > 0 {
                 break Stop::Waits;
@@ -229,7 +238,8 @@ impl Sender {
             let size = left.min(mss);
             left -= size;
             let fin = left == 0 && self.is_closing && self.next + size == self.written;
-            let sent = Sent::new(self.next, size as u32, fin, now);
+            let is_head = self.next == self.last_part;
+            let sent = Sent { is_head, ..Sent::new(self.next, size as u32, fin, now) };
             // `__tcp_transmit_skb` sets it for super-segments, `tcp_mark_push` at the end of a write.
             let is_marked = left == 0 && self.writing.takes_mark(self.next + size);
             let push = size > 0 && left == 0 && (bytes > mss || is_marked);
@@ -261,7 +271,7 @@ impl Sender {
         count
     }
 
-    fn hand_over(&mut self, tick: &impl Tick, departs: Picoseconds, bytes: u64) {
+    pub(super) fn hand_over(&mut self, tick: &impl Tick, departs: Picoseconds, bytes: u64) {
         let now = tick.now();
         self.held.add(departs - tick.held_back(), bytes);
         self.note_departure(now, bytes, tick.settings());
@@ -313,6 +323,11 @@ impl Sender {
     }
 
     fn send_again(&mut self, tick: &mut impl Tick, place: usize) {
+        self.follow_path();
+        self.forget_path_probe();
+        if self.queue.get(place).bytes > self.mss {
+            self.queue.cut(place, self.mss);
+        }
         let sent = *self.queue.get(place);
         let flight = self.note_flight(tick);
         self.queue.set_flight(place, flight);
@@ -327,65 +342,6 @@ impl Sender {
         self.counts.segments += 1;
         self.counts.resends += 1;
         self.last_sent = tick.now();
-    }
-
-    /// cwnd decays while nothing is sent (`tcp_slow_start_after_idle_check`).
-    fn restart_after_idle(&mut self, tick: &impl Tick) {
-        let settings = tick.settings();
-        if !self.queue.is_empty() || self.last_sent == Picoseconds::ZERO {
-            return;
-        }
-        let (now, rto) = (tick.now(), self.rtt.timeout());
-        self.control.begin_again(now, self.last_sent);
-        // A FIN comes by no write (`tcp_send_fin`).
-        if self.unsent() == 0 {
-            return;
-        }
-        let mut idle = now - self.last_sent;
-        if !settings.slow_start_after_idle || idle <= rto || self.control.is_bbr() {
-            return;
-        }
-        self.window.ssthresh = self.current_threshold();
-        let least = settings.initial_window_segments.min(self.window.cwnd);
-        while idle > rto && self.window.cwnd > least {
-            idle = idle - rto;
-            self.window.cwnd >>= 1;
-        }
-        self.window.cwnd = self.window.cwnd.max(least);
-        self.usage = super::Usage { since: now, ..super::Usage::default() };
-        self.last_sent = now;
-    }
-
-    /// Whether cwnd is used: unused it must not grow (RFC 7661's aim; `tcp_cwnd_validate`).
-    fn validate(&mut self, tick: &impl Tick, is_cwnd_limited: bool) {
-        let (out, usage) = (self.queue.len(), &mut self.usage);
-        if self.unacknowledged >= usage.round_end
-            || is_cwnd_limited
-            || !usage.is_limited && out > usage.most_out
-        {
-            usage.is_limited = is_cwnd_limited;
-            usage.most_out = out;
-            usage.round_end = self.next;
-        }
-        let limited =
-            usage.is_limited || self.window.is_slow_start() && self.window.cwnd < 2 * usage.most_out;
-        if limited {
-            usage.used = 0;
-            usage.since = tick.now();
-            return;
-        }
-        usage.used = usage.used.max(out);
-        let is_long = tick.now() - usage.since >= self.rtt.timeout();
-        let may_shrink = tick.settings().slow_start_after_idle && !self.control.is_bbr();
-        if may_shrink && is_long && self.state == State::Open {
-            let used = usage.used.max(tick.settings().initial_window_segments);
-            usage.used = 0;
-            usage.since = tick.now();
-            if used < self.window.cwnd {
-                self.window.ssthresh = self.current_threshold();
-                self.window.cwnd = (self.window.cwnd + used) >> 1;
-            }
-        }
     }
 
     /// One new segment for a tail-loss probe; whether one was sent.

@@ -18,6 +18,8 @@ pub(crate) struct Sent {
     pub(crate) is_lost: bool,
     /// It was sent again and that is not yet known to be lost.
     pub(crate) is_resent: bool,
+    /// It does not begin within a super-segment.
+    pub(crate) is_head: bool,
     /// How often it was sent again.
     pub(crate) resends: u16,
     /// When it was sent, or sent again, the last time.
@@ -27,7 +29,8 @@ pub(crate) struct Sent {
 impl Sent {
     /// Sent for the first time.
     pub(crate) fn new(sequence: u64, bytes: u32, control: bool, at: Picoseconds) -> Sent {
-        Sent { sequence, bytes, control, is_acked: false, is_lost: false, is_resent: false, resends: 0, at }
+        let (is_acked, is_lost, is_resent, is_head) = (false, false, false, true);
+        Sent { sequence, bytes, control, is_acked, is_lost, is_resent, is_head, resends: 0, at }
     }
 
     pub(crate) fn end(&self) -> u64 {
@@ -141,6 +144,66 @@ impl Queue {
     /// The first of the segments that duplicates stood for are acknowledged in order; with 0, all are forgotten.
     pub(crate) fn forget_duplicates(&mut self, acknowledged: u32) {
         self.acked = if acknowledged == 0 { 0 } else { self.acked.saturating_sub(acknowledged - 1) };
+    }
+
+    /// How many entries from this one on are of one super-segment, and in the same state.
+    fn part(&self, place: usize) -> usize {
+        let state = |sent: &Sent| (sent.is_acked, sent.is_lost, sent.is_resent);
+        let first = state(&self.entries[place]);
+        let others = self.entries.range(place + 1..);
+        1 + others.take_while(|sent| !sent.is_head && state(sent) == first).count()
+    }
+
+    /// Marks those super-segments as lost that have larger segments (`tcp_simple_retransmit`); returns how many segments.
+    pub(crate) fn lose_larger(&mut self, bytes: u32) -> u32 {
+        let (mut place, mut count) = (0, 0);
+        while place < self.entries.len() {
+            let length = self.part(place);
+            let first = self.entries[place];
+            if first.bytes > bytes && !first.is_acked {
+                (place..place + length).for_each(|each| self.lose(each));
+                count += length as u32;
+            }
+            place += length;
+        }
+        count
+    }
+
+    /// Cuts a super-segment, from this entry on, into segments of so many bytes at most (`tcp_fragment`).
+    pub(crate) fn cut(&mut self, place: usize, bytes: u32) {
+        let length = self.part(place);
+        let (first, last) = (self.entries[place], self.entries[place + length - 1]);
+        let data_end = last.sequence + u64::from(last.bytes);
+        let mut pieces = Vec::new();
+        let mut sequence = first.sequence;
+        while sequence < data_end {
+            let size = (data_end - sequence).min(u64::from(bytes)) as u32;
+            let control = last.control && sequence + u64::from(size) == data_end;
+            let is_head = first.is_head && sequence == first.sequence;
+            pieces.push(Sent { sequence, bytes: size, control, is_head, ..first });
+            sequence += u64::from(size);
+        }
+        for (count, is_one) in [(&mut self.lost, first.is_lost), (&mut self.resent, first.is_resent)] {
+            *count = if is_one { *count + pieces.len() as u32 - length as u32 } else { *count };
+        }
+        if let Some(flight) = self.flights.get(place).copied() {
+            let tail = self.flights.split_off((place + length).min(self.flights.len()));
+            self.flights.truncate(place);
+            self.flights.extend(std::iter::repeat_n(flight, pieces.len()));
+            self.flights.extend(tail);
+        }
+        let known = (first.sequence..data_end, first.at);
+        let begun = self.order.iter().position(|(sequence, at)| known.0.contains(sequence) && *at == known.1);
+        if let Some(begun) = begun {
+            let mut order: Vec<_> = self.order.drain(begun..).collect();
+            order.retain(|(sequence, at)| !(known.0.contains(sequence) && *at == known.1));
+            self.order.extend(pieces.iter().map(|piece| (piece.sequence, piece.at)));
+            self.order.extend(order);
+        }
+        let tail = self.entries.split_off(place + length);
+        self.entries.truncate(place);
+        self.entries.extend(pieces);
+        self.entries.extend(tail);
     }
 
     /// Marks an entry as lost, or its repetition.

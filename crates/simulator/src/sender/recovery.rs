@@ -61,6 +61,9 @@ impl Sender {
             self.try_to_open(tick, found);
             return false;
         }
+        if self.fails_path_probe(tick) {
+            return false;
+        }
         self.enter_recovery(tick, found.has_mark);
         true
     }

@@ -29,6 +29,7 @@ impl Sender {
             return self.time_out_syn(tick);
         }
         self.counts.timeouts += 1;
+        self.look_for_black_hole(tick);
         self.enter_loss(tick);
         self.timeouts += 1;
         self.rtt.back_off();

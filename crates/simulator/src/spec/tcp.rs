@@ -4,7 +4,7 @@ use framegauge_frames::{Family, Picoseconds};
 use serde::Deserialize;
 
 use super::span;
-use crate::{Algorithm, Hystart, Nagle, TcpSettings};
+use crate::{Algorithm, Hystart, Nagle, Probing, TcpSettings};
 
 /// The hosts' TCP; what is left out is as in Linux 6.18.
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -30,6 +30,7 @@ pub struct TcpSpec {
     pub pacing_percent: Option<(u32, u32)>,
     pub receive_window_bytes: Option<(u32, u32)>,
     pub tick_seconds: Option<f64>,
+    pub mtu_probing: Option<u8>,
 }
 
 /// Whether there is HyStart, or `plus`.
@@ -79,6 +80,7 @@ impl TcpSpec {
             coalesces,
             receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
             tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
+            probing: self.probing()?,
             family: self.family()?,
             seed,
         })
@@ -90,6 +92,15 @@ impl TcpSpec {
         match unfit {
             Some(found) => Err(format!("tcp.pacing_percent: found {found}, expected 0 to 1000")),
             None => Ok((slow_start, otherwise)),
+        }
+    }
+
+    fn probing(&self) -> Result<Probing, String> {
+        match self.mtu_probing {
+            None | Some(0) => Ok(Probing::Off),
+            Some(1) => Ok(Probing::AfterBlackHole),
+            Some(2) => Ok(Probing::Always),
+            Some(found) => Err(format!("tcp.mtu_probing: found {found}, expected 0, 1 or 2")),
         }
     }
 

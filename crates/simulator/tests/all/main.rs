@@ -8,3 +8,4 @@ mod known_answers;
 mod laws;
 mod lossless;
 mod pacing;
+mod path_mtus;

@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from framegauge.evidence import network
 from framegauge.evidence.blocks import block_failures
 from framegauge.evidence.carried import carried_failures
 from framegauge.evidence.datagrams import datagram_failures
@@ -163,10 +164,14 @@ def _bridge(record: Json) -> Iterator[str]:
         yield f"segments received by all hosts: {received} is not the number sent: {sent}, and nothing was dropped"
 
 
-def ceiling(record: Json) -> float | None:
+def ceiling(conditions: Conditions, record: Json) -> float | None:
     """The goodput that the links of all NICs that a run uses leave to a host, in bits per second, with the smallest MTU
-    of each network; None if they are unshaped, or TCP is not what carries the data: its headers are others."""
-    if record["workload"].get("transport") == QUIC:
+    of each network; None if they are unshaped, a router between hosts takes less than their MTU, something is changed
+    during the run, or TCP is not what carries the data: its headers are others."""
+    work: Record = record["workload"]
+    if work.get("transport") == QUIC or conditions.changes:
+        return None
+    if network.narrowed(conditions, itertools.product(work["senders"], work["received_bytes"])):
         return None
     of_hosts = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
     if None in of_hosts:

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from framegauge.evidence.nic import HEADERS_BYTES, deltas, is_bulk
 from framegauge.networks import disciplines, topologies
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["handshake_range", "network_failures", "network_readings", "own_rates", "through"]
+__all__ = ["handshake_range", "narrowed", "network_failures", "network_readings", "own_rates", "through"]
 
 ECN_SYSCTL = "net.ipv4.tcp_ecn"
 ECN_FIELDS = ("ECT0", "ECT1", "CE")  # of packets whose sender uses ECN (RFC 3168)
@@ -75,6 +75,15 @@ def through(conditions: Conditions, one: str, other: str, mtu: int) -> int:
         for ends in zip(topologies.ends_of(links, one), topologies.ends_of(links, other), strict=False):
             found = min(found, *(routers[name] for name in ways.routers(*ends) or ()), found)
     return found
+
+
+def narrowed(conditions: Conditions, pairs: Iterable[tuple[str, str]]) -> bool:
+    """Whether a router between two hosts of a pair takes less than both of them, so that no ceiling is that of their
+    MTUs."""
+    if not _routers_asked(conditions):
+        return False
+    both = ((one, other, min(conditions.mtu[one], conditions.mtu[other])) for one, other in pairs)
+    return any(through(conditions, one, other, mtu) < mtu for one, other, mtu in both)
 
 
 def _answer(record: Json) -> Json | None:

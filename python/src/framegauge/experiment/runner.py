@@ -363,7 +363,7 @@ def _checked(
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings |= few.readings(record) | carried.readings(record) | switch.readings(record) | datagrams.readings(record)
     readings |= quic.readings(record)
-    readings["ceiling_bits_per_second"] = None if conditions.changes else conservation.ceiling(record)
+    readings["ceiling_bits_per_second"] = conservation.ceiling(conditions, record)
     readings["steady"] = None if part is None else part.as_json()
     readings["predicted_seconds"] = record.get("predicted_seconds")
     if old := record["rack"].get("old_connections"):

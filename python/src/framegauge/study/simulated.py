@@ -33,13 +33,14 @@ ALGORITHMS = ("reno", "cubic", "dctcp", "bbr")
 SYSCTLS = (
     "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_ecn", "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_rto_min_us", "net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_pacing_ca_ratio",
+    "net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_mtu_probing",
 )  # fmt: skip
 # Limits that the model does not have: its send buffers hold two windows, as Linux tunes them.
 IGNORED_SYSCTLS = ("net.ipv4.tcp_wmem", "net.core.rmem_max", "net.core.wmem_max")
 # Factors that cost or save CPU time and leave the packets as they are: TCP builds aggregates without TSO, too.
 _ONLY_CPU = ("tso", "checksum")
 _RACK = "testbed rack has it"
+LEAST_PATH_MTU = 552  # that Linux believes with IPv4, as there
 LONGEST_SECONDS = 9_000_000  # that a run may last, as in crates/simulator/src/spec.rs
 OF_CPUS = "_per_gigabyte"  # the unit of metrics that CPUs have
 
@@ -71,9 +72,18 @@ def simulation_problems(
     for name, tuning in tunings.items():
         for each in tuning.sysctls or {}:
             yield from _sysctl(("tunings", name, "sysctls", each), each)
-    if bed.topology.custom is not None and bed.topology.custom.routers:
-        where = ("testbed", "topology", "custom", "routers")
-        yield Problem(where, len(bed.topology.custom.routers), f"none: routers are not simulated ({_RACK})")
+    yield from _routers(bed)
+
+
+def _routers(bed: Testbed) -> Iterator[Problem]:
+    routers = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
+    where = ("testbed", "topology", "custom", "routers")
+    for index, each in enumerate(routers):
+        if bed.family == 4 and each.mtu is not None and each.mtu < LEAST_PATH_MTU:
+            expected = f"{LEAST_PATH_MTU} or more in a simulation: below it hosts send fragments"
+            yield Problem((*where, index, "mtu"), each.mtu, expected)
+    if routers and bed.shared_buffer is not None and bed.shared_buffer.lossless:
+        yield Problem(("testbed", "shared_buffer", "lossless"), True, "no such key with routers, which pause nobody")
 
 
 def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[Problem]:
@@ -100,7 +110,7 @@ def _factors(factors: Factors) -> Iterator[Problem]:
             said = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
             found = ", ".join("on" if each else "off" for each in levels)
             yield Problem(("factors", name), found, f"one level on testbed simulator: {said} ({_RACK})")
-    for name in ("gro_size", "mtu_probing", "mptcp", "plpmtud"):
+    for name in ("gro_size", "mptcp", "plpmtud"):
         if any(factors.levels(name)):
             found = ", ".join(map(str, factors.levels(name)))
             yield Problem(("factors", name), found, f"no such factor on testbed simulator ({_RACK})")

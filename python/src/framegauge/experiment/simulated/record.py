@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from framegauge.agents.simulator import Simulated
 from framegauge.errors import BadAnswer, ProgramFailure
-from framegauge.evidence import conservation, few, steady, waits
+from framegauge.evidence import conservation, few, network, steady, waits
 from framegauge.experiment.runner import load_failures
 from framegauge.experiment.simulated.flows import completions, flows
 from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
@@ -47,8 +47,7 @@ def judged(
     done = _outcome(conditions, found)
     record = _record(conditions, work, found.result)
     rounds = completions(done)
-    network = found.result["network"]
-    kept = {"completions": rounds, "flows": flows(work, done, rounds, network)}
+    kept = {"completions": rounds, "flows": flows(work, done, rounds, found.result["network"])}
     bulk = {"drops": found.tables["drops"], **found.captures, **{name: written(each) for name, each in kept.items()}}
     if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
         bulk["queues"] = found.tables["queues"]
@@ -59,7 +58,7 @@ def judged(
         return replace(run, excluded=broken or [f"error: {one_line(error)}"]), _small(record), bulk
     record["workload"] = told
     record["counters_after"] = _timeouts(work, found.result)
-    run = _checked(run, conditions, workload, record, tables)
+    run = _checked(run, conditions, (workload, work), record, tables)
     if broken:
         run = replace(run, excluded=[*run.excluded, *broken])
     if (course := over_time(record["workload"], tables)) is not None:
@@ -115,7 +114,10 @@ def _timeouts(work: Work, result: Mapping[str, Any]) -> Json:
     return {name: {"nstat": {"TcpExtTCPTimeouts": count}} for name, count in found.items()}
 
 
-def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, tables: Mapping[str, pa.Table]) -> Run:
+def _checked(
+    run: Run, conditions: Conditions, does: tuple[Known, Work], record: Json, tables: Mapping[str, pa.Table]
+) -> Run:
+    workload, work = does
     done = record["workload"]
     done |= few.sharing(conditions, record)
     done |= workload.evidence(done, tables)
@@ -125,10 +127,12 @@ def _checked(run: Run, conditions: Conditions, workload: Known, record: Json, ta
     excluded = [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     lowest = min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values())
+    pairs = {(flow.client, flow.server) for flow in work.flows}
+    has_ceiling = not conditions.changes and not network.narrowed(conditions, pairs)
     readings: Json = {
         **waits.readings(record),
         **few.readings(record),
-        "ceiling_bits_per_second": lowest * done.get("links", 1),
+        "ceiling_bits_per_second": lowest * done.get("links", 1) if has_ceiling else None,
         "steady": None if part is None else part.as_json(),
         "simulated_segments": record["simulation"]["segments"],
     }

@@ -80,6 +80,8 @@ def _sysctls(given: Mapping[str, str]) -> Json:
                 found[key] = values[0] != "0"
             case "ecn":
                 found["ecn"] = values[0] == "1"  # 2, the default: it grants what it does not ask for
+            case "mtu_probing":
+                found["mtu_probing"] = int(values[0])
             case "rto_min_us":
                 found["minimum_rto_seconds"] = int(values[0]) * 1e-6
             case "limit_output_bytes" | "tso_rtt_log" as key:

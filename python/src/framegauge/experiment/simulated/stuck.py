@@ -1,14 +1,15 @@
 """Flows of a simulation whose data never gets through, because a port on their way drops frames of that size.
 
-A simulated sender learns of no path MTU, so that what was dropped for its size is sent again as large as it was. Such a
-flow is seen by three things together: nothing of its last message came but what its first call wrote, it has sent
-something again, and ports have dropped frames that were too large for them.
+Where nothing tells a sender of the path MTU, what was dropped for its size is sent again as large as it was. Such a
+flow is seen by four things together: nothing of its last message came but what its first call wrote, no message like it
+came before, it has sent something again, and ports have dropped frames that were too large for them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
 
 from framegauge.evidence.unanswered import dropped
@@ -40,7 +41,9 @@ def _nothing(flow: Flow, done: Outcome, number: int) -> Iterator[str]:
     # A request at a rate has no row for an answer of which nothing came.
     place = int(rows["step"][-1]) + is_whole
     came = 0 if is_whole else rows["bytes"][-1]
-    if place == len(flow.steps) or came > (step := flow.steps[place]).first_write_bytes:
+    if place == len(flow.steps) or np.any((rows["step"] == place) & (rows["complete"] > 0)):
+        return
+    if came > (step := flow.steps[place]).first_write_bytes:
         return
     if is_whole and step.think_seconds:  # it may not have been written yet
         return
