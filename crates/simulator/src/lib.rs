@@ -44,8 +44,8 @@ pub use series::PortSample;
 pub use settings::{Algorithm, Hystart, Nagle, Probing, TcpSettings};
 pub use simulation::Simulation;
 pub use spec::{
-    FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, RepeatSpec, RequestsSpec, ScenarioSpec, ShaperSpec,
-    SideSpec, StepSpec, TcpSpec,
+    FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, OverlaySpec, RepeatSpec, RequestsSpec, ScenarioSpec,
+    ShaperSpec, SideSpec, StepSpec, TcpSpec,
 };
 pub use work::{Flow, Repeat, Step, Transfer};
 

@@ -31,6 +31,8 @@ pub(crate) struct Net {
     pub(crate) places: Vec<Place>,
     pub(crate) family: Family,
     pub(crate) timestamps: bool,
+    /// What an overlay puts before every packet.
+    pub(crate) tunnel_bytes: u32,
     pub(crate) segments: u64,
     /// Of these, what hosts have got.
     pub(crate) delivered: u64,
@@ -48,13 +50,13 @@ impl Net {
         (fabric, Delivery { slab, inbox, places, capture })
     }
 
-    /// The IP packet that a segment stands for, in bytes.
+    /// The IP packet that a segment stands for, in bytes; that of the underlay where there is an overlay.
     pub(crate) fn packet_bytes(&self, segment: &Segment) -> u32 {
         let tcp = match segment.reported_mtu() {
             None => TCP_HEADER_BYTES + segment.option_bytes(self.timestamps),
             Some(_) => 0,
         };
-        self.family.header_bytes() + tcp + segment.bytes
+        self.tunnel_bytes + self.family.header_bytes() + tcp + segment.bytes
     }
 
     /// A segment as the fabric takes it, on its way to an end.

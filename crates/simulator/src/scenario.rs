@@ -14,6 +14,8 @@ pub struct Scenario {
     pub network: FabricConfig,
     /// By host of the network; of an end of a router, what it sends on at most.
     pub mtus: Vec<Mtu>,
+    /// What an overlay puts before every packet, in bytes; MTUs are those inside.
+    pub tunnel_bytes: u32,
     /// The ways through routers, if there are any.
     pub routers: Option<Routers>,
     /// What every endpoint is set to.

@@ -124,6 +124,7 @@ impl Simulation {
                 places: Vec::new(),
                 family: scenario.tcp.family,
                 timestamps: scenario.tcp.timestamps,
+                tunnel_bytes: scenario.tunnel_bytes,
                 segments: 0,
                 delivered: 0,
                 log: scenario.logs_segments.then(Box::default),

@@ -5,7 +5,7 @@ mod tcp;
 use std::collections::BTreeMap;
 
 use framegauge_fabric::{Ends, HostIndex, NodeIndex, Owner, PortConfig, PortIndex};
-use framegauge_frames::{BitRate, Family, Mtu, Picoseconds};
+use framegauge_frames::{BitRate, Family, Fit, Mtu, Picoseconds, Stack};
 use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
     TopologySpec,
@@ -27,6 +27,7 @@ const LEAST_PATH_MTU: u32 = 552;
 #[allow(missing_docs, reason = "the names of the documentation of the pipe")]
 pub struct ScenarioSpec {
     pub hosts: Vec<HostSpec>,
+    pub overlay: Option<OverlaySpec>,
     pub link: LinkSpec,
     #[serde(default)]
     pub topology: TopologySpec,
@@ -69,6 +70,25 @@ pub struct ScenarioSpec {
 pub struct HostSpec {
     pub name: String,
     pub mtu: u32,
+}
+
+/// What hosts put their packets into; their MTUs are those of the underlay.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
+pub enum OverlaySpec {
+    Vxlan,
+    Geneve,
+}
+
+impl OverlaySpec {
+    /// Its word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            OverlaySpec::Vxlan => "vxlan",
+            OverlaySpec::Geneve => "geneve",
+        }
+    }
 }
 
 /// What every link is unless `links` says otherwise.
@@ -189,6 +209,9 @@ impl ScenarioSpec {
         if !self.topology.routers().is_empty() && self.shared_buffer.is_some_and(|shared| shared.lossless) {
             return Err("shared_buffer.lossless: found routers, expected none: they pause nobody".into());
         }
+        if !self.topology.routers().is_empty() && self.overlay.is_some() {
+            return Err("overlay: found routers, expected none: it spans one segment".into());
+        }
         let mut network = self.network(&names)?;
         self.shape(&mut network)?;
         let ends = &network.ends;
@@ -197,14 +220,19 @@ impl ScenarioSpec {
         let hosts = (0..ends.len()).rev().filter(|end| matches!(ends.owner(*end), Owner::Host(_)));
         let places: BTreeMap<&str, HostIndex> =
             hosts.map(|end| (ends.owner_name(end), HostIndex(end as u16))).collect();
+        let smallest = places.values().map(|host| mtus[usize::from(host.0)]).min();
         let flow = |(number, flow): (usize, &FlowSpec)| {
             flow.flow(&places).map_err(|problem| format!("flow {}: {problem}", number + 1))
         };
         let scenario = Scenario {
             network: network.config.clone(),
             mtus,
+            tunnel_bytes: self
+                .hosts
+                .first()
+                .map_or(Ok(0), |host| self.fit(host.mtu).map(|fit| fit.overhead_bytes()))?,
             routers: Routers::of(ends, &sizes),
-            tcp: self.tcp.settings(self.nic.coalesces, self.seed)?,
+            tcp: self.tcp.settings(self.nic.coalesces, self.seed, smallest)?,
             flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
             requests: self.requests.iter().map(RequestsSpec::requests).collect::<Result<_, _>>()?,
             end: span("end_seconds", self.end_seconds)?,
@@ -294,8 +322,17 @@ impl ScenarioSpec {
                 "router {name}: found MTU {mtu}, expected {LEAST_PATH_MTU} or more: below it hosts send fragments"
             ));
         }
-        let mtu = Mtu::new(mtu).and_then(|mtu| mtu.check(family));
-        mtu.map_err(|error| format!("{what} {name}: {error}"))
+        let mtu = self.fit(mtu).map_err(|problem| format!("{what} {name}: {problem}"))?.inner_mtu;
+        mtu.check(family).map_err(|error| format!("{what} {name}: {error}"))
+    }
+
+    /// How large packets are that fit into an MTU, in the overlay if there is one.
+    pub fn fit(&self, mtu: u32) -> Result<Fit, String> {
+        let underlay = if self.tcp.family()? == Family::V6 { "ipv6" } else { "ipv4" };
+        let words = self.overlay.map(|overlay| [overlay.name(), underlay]);
+        let stack = Stack::parse(words.into_iter().flatten()).map_err(|error| error.to_string())?;
+        let mtu = Mtu::new(mtu).map_err(|error| error.to_string())?;
+        stack.fit(mtu).map_err(|error| error.to_string())
     }
 }
 

@@ -11,6 +11,8 @@ from framegauge.study.blocks import block_order
 from framegauge.study.model import Study
 from framegauge.study.simulated import left_out
 
+ROUTED = "custom: {switches: [a, b], routers: [{name: r1}], links: [[h1, a], [a, r1], [r1, b], [b, h2]]}"
+
 
 def parse(
     bed: str = "topology: rack, hosts: 4", factors: str = "", workload: str = "stream: {size: 1 MB}", rest: str = ""
@@ -68,7 +70,22 @@ def test_thousands_of_hosts() -> None:
         ({"factors": ", gro_size: 65536"}, "factors.gro_size: found "),
         ({"factors": ", hw_gro: on"}, "factors.hw_gro: found "),
         ({"factors": ", qdisc: fq"}, "factors.qdisc: found "),
-        ({"factors": ", overlay: vxlan"}, "factors.overlay: found "),
+        (
+            {"bed": f"topology: {{{ROUTED}}}, hosts: 2", "factors": ", overlay: vxlan"},
+            'overlay: found "vxlan", expected none with routers (r1): the overlay spans one segment',
+        ),
+        (
+            {"bed": "topology: {rack: {nics: 2}}, hosts: 3", "factors": ", overlay: geneve"},
+            'overlay: found "geneve", expected none where hosts have two NICs',
+        ),
+        (
+            {"bed": f"topology: {{{ROUTED.replace('r1}', 'r1, mtu: 551}')}}}, hosts: 2"},
+            "routers.0.mtu: found 551, expected 552 or more in a simulation: below it hosts send fragments",
+        ),
+        (
+            {"bed": f"topology: {{{ROUTED}}}, hosts: 2, shared_buffer: {{bytes: 1 MiB, lossless: on}}"},
+            "testbed.shared_buffer.lossless: found True, expected no such key with routers",
+        ),
         (
             {"factors": ", congestion_control: vegas"},
             'found "vegas", expected reno, cubic, dctcp or bbr in a simulation',

@@ -2,7 +2,7 @@
 //! is and what came of it as lines of JSON, and writes the tables into the folder.
 
 use framegauge_drivers::simulations;
-use framegauge_frames::{BitRate, Mtu, ceiling};
+use framegauge_frames::BitRate;
 use framegauge_simulator::{ScenarioSpec, TcpSettings};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -40,7 +40,7 @@ fn simulate(folder: &std::path::Path) -> Result<Value, String> {
     let spec = scenario()?;
     simulations::check_memory(&spec)?;
     let (scenario, network) = spec.scenario()?;
-    let watched = simulations::Watched::of(&scenario);
+    let watched = simulations::Watched::of(&spec, &scenario);
     let ceilings = ceilings(&spec, &scenario.tcp)?;
     let (outcome, cpu_seconds) = simulations::run(scenario, |progress| {
         say(&json!({"progress": progress}));
@@ -52,15 +52,14 @@ fn simulate(folder: &std::path::Path) -> Result<Value, String> {
     Ok(result)
 }
 
-/// What a link of the usual rate carries at best, for every MTU that a host has.
+/// What a link of the usual rate carries at best, for every MTU that a host has: inside of the overlay, if there is one.
 fn ceilings(spec: &ScenarioSpec, tcp: &TcpSettings) -> Result<Value, String> {
     let rate = BitRate::new(spec.link.bits_per_second).map_err(|error| error.to_string())?;
     let mtus: BTreeSet<u32> = spec.hosts.iter().map(|host| host.mtu).collect();
     let told = |mtu: &u32| {
-        let most =
-            ceiling(Mtu::new(*mtu).map_err(|error| error.to_string())?, tcp.family, tcp.timestamps, rate);
-        Ok(json!({"mtu": mtu, "frame_bytes": most.frame_bytes, "wire_bytes": most.wire_bytes,
-                  "mss_bytes": most.mss_bytes, "segment_payload_bytes": most.segment_payload_bytes,
+        let most = spec.fit(*mtu)?.ceiling(tcp.family, tcp.timestamps, rate);
+        Ok(json!({"mtu": mtu, "inner_mtu": most.mtu.bytes(), "frame_bytes": most.frame_bytes,
+                  "wire_bytes": most.wire_bytes, "mss_bytes": most.mss_bytes, "segment_payload_bytes": most.segment_payload_bytes,
                   "goodput_bits_per_second": most.goodput_bits_per_second}))
     };
     mtus.iter().map(told).collect()

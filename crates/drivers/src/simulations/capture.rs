@@ -6,15 +6,22 @@ use framegauge_fabric::{FabricConfig, HostIndex, PortIndex, Reason};
 use framegauge_frames::{Family, Mtu, Picoseconds};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::build::{
-    Addresses, TcpFields, syn_options, tcp_frame, timestamp_options, too_big_frame,
+    Addresses, TcpFields, syn_options, tcp_frame, timestamp_options, too_big_frame, udp_frame,
 };
 use framegauge_packets::pcapng::{Captured, Direction, Section};
-use framegauge_simulator::{Logged, Outcome, Passed, Point, Report, Scenario, Side, TcpSettings};
+use framegauge_simulator::{
+    Logged, Outcome, OverlaySpec, Passed, Point, Report, Scenario, ScenarioSpec, Side, TcpSettings,
+};
 
 use crate::fabric::watching::SIDES;
 
 /// Bytes of each frame that are kept: all headers with all options.
 const SNAP_BYTES: u32 = 128;
+/// What an overlay has before them at most: Ethernet, IPv6, UDP, and a header of its own.
+const OVERLAY_BYTES: u32 = 70;
+/// Of a network in an overlay (RFC 7348, RFC 8926), whose addresses are apart from those of the underlay.
+const NETWORK_NUMBER: u8 = 1;
+const INSIDE: u32 = 1 << 23;
 /// Of every host's windows, so that the largest can be announced.
 const WINDOW_SCALE: u8 = 10;
 const SERVER_PORT: u16 = 5001;
@@ -27,13 +34,19 @@ pub struct Watched {
     points: Vec<Point>,
     mtus: Vec<Mtu>,
     tcp: TcpSettings,
+    overlay: Option<OverlaySpec>,
 }
 
 impl Watched {
     /// Of a scenario; none if it watches nothing.
-    pub fn of(scenario: &Scenario) -> Option<Watched> {
+    pub fn of(spec: &ScenarioSpec, scenario: &Scenario) -> Option<Watched> {
         let Scenario { watch, mtus, tcp, .. } = scenario;
-        (!watch.is_empty()).then(|| Watched { points: watch.clone(), mtus: mtus.clone(), tcp: tcp.clone() })
+        let (points, mtus, tcp) = (watch.clone(), mtus.clone(), tcp.clone());
+        (!watch.is_empty()).then(|| Watched { points, mtus, tcp, overlay: spec.overlay })
+    }
+
+    fn snap_bytes(&self) -> u32 {
+        SNAP_BYTES + if self.overlay.is_some() { OVERLAY_BYTES } else { 0 }
     }
 }
 
@@ -106,11 +119,11 @@ fn is_same(one: &Passed, other: &Passed) -> bool {
 fn of_host(seen: &[Seen], scenario: &Watched, name: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut section = Section::begin(&mut bytes);
-    section.interface(&mut bytes, name, SNAP_BYTES);
+    section.interface(&mut bytes, name, scenario.snap_bytes());
     for (time, direction, passed) in seen {
         let mut frame = frame(&passed.segment, passed.hosts, scenario);
         let original_bytes = frame.len() as u32;
-        frame.truncate(SNAP_BYTES as usize);
+        frame.truncate(scenario.snap_bytes() as usize);
         let captured = Captured {
             interface: 0,
             time_nanoseconds: time.as_nanoseconds(),
@@ -128,12 +141,12 @@ fn of_port(outcome: &Outcome, scenario: &Watched, port: PortIndex, name: &str) -
     let mut bytes = Vec::new();
     let mut section = Section::begin(&mut bytes);
     for side in SIDES {
-        section.interface(&mut bytes, &format!("{name} {side}"), SNAP_BYTES);
+        section.interface(&mut bytes, &format!("{name} {side}"), scenario.snap_bytes());
     }
     for passed in outcome.passed.iter().filter(|passed| passed.port == port) {
         let mut frame = frame(&passed.segment, passed.hosts, scenario);
         let original_bytes = frame.len() as u32;
-        frame.truncate(SNAP_BYTES as usize);
+        frame.truncate(scenario.snap_bytes() as usize);
         let (interface, comment) = match passed.side {
             Side::In => (0, None),
             Side::Out => (1, None),
@@ -158,9 +171,9 @@ fn mac(host: HostIndex) -> [u8; 6] {
     [2, 0, 0, 0, high, low]
 }
 
-/// 10.0.0.1 is the first host's.
-fn address(host: HostIndex, family: Family) -> IpAddr {
-    let number = u32::from(host.0) + 1;
+/// 10.0.0.1 is the first host's; in an overlay, whose hosts are numbered apart, 10.128.0.1.
+fn address(host: u32, family: Family) -> IpAddr {
+    let number = host + 1;
     match family {
         Family::V4 => Ipv4Addr::from(10 << 24 | number).into(),
         Family::V6 => Ipv6Addr::from((0xfd00_u128) << 112 | u128::from(number)).into(),
@@ -170,8 +183,33 @@ fn address(host: HostIndex, family: Family) -> IpAddr {
 fn frame(segment: &Logged, (from, to): (HostIndex, HostIndex), scenario: &Watched) -> Vec<u8> {
     match segment.report {
         Some(report) => error(segment, report, (from, to), scenario),
-        None => tcp(segment, (from, to), scenario),
+        None => match scenario.overlay {
+            None => tcp(segment, (from, to), scenario),
+            Some(overlay) => wrapped(overlay, &tcp(segment, (from, to), scenario), (from, to), scenario),
+        },
     }
+}
+
+/// The packet of the underlay that carries a frame of the overlay (RFC 7348 section 5, RFC 8926 section 3).
+fn wrapped(
+    overlay: OverlaySpec,
+    inside: &[u8],
+    (from, to): (HostIndex, HostIndex),
+    scenario: &Watched,
+) -> Vec<u8> {
+    let family = scenario.tcp.family;
+    let (port, head) = match overlay {
+        OverlaySpec::Vxlan => (4789, [0x08, 0, 0, 0]),
+        OverlaySpec::Geneve => (6081, [0, 0, 0x65, 0x58]),
+    };
+    let addresses = Addresses {
+        source_mac: mac(from),
+        destination_mac: mac(to),
+        source: SocketAddr::new(address(from.0.into(), family), port),
+        destination: SocketAddr::new(address(to.0.into(), family), port),
+    };
+    let payload = [&head[..], &[0, 0, NETWORK_NUMBER, 0], inside].concat();
+    udp_frame(&addresses, &payload)
 }
 
 /// A router's error about a segment from `to` to `from`, of which headers are quoted as far as they are known.
@@ -193,8 +231,8 @@ fn error(
     let addresses = Addresses {
         source_mac: mac(report.by),
         destination_mac: mac(to),
-        source: SocketAddr::new(address(report.by, family), 0),
-        destination: SocketAddr::new(address(to, family), 0),
+        source: SocketAddr::new(address(report.by.0.into(), family), 0),
+        destination: SocketAddr::new(address(to.0.into(), family), 0),
     };
     let about = tcp(&about, (to, from), scenario);
     too_big_frame(&addresses, report.mtu, &about, segment.bytes as usize)
@@ -207,11 +245,12 @@ fn tcp(segment: &Logged, (from, to): (HostIndex, HostIndex), scenario: &Watched)
         true => (client_port, SERVER_PORT),
         false => (SERVER_PORT, client_port),
     };
+    let own = |host: HostIndex| u32::from(host.0) + if scenario.overlay.is_some() { INSIDE } else { 0 };
     let addresses = Addresses {
         source_mac: mac(from),
         destination_mac: mac(to),
-        source: SocketAddr::new(address(from, family), ports.0),
-        destination: SocketAddr::new(address(to, family), ports.1),
+        source: SocketAddr::new(address(own(from), family), ports.0),
+        destination: SocketAddr::new(address(own(to), family), ports.1),
     };
     let is_syn = segment.flags & TcpFlags::SYN.0 != 0;
     let window = if is_syn { segment.window_bytes.min(65_535) } else { segment.window_bytes >> WINDOW_SCALE };

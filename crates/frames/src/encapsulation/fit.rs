@@ -3,7 +3,7 @@
 use super::headers::Part;
 use super::padding::Range;
 use super::{Cargo, EncapsulationError, Layer, Stack};
-use crate::{BitRate, ETHERNET_HEADER_BYTES, Family, Mtu, frame_bytes, wire_bytes};
+use crate::{BitRate, Ceiling, ETHERNET_HEADER_BYTES, Family, Mtu, frame_bytes, wire_bytes};
 
 const BITS_PER_BYTE: f64 = 8.0;
 
@@ -101,6 +101,20 @@ impl Fit {
     /// What the link's frames have in addition, beyond its MTU, in bytes.
     pub fn frame_overhead_bytes(&self) -> u32 {
         self.layers.iter().filter(|layer| !layer.within_mtu).map(|layer| layer.overhead_bytes).sum()
+    }
+
+    /// What a link of that rate delivers at best to TCP inside, as [`crate::ceiling`] says it of a link without layers.
+    pub fn ceiling(&self, family: Family, timestamps: bool, rate: BitRate) -> Ceiling {
+        let segment_payload_bytes = self.inner_mtu.segment_payload(family, timestamps);
+        let share = f64::from(segment_payload_bytes) / f64::from(self.wire_bytes);
+        Ceiling {
+            mtu: self.inner_mtu,
+            frame_bytes: self.frame_bytes,
+            wire_bytes: self.wire_bytes,
+            mss_bytes: self.inner_mtu.mss(family),
+            segment_payload_bytes,
+            goodput_bits_per_second: rate.bits_per_second() as f64 * share,
+        }
     }
 
     /// What TCP has inside, for every IP version that the innermost layer carries and the inner MTU allows.

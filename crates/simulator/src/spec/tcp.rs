@@ -1,6 +1,6 @@
 //! The hosts' TCP as a scenario tells it.
 
-use framegauge_frames::{Family, Picoseconds};
+use framegauge_frames::{Family, Mtu, Picoseconds};
 use serde::Deserialize;
 
 use super::span;
@@ -29,6 +29,7 @@ pub struct TcpSpec {
     pub output_limit_bytes: Option<u64>,
     pub pacing_percent: Option<(u32, u32)>,
     pub receive_window_bytes: Option<(u32, u32)>,
+    pub initial_receive_window_segments: Option<u32>,
     pub tick_seconds: Option<f64>,
     pub mtu_probing: Option<u8>,
 }
@@ -51,7 +52,13 @@ impl TcpSpec {
         }
     }
 
-    pub(super) fn settings(&self, coalesces: bool, seed: u64) -> Result<TcpSettings, String> {
+    /// `smallest` is the smallest MTU.
+    pub(super) fn settings(
+        &self,
+        coalesces: bool,
+        seed: u64,
+        smallest: Option<Mtu>,
+    ) -> Result<TcpSettings, String> {
         let usual = TcpSettings::default();
         let time = |name: &str, asked: Option<f64>, usual: Picoseconds| {
             asked.map_or(Ok(usual), |seconds| span(&format!("tcp.{name}"), seconds))
@@ -78,7 +85,7 @@ impl TcpSpec {
             output_limit_bytes: self.output_limit_bytes.unwrap_or(usual.output_limit_bytes),
             pacing_percent: self.pacing_percent()?,
             coalesces,
-            receive_window_bytes: self.receive_window_bytes.unwrap_or(usual.receive_window_bytes),
+            receive_window_bytes: self.receive_window(smallest)?,
             tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
             probing: self.probing()?,
             family: self.family()?,
@@ -93,6 +100,15 @@ impl TcpSpec {
             Some(found) => Err(format!("tcp.pacing_percent: found {found}, expected 0 to 1000")),
             None => Ok((slow_start, otherwise)),
         }
+    }
+
+    /// At first and at most.
+    fn receive_window(&self, smallest: Option<Mtu>) -> Result<(u32, u32), String> {
+        let (first, most) = self.receive_window_bytes.unwrap_or(TcpSettings::default().receive_window_bytes);
+        let (Some(segments), Some(mtu)) = (self.initial_receive_window_segments, smallest) else {
+            return Ok((first, most));
+        };
+        Ok((segments.saturating_mul(mtu.mss(self.family()?)).min(most), most))
     }
 
     fn probing(&self) -> Result<Probing, String> {

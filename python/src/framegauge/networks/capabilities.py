@@ -22,7 +22,7 @@ class Capabilities:
     is_private: bool = True  # no other traffic crosses the hosts' interfaces
     is_invented: bool = False  # neither packets nor programs are real
     is_virtual: bool = False  # packets are simulated in virtual time: no programs, no CPUs, nothing to be late for
-    builds_overlays: bool = False  # VXLAN between the hosts
+    overlays: tuple[str, ...] = ()  # between the hosts, by their words in the factor
     names_hosts: bool = False  # each host has a name and folders of its own
     passes_aggregates: bool = False  # links carry whole aggregates of TSO from one stack to the other
     most_bits_per_second: int | None = None  # of a link of a host, on the fastest of machines
@@ -32,13 +32,13 @@ CAPABILITIES: Mapping[str, Capabilities] = {
     "rack": Capabilities(
         has_fabric=True,
         delays=True,
-        builds_overlays=True,
+        overlays=("vxlan",),
         names_hosts=True,
         most_bits_per_second=FABRIC_BITS_PER_SECOND,
     ),
-    "veth": Capabilities(builds_overlays=True, passes_aggregates=True),
+    "veth": Capabilities(overlays=("vxlan",), passes_aggregates=True),
     "fake": Capabilities(has_fabric=True, delays=True, is_invented=True),
-    "simulator": Capabilities(has_fabric=True, delays=True, is_virtual=True),
+    "simulator": Capabilities(has_fabric=True, delays=True, is_virtual=True, overlays=("vxlan", "geneve")),
     "ssh": Capabilities(builds_hosts=False, is_private=False),
 }
 

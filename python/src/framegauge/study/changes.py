@@ -10,6 +10,7 @@ from pydantic import Field, StrictBool, StrictStr, model_validator
 from framegauge.files.types import HOST, Bytes, FrameLimit, LineRate, Problem, Seconds, Sparse, nearest, one_of
 from framegauge.networks import disciplines, topologies
 from framegauge.quantities import exact_seconds
+from framegauge.study import network_rules
 from framegauge.study.parameters import Parameters
 from framegauge.study.queue import Queue
 from framegauge.study.testbed import Testbed
@@ -196,8 +197,8 @@ def _of_hosts(where: tuple[str | int, ...], each: Change, bed: Testbed, overlays
     if each.hosts == "all" and mtu > bed.link.port_mtu and not each.hold:
         expected = f"at most link.port_mtu {bed.link.port_mtu}, or hold: true, which raises it before"
         yield Problem((*where, "mtu"), mtu, f"{expected}: the switch drops larger frames")
-    if "vxlan" in overlays and each.mtu is not None:
-        yield Problem((*where, "hosts"), "vxlan", "no overlay: the MTU of its hosts cannot be changed")
+    if (built := network_rules.overlays(overlays)) and each.mtu is not None:
+        yield Problem((*where, "hosts"), built[0], "no overlay: the MTU of its hosts cannot be changed")
 
 
 def _of_links(where: tuple[str | int, ...], each: Change, ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:

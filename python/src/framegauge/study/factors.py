@@ -75,7 +75,7 @@ class Factors(Model):
     skew: Factor[Ppm] | None = None
     shaping: Factor[StrictBool] | None = None
     ecn: Factor[StrictBool] | None = None
-    overlay: Factor[Literal["none", "vxlan"]] | None = None
+    overlay: Factor[Literal["none", "vxlan", "geneve"]] | None = None
     gso_size: Factor[Aggregate] | None = None
     gro_size: Factor[Aggregate] | None = None
     mtu_probing: Factor[Probing] | None = None

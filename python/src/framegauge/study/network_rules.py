@@ -12,7 +12,7 @@ from framegauge.quantities import exact_bits_per_second, exact_bytes
 from framegauge.study.testbed import Testbed
 from framegauge.study.topology import LEVELLED
 
-__all__ = ["SMALLEST_IPV6_MTU", "network_problems"]
+__all__ = ["SMALLEST_IPV6_MTU", "network_problems", "overlays"]
 
 FRAME_OVERHEAD_BYTES = 18  # Ethernet header and FCS
 SMALLEST_IPV6_MTU = 1280  # RFC 8200
@@ -34,8 +34,10 @@ def network_problems(
         found = sysctls["net.ipv4.tcp_ecn"]
         yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key with factors.ecn, which sets it")
     yield from _foreign(bed, levels)
-    if "vxlan" in levels.get("overlay", ()) and not bed.capabilities.builds_overlays:
-        yield Problem(("factors", "overlay"), "vxlan", f"none on testbed {bed.kind}, which cannot build an overlay")
+    for level in overlays(levels.get("overlay", ())):
+        if level not in bed.capabilities.overlays:
+            own = " or ".join(("none", *bed.capabilities.overlays))
+            yield Problem(("factors", "overlay"), level, f"{own} on testbed {bed.kind}, which builds no other overlay")
     if not bed.capabilities.has_fabric:
         return
     hosts = bed.host_names
@@ -53,6 +55,11 @@ def network_problems(
     yield from _queues(bed, levels, ports)
     yield from _background(bed, drawn)
     yield from _watch(watch, ports)
+
+
+def overlays(levels: Sequence[Any]) -> list[str]:
+    """The levels of the factor `overlay` that are overlays."""
+    return [level for level in levels if level not in (None, "none")]
 
 
 def _foreign(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
@@ -95,14 +102,15 @@ def _routing(bed: Testbed, levels: Sequence[str], choice: bool) -> Iterator[Prob
 def _overlay(
     bed: Testbed, levels: Sequence[str], drawn: Sequence[tuple[str, str]], routers: Sequence[str]
 ) -> Iterator[Problem]:
-    if "vxlan" not in levels:
+    found = overlays(levels)
+    if not found:
         return
     where: Where = ("factors", "overlay")
     if routers:
-        yield Problem(where, "vxlan", f"none with routers ({', '.join(routers)}): the overlay spans one segment")
+        yield Problem(where, found[0], f"none with routers ({', '.join(routers)}): the overlay spans one segment")
     several = [host for host in bed.host_names if len(topologies.ends_of(drawn, host)) > 1]
     if several:
-        yield Problem(where, "vxlan", f"none where hosts have two NICs ({several[0]}): the overlay uses one")
+        yield Problem(where, found[0], f"none where hosts have two NICs ({several[0]}): the overlay uses one")
 
 
 def _routers(bed: Testbed) -> Iterator[Problem]:

@@ -48,7 +48,7 @@ def invented(scenario: Mapping[str, Any], _: Progress = lambda _: None) -> Simul
     """What a simulation of one flow comes to, without one: its goodput follows from MTU and seed."""
     mtu = scenario["hosts"][0]["mtu"]
     amount = 100_000_000 + mtu + scenario["seed"] % 97
-    ceiling = {"mtu": mtu, "frame_bytes": mtu + 18, "goodput_bits_per_second": 9.9e8}
+    ceiling = {"mtu": mtu, "inner_mtu": mtu, "frame_bytes": mtu + 18, "goodput_bits_per_second": 9.9e8}
     counts = {"connections": 1, "segments": 9, "retransmits": 0, "timeouts": 0}
     result = {
         "end_seconds": 1.0, "segments": 10, "under_way": 0, "flows": [counts], "requests": [], "ports": [],

@@ -94,7 +94,7 @@ def test_initial_windows_and_requests() -> None:
     found = asked(f"{text}tunings: {{old: {{initial_window: 3, initial_receive_window: 4}}}}\n")["tcp"]
     assert found["nagle"] == "off"
     assert found["initial_window_segments"] == 3
-    assert found["receive_window_bytes"] == (4 * 1460, 16_777_216)
+    assert found["initial_receive_window_segments"] == 4
 
 
 def test_merging_is_that_of_the_nic_or_of_the_kernel() -> None:

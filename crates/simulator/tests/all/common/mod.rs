@@ -29,6 +29,7 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
     Scenario {
         mtus: vec![Mtu::new(mtu).unwrap(); network.hosts.len()],
         network,
+        tunnel_bytes: 0,
         routers: None,
         tcp: TcpSettings::default(),
         flows,

@@ -78,13 +78,19 @@ def _outcome(conditions: Conditions, found: Simulated) -> Outcome:
     headers = HEADERS_BYTES[conditions.family] + (TIMESTAMPS_BYTES if has_timestamps(conditions) else 0)
     return Outcome(
         transfers, samples, found.result["flows"], found.result["end_seconds"],
-        str(conditions.congestion_control), conditions.mtu, headers, found.result["requests"],
+        str(conditions.congestion_control), _inner(conditions, found.result), headers, found.result["requests"],
     )  # fmt: skip
+
+
+def _inner(conditions: Conditions, result: Mapping[str, Any]) -> dict[str, int]:
+    """The MTU of each host, inside of the overlay if there is one."""
+    inner = {each["mtu"]: each["inner_mtu"] for each in result["ceilings"]}
+    return {name: inner[mtu] for name, mtu in conditions.mtu.items()}
 
 
 def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Json:
     ceilings = {each["mtu"]: each for each in result["ceilings"]}
-    mss = {name: mtu - HEADERS_BYTES[conditions.family] for name, mtu in conditions.mtu.items()}
+    mss = {name: mtu - HEADERS_BYTES[conditions.family] for name, mtu in _inner(conditions, result).items()}
     more = ("captured_left_out",) if result.get("captured_left_out") else ()
     ends = dict.fromkeys(name for flow in work.flows for name in (flow.client, flow.server))
     return {

@@ -25,6 +25,7 @@ def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: in
     return {
         **conditions.hosts_and_link,
         **conditions.network,
+        **({} if conditions.overlay is None else {"overlay": conditions.overlay}),
         "seed": seed,
         # Software merges what a NIC hands over at once as LRO does in hardware.
         "nic": {
@@ -64,9 +65,7 @@ def _tcp(conditions: Conditions, work: Work) -> Json:
     if conditions.initial_window_segments is not None:
         found["initial_window_segments"] = conditions.initial_window_segments
     if (segments := conditions.initial_receive_window_segments) is not None:
-        mss = min(conditions.mtu.values()) - HEADERS_BYTES[conditions.family]
-        most = found.get("receive_window_bytes", USUAL_WINDOWS)[1]
-        found["receive_window_bytes"] = (min(segments * mss, most), most)
+        found["initial_receive_window_segments"] = segments
     return found
 
 
