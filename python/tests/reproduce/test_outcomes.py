@@ -211,6 +211,23 @@ def test_the_simulator_answers_where_the_rack_cannot_tell(tmp_path: Path) -> Non
     assert tables.cells(found)[5] == "agrees (simulator)"
 
 
+def test_a_difference_on_both_testbeds_is_explained_where_an_arm_explains_it(tmp_path: Path) -> None:
+    studies = {"own": StudyFile(), "arm": StudyFile()}
+    asked, arm = figure(1.9, 2.2, "all"), Arm(name="loss", study="arm")
+    document = Document(
+        document="own", title="t", source="s", set_up="u", studies=studies, arms={"all": [arm]}, figures=[asked]
+    )
+    there = {
+        (engine, name): result(tmp_path, verdict(*interval, **MEGABYTE))
+        for engine, name, interval in (
+            ("rack", "own", (1.1, 1.2)), ("rack", "arm", (0.5, 4.0)), ("simulator", "own", (1.1, 1.2)),
+            ("simulator", "arm", (1.9, 2.1)),
+        )
+    }  # fmt: skip
+    (found,) = outcomes.rows(Loaded(document, Path()), [asked], there, {}, lambda _: 0.0)
+    assert (found.engine, found.outcome.status) == ("simulator", Status.EXPLAINED)
+
+
 def test_what_is_written_is_escaped_everywhere(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> | x"
     asked = figure(1.05, 1.06, place=evil, published=evil, note=evil)

@@ -88,12 +88,17 @@ class Row:
 
     @property
     def engine(self) -> str:
-        """Which testbed's outcome counts: the first that says something, else the first that was run."""
-        for statuses in (_SAYS, (Status.CANNOT_TELL,), tuple(Status)):
-            for engine, outcome in self.outcomes.items():
-                if outcome.status in statuses:
-                    return engine
-        raise AssertionError("a figure without any outcome")
+        """Which testbed's outcome counts: the first that says something, else the first that was run. A difference that
+        comes out on both, and that an arm explains on one of them, is explained."""
+        by_status: dict[Status, str] = {}
+        for engine, outcome in self.outcomes.items():
+            by_status.setdefault(outcome.status, engine)
+        first = next((engine for engine, outcome in self.outcomes.items() if outcome.status in _SAYS), None)
+        if first is None:
+            return by_status.get(Status.CANNOT_TELL, next(iter(self.outcomes)))
+        if self.outcomes[first].status in (Status.PARTLY, Status.UNEXPLAINED):
+            return by_status.get(Status.EXPLAINED, by_status.get(Status.PARTLY, first))
+        return first
 
     @property
     def outcome(self) -> Outcome:
