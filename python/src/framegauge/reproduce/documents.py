@@ -163,6 +163,7 @@ class Document(Model):
     set_up: Text
     spread: Share = 0.0
     not_same: list[Text] = Field(default_factory=list)
+    conclusion: list[Text] = Field(default_factory=list)
     studies: dict[str, StudyFile] = Field(default_factory=dict)
     arms: dict[str, list[Arm]] = Field(default_factory=dict)
     figures: list[Figure] = Field(min_length=1)

@@ -73,7 +73,9 @@ def _document(loaded: Loaded, rows: Sequence[Row]) -> str:
         + ("<h3>What may explain the differences</h3>\n" if arms else "")
         + html.table(f"Arms of {loaded.name}", tables.ARMS_HEAD, arms)
         + ("<h3>What was not the same</h3>\n" if about.not_same else "")
-        + items(about.not_same),
+        + items(about.not_same)
+        + ("<h3>What follows</h3>\n" if about.conclusion else "")
+        + items(about.conclusion),
     )
 
 
@@ -138,8 +140,9 @@ def _markdown_document(loaded: Loaded, rows: Sequence[Row]) -> Iterator[str]:
     yield marked.table(tables.HEAD, map(tables.cells, rows))
     if arms := list(tables.arm_rows(rows)):
         yield from ("", "### What may explain the differences", "", marked.table(tables.ARMS_HEAD, arms))
-    if about.not_same:
-        yield from ("", "### What was not the same", "", *(f"- {marked.escaped(line)}" for line in about.not_same))
+    for title, said in (("What was not the same", about.not_same), ("What follows", about.conclusion)):
+        if said:
+            yield from ("", f"### {title}", "", *(f"- {marked.escaped(line)}" for line in said))
 
 
 def document(found: Found) -> dict[str, Any]:
