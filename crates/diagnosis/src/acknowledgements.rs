@@ -3,7 +3,7 @@
 use crate::connection::{Connection, Side};
 use crate::detectors::{Acknowledgement, Detector};
 use crate::flight::Acknowledged;
-use crate::half::Heard;
+use crate::hearing::Heard;
 use crate::kinds::Kind;
 use crate::silences::{Episode, Silence};
 use crate::sizes::Grade;
@@ -109,9 +109,8 @@ impl Connection {
             let late = half.round_trip.minimum().is_some_and(|least| heard.seen - sent - least > DELAYED);
             // One that comes with data waited for that data, if for nothing else.
             let may_be_delayed = taken.bytes < 2 * u64::from(mss) && (late || segment.payload_bytes > 0);
-            let queued = (heard.due - sent).max(heard.seen - sent + half.echoes.newest());
-            let nearest = (heard.seen - sent).max(0);
-            half.nearest = Some(half.nearest.map_or(nearest, |least| least.min(nearest)));
+            let queued = (heard.due - sent).max(heard.seen - sent + half.hearing.echoes().newest());
+            half.hearing.answer_after((heard.seen - sent).max(0));
             if half.round_trip.sample_queue(queued, may_be_delayed) {
                 self.update_rtt();
             }

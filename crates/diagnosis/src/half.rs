@@ -3,7 +3,7 @@
 use crate::checksums::Checksums;
 use crate::counts::Counts;
 use crate::discarded::Discarded;
-use crate::echoes::Echoes;
+use crate::hearing::Hearing;
 use crate::hidden::Hidden;
 use crate::identities::Identities;
 use crate::lag::Lag;
@@ -17,8 +17,6 @@ use crate::sent::Sent;
 use crate::silences::Silences;
 use crate::tracking::Tracking;
 use crate::way::Way;
-use framegauge_packets::capture::Segment;
-use std::collections::VecDeque;
 
 /// Without a SYN: the MSS that every IPv4 path carries (RFC 9293 section 3.7.1).
 const MSS_DEFAULT: u32 = 536;
@@ -30,16 +28,10 @@ pub(crate) struct Half {
     pub(crate) sent: Sent,
     pub(crate) opening: Opening,
     pub(crate) round_trip: RoundTrip,
-    /// The least time from the tap to the receiver and back.
-    pub(crate) nearest: Option<i64>,
-    pub(crate) echoes: Echoes,
-    /// How long acknowledgements that were late, as the sender's data showed, took to be heard of: smoothed.
-    pub(crate) late: i64,
+    pub(crate) hearing: Hearing,
     pub(crate) lag: Lag,
     /// When the last pause ended.
     pub(crate) paused: i64,
-    /// Acknowledgements that have passed the tap and not reached the sender.
-    pub(crate) waiting: VecDeque<Waiting>,
     /// The largest payload of one segment that arrived.
     pub(crate) delivered: u32,
     pub(crate) duplicate_acks: u32,
@@ -59,22 +51,6 @@ pub(crate) struct Half {
     pub(crate) discarded: Discarded,
     pub(crate) tracking: Tracking,
     pub(crate) repairs: Repairs,
-}
-
-/// An acknowledgement on its way from the tap to the sender.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Waiting {
-    pub(crate) times: Heard,
-    pub(crate) segment: Segment,
-}
-
-/// When an acknowledgement is heard of.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Heard {
-    /// When it passed the tap.
-    pub(crate) seen: i64,
-    /// When it reaches the sender, as the tap would see what the sender does at once.
-    pub(crate) due: i64,
 }
 
 impl Half {

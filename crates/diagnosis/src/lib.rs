@@ -26,6 +26,7 @@ mod flows;
 mod foreign;
 mod half;
 mod handshake;
+mod hearing;
 mod hidden;
 mod holes;
 mod identities;

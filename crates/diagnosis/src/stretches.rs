@@ -109,11 +109,10 @@ impl Connection {
         // By twice as much as others before it, once.
         let is_odd = kind == Kind::NetworkLimited
             && lateness > self.pause(limits)
-            && lateness as f64 > self.half(sender).late as f64 * limits.pause_rtts;
+            && lateness as f64 > self.half(sender).hearing.late() as f64 * limits.pause_rtts;
         self.count_gap(if is_odd { Kind::Unexplained } else { kind }, gap, &[]);
         if lateness > 0 {
-            let late = &mut self.half_mut(sender).late;
-            *late += (lateness - *late) / 8;
+            self.half_mut(sender).hearing.be_late(lateness);
         }
     }
 
@@ -155,7 +154,7 @@ impl Connection {
         let half = self.half(from);
         let end = half.way.near(segment.seq) + u64::from(segment.payload_bytes);
         let repeats = half.way.una() < end && end <= half.way.high();
-        let is_on_its_way = half.waiting.iter().any(|waiting| waiting.times.seen == held.end);
+        let is_on_its_way = half.hearing.waiting().any(|waiting| waiting.times.seen == held.end);
         if is_on_its_way && (repeats || half.way.skips(segment) > 0) {
             self.last = held.begin;
             self.held = None;

@@ -11,12 +11,10 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
-use crate::half::{Heard, Waiting};
+use crate::hearing::{Heard, Waiting};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
-/// More do not wait: those that are older are taken.
-const MOST_WAITING: usize = 1 << 14;
 /// A tap this part of an RTT from a sender is beside it.
 const BESIDE: i64 = 8;
 
@@ -26,7 +24,8 @@ impl Connection {
     pub(crate) fn reach(&self, end: Side) -> i64 {
         let (Some(server), Some(client)) = (self.syn_answer, self.ack_answer) else { return 0 };
         let of_handshake = if end == Side::Client { client } else { server };
-        let reach = self.half(end.other()).nearest.map_or(of_handshake, |least| least.min(of_handshake));
+        let reach =
+            self.half(end.other()).hearing.nearest().map_or(of_handshake, |least| least.min(of_handshake));
         if reach <= self.path_rtt() / BESIDE { 0 } else { reach }
     }
 
@@ -40,7 +39,7 @@ impl Connection {
         let sender = from.other();
         let is_news = {
             let half = self.half(sender);
-            let is_new = !half.waiting.is_empty() || half.way.near(segment.ack) > half.way.una();
+            let is_new = !half.hearing.is_empty() || half.way.near(segment.ack) > half.way.una();
             // Where all had arrived, the answer to a repeat says so (D-SACK).
             !half.way.is_idle() || is_new || segment.sack.count > 0
         };
@@ -52,13 +51,8 @@ impl Connection {
             let heard = Heard { seen: now, due: now + reach };
             return self.take_ack(segment, from, heard, now);
         }
-        if let Some((value, _)) = segment.timestamps {
-            self.half_mut(sender).echoes.pass(value, now);
-        }
-        let waiting = &mut self.half_mut(sender).waiting;
-        let due = waiting.back().map_or(now + reach, |last| last.times.due.max(now + reach));
-        waiting.push_back(Waiting { times: Heard { seen: now, due }, segment: *segment });
-        if self.half(sender).waiting.len() > MOST_WAITING {
+        self.half_mut(sender).hearing.pass(segment, now, reach);
+        if self.half(sender).hearing.is_full() {
             self.take_next(sender, now);
         }
     }
@@ -67,9 +61,7 @@ impl Connection {
     pub(crate) fn hear_echo(&mut self, segment: &Segment, from: Side, now: i64) {
         let half = self.half_mut(from);
         let Some((_, echo)) = segment.timestamps.filter(|_| segment.payload_bytes > 0) else { return };
-        if half.echoes.waits_since().is_some() {
-            half.echoes.hear(echo, now, half.sent.at(), half.way.is_idle());
-        }
+        half.hearing.echo(echo, now, half.sent.at(), half.way.is_idle());
     }
 
     /// Whether the newest data of a sender shows that an answer was late on its way from the tap to it: one that should have
@@ -78,8 +70,8 @@ impl Connection {
         let half = self.half(sender);
         let is_due =
             |seen: i64| seen + self.reach(sender) <= by && !self.has_outwaited_timer(sender, seen, by);
-        half.echoes.any()
-            && half.echoes.waits_since().is_some_and(is_due)
+        half.hearing.echoes().any()
+            && half.hearing.echoes().waits_since().is_some_and(is_due)
             && self.half(sender.other()).way.is_idle()
     }
 
@@ -90,7 +82,7 @@ impl Connection {
 
     /// Takes what has reached its sender before a segment, and gives the time until then to what the sender waited for.
     pub(crate) fn catch_up(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
-        if self.halves.iter().all(|half| half.waiting.is_empty()) {
+        if self.halves.iter().all(|half| half.hearing.is_empty()) {
             return;
         }
         let acts = segment.payload_bytes > 0 || segment.flags.contains(TcpFlags::FIN);
@@ -103,7 +95,7 @@ impl Connection {
         let queued = if tells && segment.timestamps.is_some() { half.lag.queued() } else { 0 };
         loop {
             let due = |side: Side| {
-                let mut waiting = self.half(side).waiting.iter();
+                let mut waiting = self.half(side).hearing.waiting();
                 let first = waiting.next()?;
                 let has_it = side == from && acts && self.has_heard(segment, side, first);
                 let tells = tells && side == from;
@@ -131,7 +123,8 @@ impl Connection {
             };
             let (at, side) = next;
             if side == sender && self.established && !self.closed {
-                let lateness = self.half(side).waiting.front().map_or(0, |first| at - first.times.due);
+                let lateness =
+                    self.half(side).hearing.waiting().next().map_or(0, |first| at - first.times.due);
                 self.attribute_wait(sender, at, lateness, limits);
                 self.last = at;
             }
@@ -163,7 +156,7 @@ impl Connection {
         let is_older = (echo.wrapping_sub(value) as i32) < 0;
         is_older
             && !self.has_outwaited_timer(sender, waiting.times.seen, segment.nanoseconds)
-            && self.half(sender).echoes.any()
+            && self.half(sender).hearing.echoes().any()
             && other.way.near(waiting.segment.seq) <= other.way.una()
     }
 
@@ -176,13 +169,13 @@ impl Connection {
 
     /// Takes all that waits for this sender.
     pub(crate) fn take_waiting(&mut self, sender: Side, now: i64) {
-        while self.half(sender).waiting.front().is_some() {
+        while !self.half(sender).hearing.is_empty() {
             self.take_next(sender, now);
         }
     }
 
     fn take_next(&mut self, sender: Side, at: i64) {
-        if let Some(Waiting { times, segment }) = self.half_mut(sender).waiting.pop_front() {
+        if let Some(Waiting { times, segment }) = self.half_mut(sender).hearing.arrive() {
             self.take_ack(&segment, sender.other(), times, at);
         }
     }
