@@ -43,6 +43,25 @@ fn a_line_that_is_no_text_is_answered() {
     agent.end();
 }
 
+/// Lets the agent have no more address space than so much above what it has.
+fn leave(agent: &Agent, kilobytes: u64) {
+    let most = (status(agent, "VmSize") + kilobytes) << 10;
+    let words = [format!("--pid={}", agent.pid()), format!("--as={most}:unlimited")];
+    assert!(std::process::Command::new("prlimit").args(words).status().expect("prlimit").success());
+}
+
+#[test]
+fn without_room_for_a_thread_a_request_is_answered_and_a_later_one_is_done() {
+    let mut agent = Agent::start();
+    agent.call("hello", json!({"protocol": 1, "client": "test"}));
+    leave(&agent, 512);
+    let refused = agent.call("check.routes", json!({"destinations": []}));
+    assert_eq!(refused["error"]["data"]["operation"], "start a thread", "{refused}");
+    leave(&agent, 1 << 20);
+    assert_eq!(agent.call("check.routes", json!({"destinations": []}))["result"], json!({"routes": []}));
+    agent.end();
+}
+
 #[test]
 fn requests_under_way_are_few() {
     let mut agent = Agent::start();

@@ -4,7 +4,7 @@ use crate::arguments::Role;
 use crate::pipe::call::{Call, Cancellation, MOST_REQUESTS, Session};
 use crate::pipe::message::{self, Answer, Failure};
 use framegauge_drivers::meters::waits::counted;
-use framegauge_drivers::{Result, own};
+use framegauge_drivers::{OsError, Result, own};
 use std::io::{BufRead, Read};
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ pub fn serve(role: Role, signals: OwnedFd, dispatch: Dispatch) -> Result<()> {
     let session = Arc::new(Session::new(role)?);
     let (word, words) = std::sync::mpsc::channel();
     let on_signal = word.clone();
-    std::thread::spawn(move || {
+    started(move || {
         let _ = own::await_signal(&signals);
         let _ = on_signal.send(Word::End);
-    });
+    })?;
     let reading = session.clone();
-    std::thread::spawn(move || {
+    started(move || {
         let mut input = std::io::stdin().lock();
         while let Ok(Some(line)) = next(&mut input) {
             let _ = word.send(Word::Heard);
@@ -35,10 +35,17 @@ pub fn serve(role: Role, signals: OwnedFd, dispatch: Dispatch) -> Result<()> {
             }
         }
         let _ = word.send(Word::End);
-    });
+    })?;
     await_end(&words, patience);
     session.end();
     Ok(())
+}
+
+/// Starts a thread. An error is that of a limit on processes or on memory: of this user, or of its cgroup.
+fn started(work: impl FnOnce() + Send + 'static) -> Result<()> {
+    let refused =
+        |error: std::io::Error| OsError::errno("start a thread", error.raw_os_error().unwrap_or_default());
+    std::thread::Builder::new().spawn(work).map(drop).map_err(refused)
 }
 
 /// The next line, without its end; none at the end of the input. Of a line that is too long only the beginning is kept,
@@ -109,8 +116,9 @@ fn take(session: &Arc<Session>, line: &[u8], dispatch: Dispatch) -> bool {
     };
     if at_once {
         work();
-    } else {
-        std::thread::spawn(counted(work));
+    } else if let Err(error) = started(counted(work)) {
+        session.note_done(id);
+        session.answer(Some(id), &Err(error.into()));
     }
     !last
 }

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any, Protocol, cast
 
 from framegauge import temporary
-from framegauge.cli import output
+from framegauge.cli import limits, output
 from framegauge.cli.arguments import Verb
 from framegauge.cli.interrupts import interruptible
-from framegauge.errors import FramegaugeError, Interrupted
+from framegauge.errors import FramegaugeError, Interrupted, MissingRequirement
 
 __all__ = ["VERBS", "main", "parser", "verb"]
 
@@ -157,6 +157,12 @@ def _guarded(words: list[str]) -> list[str] | int | None:
     except KeyboardInterrupt:
         output.say("interrupted")
         return Interrupted.exit_code
+    except (MemoryError, OSError, RuntimeError) as error:
+        line = limits.reached(error)
+        if line is None:
+            raise
+        output.say(line)
+        return MissingRequirement.exit_code
     finally:
         output.finish()
 
