@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use framegauge_frames::{BitRate, Mtu, Picoseconds};
 
-use crate::{ConfigError, Fabric, PortConfig, PortIndex, QueueConfig, Sink};
+use crate::{ConfigError, Fabric, Impairments, PortConfig, PortIndex, QueueConfig, Sink};
 
 /// What is to become different at a port and the link behind it; `None`: nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -13,6 +13,8 @@ pub struct PortChange {
     pub rate: Option<BitRate>,
     /// For frames that begin to be sent from now on; they never overtake.
     pub delay: Option<Picoseconds>,
+    /// The share of frames that the link loses, of those that come to its end from now on.
+    pub loss: Option<f64>,
     /// Larger packets are no longer let out by this port.
     pub output_mtu: Option<Mtu>,
     /// Larger packets are no longer let in at the far end of the link, those under way included.
@@ -31,6 +33,10 @@ impl PortChange {
             output_mtu: self.output_mtu.or(config.output_mtu),
             input_mtu: self.input_mtu.or(config.input_mtu),
             queue: self.queue.unwrap_or(config.queue),
+            impairments: Impairments {
+                loss: self.loss.unwrap_or(config.impairments.loss),
+                ..config.impairments
+            },
             ..config
         }
     }

@@ -101,6 +101,11 @@ impl Disturbance {
         ahead.map_or(own, |ahead| own.max(ahead))
     }
 
+    /// The link loses another share of frames from now on.
+    pub(crate) fn set_loss(&mut self, loss: f64) {
+        self.loss = loss;
+    }
+
     /// Whether the link loses frames.
     pub(crate) fn is_lossy(&self) -> bool {
         self.loss > 0.0

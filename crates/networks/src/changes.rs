@@ -47,7 +47,6 @@ impl NetworkSpec {
             ("skew_ppm", link.skew_ppm.is_some()),
             ("phase_seconds", link.phase_seconds.is_some()),
             ("jitter_seconds", link.jitter_seconds.is_some()),
-            ("loss", link.loss.is_some()),
             ("tagged", link.tagged.is_some()),
             ("script", link.script.is_some()),
         ];
@@ -100,6 +99,7 @@ fn difference(old: &PortConfig, new: &PortConfig) -> PortChange {
     PortChange {
         rate: other(old.rate, new.rate),
         delay: other(old.delay, new.delay),
+        loss: other(old.impairments.loss, new.impairments.loss),
         output_mtu: other(old.output_mtu, new.output_mtu).flatten(),
         input_mtu: other(old.input_mtu, new.input_mtu).flatten(),
         queue: other(old.queue, new.queue),

@@ -43,6 +43,8 @@ pub(crate) struct Outgoing {
 /// What a sender needs of the world at one moment.
 pub(crate) trait Tick {
     fn now(&self) -> Picoseconds;
+    /// The time that what is sent again is said to be sent at (`tcp_mstamp`).
+    fn clock(&self) -> Picoseconds;
     fn settings(&self) -> &TcpSettings;
     /// Sends a segment; returns when it will have left the NIC.
     fn transmit(&mut self, outgoing: Outgoing) -> Picoseconds;
@@ -67,6 +69,7 @@ pub(crate) trait Tick {
 
 struct Moment<'a, W> {
     now: Picoseconds,
+    clock: Picoseconds,
     echo: u32,
     settings: &'a TcpSettings,
     receiver: &'a mut Receiver,
@@ -90,6 +93,10 @@ pub(crate) fn stamp(now: Picoseconds) -> u32 {
 impl<W: Wire> Tick for Moment<'_, W> {
     fn now(&self) -> Picoseconds {
         self.now
+    }
+
+    fn clock(&self) -> Picoseconds {
+        self.clock
     }
 
     fn settings(&self) -> &TcpSettings {
@@ -132,7 +139,7 @@ impl<W: Wire> Tick for Moment<'_, W> {
     }
 
     fn stamp(&self) -> u32 {
-        stamp(self.now)
+        stamp(self.clock)
     }
 }
 
@@ -147,7 +154,7 @@ impl<W> Moment<'_, W> {
     }
 
     fn blank(&self, sequence: u64) -> Segment {
-        let stamp = if self.settings.timestamps { stamp(self.now) } else { 0 };
+        let stamp = if self.settings.timestamps { stamp(self.clock) } else { 0 };
         Segment { from: self.ids.own, to: self.ids.peer, sequence, stamp, ..Segment::default() }
     }
 }
@@ -159,6 +166,8 @@ pub(crate) struct Endpoint {
     pub(crate) send: Sender,
     pub(crate) receive: Receiver,
     pub(crate) phase: Phase,
+    /// When it has read the clock the last time.
+    clock: Picoseconds,
     /// The NIC, or pacing, lets the sender go on then.
     resumes: Option<Picoseconds>,
 }
@@ -175,6 +184,7 @@ impl Endpoint {
             send,
             receive: Receiver::new(mss, settings, exact),
             phase: Phase::Listening,
+            clock: Picoseconds::ZERO,
             resumes: None,
         }
     }
@@ -186,9 +196,10 @@ impl Endpoint {
         settings: &'a TcpSettings,
         wire: &'a mut W,
     ) -> (&'a mut Sender, Moment<'a, W>) {
+        self.clock = now;
         let Endpoint { ids, send, receive, .. } = self;
         let is_ecn = send.is_ecn;
-        (send, Moment { now, echo, settings, receiver: receive, wire, ids: *ids, is_ecn })
+        (send, Moment { now, clock: now, echo, settings, receiver: receive, wire, ids: *ids, is_ecn })
     }
 
     /// Sends the SYN: the first, or the answer to the peer's.
@@ -203,7 +214,9 @@ impl Endpoint {
         self.phase != Phase::Listening && (self.send.unacknowledged..=self.send.next).contains(&sequence)
     }
 
-    /// A router has told that what was sent is too large: a full segment has so much payload from now on.
+    /// A router has told that what was sent is too large: a full segment has so much payload from now on. Linux does not read
+    /// the clock there (`tcp_v4_mtu_reduced`), so that what is sent again at once counts as sent when the connection had
+    /// something to do before. RACK takes it for lost once more when something that was sent then is acknowledged.
     pub(crate) fn lower_payload(
         &mut self,
         now: Picoseconds,
@@ -211,8 +224,11 @@ impl Endpoint {
         settings: &TcpSettings,
         wire: &mut impl Wire,
     ) {
+        let before = self.clock;
         let (send, mut moment) = self.moment(now, 0, settings, wire);
+        moment.clock = before;
         send.lower_payload(&mut moment, payload);
+        self.clock = before;
     }
 
     /// Takes a segment in. [`Endpoint::settle`] is to follow: at once, or after others that came together with it.

@@ -8,6 +8,7 @@
 mod applications;
 mod beyond;
 mod capture;
+mod changes;
 mod congestion;
 mod connection;
 mod endpoint;
@@ -32,6 +33,7 @@ mod spec;
 mod work;
 
 pub use capture::{Passed, Point, Side};
+pub use changes::Change;
 pub use error::SimulationError;
 pub use log::Logged;
 pub use outcome::{FlowCounts, Outcome, Sample};
@@ -44,8 +46,8 @@ pub use series::PortSample;
 pub use settings::{Algorithm, Hystart, Nagle, Probing, TcpSettings};
 pub use simulation::Simulation;
 pub use spec::{
-    FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, OverlaySpec, RepeatSpec, RequestsSpec, ScenarioSpec,
-    ShaperSpec, SideSpec, StepSpec, TcpSpec,
+    ChangeSpec, FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, OverlaySpec, RepeatSpec, RequestsSpec,
+    ScenarioSpec, SetSpec, ShaperSpec, SideSpec, StepSpec, TcpSpec,
 };
 pub use work::{Flow, Repeat, Step, Transfer};
 

@@ -3,6 +3,7 @@
 use framegauge_fabric::{Aggregate, Ecn, Fabric, HostIndex, PortEvent, Sink};
 use framegauge_frames::{ETHERNET_HEADER_BYTES, Family, Picoseconds, TCP_HEADER_BYTES, mixed};
 
+use crate::Scenario;
 use crate::capture::Capture;
 use crate::endpoint::Wire;
 use crate::log::Log;
@@ -44,6 +45,23 @@ pub(crate) struct Net {
 }
 
 impl Net {
+    /// Nothing is under way.
+    pub(crate) fn new(fabric: Fabric, scenario: &Scenario) -> Net {
+        Net {
+            fabric,
+            slab: Slab::default(),
+            places: Vec::new(),
+            family: scenario.tcp.family,
+            timestamps: scenario.tcp.timestamps,
+            tunnel_bytes: scenario.tunnel_bytes,
+            segments: 0,
+            delivered: 0,
+            log: scenario.logs_segments.then(Box::default),
+            capture: Capture::default(),
+            routers: scenario.routers.clone().map(Box::new),
+        }
+    }
+
     /// The fabric, and what learns from it.
     pub(crate) fn parts<'a>(&'a mut self, inbox: &'a mut Inbox) -> (&'a mut Fabric, Delivery<'a>) {
         let Net { fabric, slab, places, capture, .. } = self;

@@ -28,6 +28,12 @@ impl Simulation {
         Mtu::new(mtu).map_or(1, |mtu| mtu.segment_payload(tcp.family, tcp.timestamps))
     }
 
+    /// Payload of a full segment of what a host sends to another by its own MTU, and by what it has learned.
+    pub(crate) fn path_payload(&self, host: HostIndex, peer: HostIndex) -> u32 {
+        let own = self.scenario.mtus[usize::from(host.0)].bytes();
+        self.payload_of(self.path_mtus.get(&(host, peer)).map_or(own, |known| own.min(*known)))
+    }
+
     /// A router's error has come to a host (`tcp_v4_err`, `tcp_v6_err`): of something under way it is believed.
     pub(crate) fn take_report(&mut self, now: Picoseconds, report: &Segment, mtu: u32) {
         let (number, side) = (report.to / 2, report.to as usize % 2);

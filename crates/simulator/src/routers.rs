@@ -71,6 +71,11 @@ impl Routers {
         self.owners[usize::from(end.0)].is_some()
     }
 
+    /// The router takes other packets from now on.
+    pub(crate) fn set_mtu(&mut self, end: HostIndex, bytes: u32) {
+        self.mtus[usize::from(end.0)] = bytes;
+    }
+
     /// By which end the router that owns one sends on to a destination, to which next one, and how large a packet may be;
     /// none: there is no way.
     fn hop(&self, at: HostIndex, destination: HostIndex) -> Option<(HostIndex, HostIndex, u32)> {

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use framegauge_fabric::{FabricConfig, HostIndex};
 use framegauge_frames::{Mtu, Picoseconds, TIMESTAMPS_OPTION_BYTES};
 
-use crate::{Flow, Point, Repeat, Requests, Routers, SimulationError, TcpSettings};
+use crate::{Change, Flow, Point, Repeat, Requests, Routers, SimulationError, TcpSettings};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -24,6 +24,8 @@ pub struct Scenario {
     pub flows: Vec<Flow>,
     /// What is requested at a rate, by client ([`crate::Repeat::Requests`]).
     pub requests: Vec<Requests>,
+    /// What becomes different meanwhile, in the order of time.
+    pub changes: Vec<Change>,
     /// When it ends, whatever is under way.
     pub end: Picoseconds,
     /// A host takes up to so long to handle what its NIC hands over: an even draw for each, in order.

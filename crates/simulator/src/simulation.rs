@@ -19,7 +19,6 @@ use framegauge_fabric::Fabric;
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
 
 use crate::applications::Arrived;
-use crate::capture::Capture;
 use crate::connection::Connection;
 use crate::net::{Inbox, Net};
 use crate::outcome::{FlowCounts, Outcome, Sample};
@@ -63,6 +62,10 @@ pub(crate) enum Event {
     /// A client's requests are due.
     Requests {
         client: u32,
+    },
+    /// The network, or a host's MTU, becomes another.
+    Change {
+        number: u32,
     },
     Sample,
     SamplePorts,
@@ -118,19 +121,7 @@ impl Simulation {
             .filter_map(|flow| flow.barrier)
             .for_each(|barrier| members[barrier as usize] += 1);
         let mut simulation = Simulation {
-            net: Net {
-                fabric,
-                slab: Default::default(),
-                places: Vec::new(),
-                family: scenario.tcp.family,
-                timestamps: scenario.tcp.timestamps,
-                tunnel_bytes: scenario.tunnel_bytes,
-                segments: 0,
-                delivered: 0,
-                log: scenario.logs_segments.then(Box::default),
-                capture: Capture::default(),
-                routers: scenario.routers.clone().map(Box::new),
-            },
+            net: Net::new(fabric, &scenario),
             inbox: Inbox::default(),
             connections: Vec::new(),
             events: BinaryHeap::new(),
@@ -157,6 +148,7 @@ impl Simulation {
                 simulation.schedule(begin, Event::Open { flow, round: 0 });
             }
         }
+        simulation.schedule_changes();
         simulation.begin_sampling();
         Ok(simulation)
     }
@@ -224,6 +216,7 @@ impl Simulation {
             Event::Wake { endpoint } => self.wake(now, due, endpoint),
             Event::Arrival { segment, settles } => self.take(now, segment, settles),
             Event::Requests { client } => self.wake_requests(now, client),
+            Event::Change { number } => self.change(now, number),
             Event::Sample => self.sample(now),
             Event::SamplePorts => {
                 let next = self.series.take(now, &mut self.net.fabric);

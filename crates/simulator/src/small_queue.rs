@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use framegauge_frames::Picoseconds;
+use framegauge_frames::{BitRate, Picoseconds};
 
 /// What a super-segment takes in memory beside its payload, in bytes: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
 const OVERHEAD_BYTES: u64 = 1280;
@@ -21,6 +21,15 @@ impl SmallQueue {
         let bytes = payload_bytes + OVERHEAD_BYTES;
         self.bytes += bytes;
         self.parts.push_back((departs, bytes));
+    }
+
+    /// The NIC has another rate from now on.
+    pub(crate) fn stretch(&mut self, now: Picoseconds, (before, after): (BitRate, BitRate)) {
+        let [before, after] = [before, after].map(|rate| u128::from(rate.bits_per_second()));
+        for (departs, _) in &mut self.parts {
+            let left = u128::from(departs.saturating_sub(now).get()) * before / after;
+            *departs = now + Picoseconds::new(left.min(u128::from(u64::MAX / 2)) as u64);
+        }
     }
 
     fn leave(&mut self, now: Picoseconds) {

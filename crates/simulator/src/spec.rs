@@ -1,6 +1,8 @@
 //! A scenario as `framegauge-agent simulate` reads it: the network in the words of `rack.up`, the hosts' TCP, the work.
 
+mod changes;
 mod tcp;
+mod work;
 
 use std::collections::BTreeMap;
 
@@ -10,11 +12,12 @@ use framegauge_networks::{
     BackgroundSpec, LinkOverride, Network, NetworkSpec, QueueSpec, RoutingSpec, SharedBufferSpec,
     TopologySpec,
 };
-use framegauge_traffic::Arrivals;
 use serde::Deserialize;
 
+pub use self::changes::{ChangeSpec, SetSpec};
 pub use self::tcp::{HystartSpec, TcpSpec};
-use crate::{Flow, Point, Repeat, Requests, Routers, Scenario, Step};
+pub use self::work::{FlowSpec, RepeatSpec, RequestsSpec, SideSpec, StepSpec};
+use crate::{Point, Routers, Scenario};
 
 /// The longest time that a scenario may last, in seconds of its own: what picoseconds in 64 bits hold, and half of it.
 const LONGEST_SECONDS: f64 = 9_000_000.0;
@@ -50,6 +53,8 @@ pub struct ScenarioSpec {
     pub flows: Vec<FlowSpec>,
     #[serde(default)]
     pub requests: Vec<RequestsSpec>,
+    #[serde(default)]
+    pub changes: Vec<ChangeSpec>,
     pub end_seconds: f64,
     #[serde(default)]
     pub jitter_seconds: f64,
@@ -119,77 +124,6 @@ pub struct ShaperSpec {
     pub factor: f64,
 }
 
-/// The work of a connection.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
-pub struct FlowSpec {
-    pub client: String,
-    pub server: String,
-    #[serde(default)]
-    pub begin_seconds: f64,
-    #[serde(default)]
-    pub after: Vec<u32>,
-    pub over: Option<u32>,
-    pub steps: Vec<StepSpec>,
-    pub repeat: Option<RepeatSpec>,
-    pub barrier: Option<u32>,
-    pub pacing_bits_per_second: Option<u64>,
-}
-
-/// A message.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
-pub struct StepSpec {
-    pub from: SideSpec,
-    pub bytes: Option<u64>,
-    #[serde(default)]
-    pub first_write_bytes: u64,
-    #[serde(default)]
-    pub write_bytes: u64,
-    #[serde(default)]
-    pub write_gap_seconds: f64,
-    #[serde(default)]
-    pub think_seconds: f64,
-    #[serde(default)]
-    pub reader_waits_seconds: f64,
-    #[serde(default)]
-    pub closes: bool,
-}
-
-/// An end of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
-pub enum SideSpec {
-    Client,
-    Server,
-}
-
-/// How often messages are repeated.
-#[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
-pub enum RepeatSpec {
-    Rounds(u64),
-    UntilSeconds(f64),
-    NewUntilSeconds(f64),
-    Requests(u32),
-}
-
-/// Requests at a rate; arrivals are `uniform` or `poisson`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs, reason = "the names of the documentation of the pipe")]
-pub struct RequestsSpec {
-    pub rate_per_second: f64,
-    pub arrivals: String,
-    #[serde(default)]
-    pub seed: u64,
-    pub duration_seconds: f64,
-}
-
 const fn one() -> u64 {
     1
 }
@@ -212,7 +146,8 @@ impl ScenarioSpec {
         if !self.topology.routers().is_empty() && self.overlay.is_some() {
             return Err("overlay: found routers, expected none: it spans one segment".into());
         }
-        let mut network = self.network(&names)?;
+        let mut network = self.network_spec().network(&names)?;
+        let changes = self.changes(&names, &network)?;
         self.shape(&mut network)?;
         let ends = &network.ends;
         let mtus: Vec<Mtu> = (0..ends.len()).map(|end| self.mtu_of(ends, end)).collect::<Result<_, _>>()?;
@@ -234,6 +169,7 @@ impl ScenarioSpec {
             routers: Routers::of(ends, &sizes),
             tcp: self.tcp.settings(self.nic.coalesces, self.seed, smallest)?,
             flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
+            changes,
             requests: self.requests.iter().map(RequestsSpec::requests).collect::<Result<_, _>>()?,
             end: span("end_seconds", self.end_seconds)?,
             jitter: span("jitter_seconds", self.jitter_seconds)?,
@@ -246,8 +182,8 @@ impl ScenarioSpec {
         Ok((scenario, network))
     }
 
-    fn network(&self, names: &[String]) -> Result<Network, String> {
-        let spec = NetworkSpec {
+    fn network_spec(&self) -> NetworkSpec {
+        NetworkSpec {
             topology: self.topology.clone(),
             routing: self.routing,
             bits_per_second: self.link.bits_per_second,
@@ -261,8 +197,7 @@ impl ScenarioSpec {
             host_mtu: self.hosts.iter().map(|host| host.mtu).max().unwrap_or(1500),
             moderation_seconds: self.nic.moderation_seconds,
             seed: self.seed,
-        };
-        spec.network(names)
+        }
     }
 
     /// The ports and hosts of these names.
@@ -290,12 +225,18 @@ impl ScenarioSpec {
         self.capture.iter().map(find).collect()
     }
 
+    fn shaper_factor(&self) -> Result<Option<f64>, String> {
+        match self.shaper {
+            Some(ShaperSpec { factor }) if !(0.01..=1.0).contains(&factor) => {
+                Err(format!("shaper.factor: found {factor}, expected 0.01 to 1"))
+            }
+            _ => Ok(self.shaper.as_ref().map(|shaper| shaper.factor)),
+        }
+    }
+
     /// Hosts send a little slower than their links, as those of the rack do behind their shapers.
     fn shape(&self, network: &mut Network) -> Result<(), String> {
-        let Some(ShaperSpec { factor }) = self.shaper else { return Ok(()) };
-        if !(0.01..=1.0).contains(&factor) {
-            return Err(format!("shaper.factor: found {factor}, expected 0.01 to 1"));
-        }
+        let Some(factor) = self.shaper_factor()? else { return Ok(()) };
         let hosts = (0..network.ends.len()).filter(|end| matches!(network.ends.owner(*end), Owner::Host(_)));
         for end in hosts.collect::<Vec<_>>() {
             let rate = network.shaped_bits_per_second(end, factor);
@@ -307,16 +248,21 @@ impl ScenarioSpec {
 
     /// The MTU of an end: of its host, or of its router.
     fn mtu_of(&self, ends: &Ends, end: usize) -> Result<Mtu, String> {
-        let (family, name) = (self.tcp.family()?, ends.owner_name(end));
-        let (what, mtu) = match ends.owner(end) {
-            Owner::Host(_) => {
-                ("host", self.hosts.iter().find(|host| host.name == name).map_or(0, |host| host.mtu))
-            }
+        let name = ends.owner_name(end);
+        let mtu = match ends.owner(end) {
+            Owner::Host(_) => self.hosts.iter().find(|host| host.name == name).map_or(0, |host| host.mtu),
             Owner::Router(router) => {
                 let mtu = self.topology.routers().get(router).and_then(|router| router.mtu);
-                ("router", mtu.unwrap_or(self.link.port_mtu))
+                mtu.unwrap_or(self.link.port_mtu)
             }
         };
+        self.inner_mtu(ends.owner(end), name, mtu)
+    }
+
+    /// The largest packet of somebody with an MTU: inside of the overlay, if there is one.
+    fn inner_mtu(&self, owner: Owner, name: &str, mtu: u32) -> Result<Mtu, String> {
+        let family = self.tcp.family()?;
+        let what = if matches!(owner, Owner::Host(_)) { "host" } else { "router" };
         if what == "router" && family == Family::V4 && mtu < LEAST_PATH_MTU {
             return Err(format!(
                 "router {name}: found MTU {mtu}, expected {LEAST_PATH_MTU} or more: below it hosts send fragments"
@@ -333,58 +279,5 @@ impl ScenarioSpec {
         let stack = Stack::parse(words.into_iter().flatten()).map_err(|error| error.to_string())?;
         let mtu = Mtu::new(mtu).map_err(|error| error.to_string())?;
         stack.fit(mtu).map_err(|error| error.to_string())
-    }
-}
-
-impl FlowSpec {
-    fn flow(&self, places: &BTreeMap<&str, HostIndex>) -> Result<Flow, String> {
-        let place = |role: &str, name: &String| {
-            let found = places.get(name.as_str()).copied();
-            found.ok_or_else(|| format!("{role}: found {name:?}, which is no host"))
-        };
-        Ok(Flow {
-            client: place("client", &self.client)?,
-            server: place("server", &self.server)?,
-            begin: span("begin_seconds", self.begin_seconds)?,
-            after: self.after.clone(),
-            over: self.over,
-            steps: self.steps.iter().map(StepSpec::step).collect::<Result<_, _>>()?,
-            repeat: match self.repeat {
-                None => Repeat::Never,
-                Some(RepeatSpec::Rounds(rounds)) => Repeat::Rounds(rounds),
-                Some(RepeatSpec::UntilSeconds(time)) => Repeat::Until(span("until_seconds", time)?),
-                Some(RepeatSpec::Requests(client)) => Repeat::Requests(client),
-                Some(RepeatSpec::NewUntilSeconds(time)) => Repeat::NewUntil(span("new_until_seconds", time)?),
-            },
-            barrier: self.barrier,
-            pacing_bits_per_second: self.pacing_bits_per_second,
-        })
-    }
-}
-
-impl RequestsSpec {
-    fn requests(&self) -> Result<Requests, String> {
-        let arrivals = match self.arrivals.as_str() {
-            "uniform" => Arrivals::Uniform,
-            "poisson" => Arrivals::Poisson { seed: self.seed },
-            found => return Err(format!("requests.arrivals: found {found:?}, expected uniform or poisson")),
-        };
-        let duration = span("requests.duration_seconds", self.duration_seconds)?;
-        Ok(Requests { rate_per_second: self.rate_per_second, arrivals, duration })
-    }
-}
-
-impl StepSpec {
-    fn step(&self) -> Result<Step, String> {
-        Ok(Step {
-            from_client: self.from == SideSpec::Client,
-            bytes: self.bytes,
-            first_write_bytes: self.first_write_bytes,
-            write_bytes: self.write_bytes,
-            write_gap: span("write_gap_seconds", self.write_gap_seconds)?,
-            think: span("think_seconds", self.think_seconds)?,
-            reader_waits: span("reader_waits_seconds", self.reader_waits_seconds)?,
-            closes: self.closes,
-        })
     }
 }

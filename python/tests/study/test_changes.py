@@ -93,7 +93,7 @@ LONG = {"size: 1 MB, repeat: 2 s": "duration: 2 s"}
         ("[{at: 1 s, from: h1, mtu: 9000}]", {}, "changes.0", "hosts, or both from and to"),
         ("[{at: 1 s, hosts: all, from: h1, to: switch, mtu: 1500}]", {}, "changes.0", "hosts, or both from and to"),
         ("[{at: 1 s, hosts: all, rate: 1 Gb/s}]", {}, "changes.0", "only mtu with hosts"),
-        ("[{at: 1 s, from: h1, to: switch}]", {}, "changes.0", "one of rate, delay, buffer, mtu, up, queue"),
+        ("[{at: 1 s, from: h1, to: switch}]", {}, "changes.0", "one of rate, delay, loss, buffer, mtu, up, queue"),
         ("[{at: 0 s, hosts: all, mtu: 9000}]", {}, "changes.0.at", "more than 0"),
         ("[{at: 1 s, hosts: [h9], mtu: 9000}]", {}, "changes.0.hosts", "a host"),
         ("[{at: 1 s, hosts: [], mtu: 9000}]", {}, "changes.0.hosts", "all, or hosts such as [h1]"),

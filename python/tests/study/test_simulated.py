@@ -92,7 +92,10 @@ def test_thousands_of_hosts() -> None:
         ),
         ({"rest": "sysctls: {net.ipv4.tcp_fack: '1'}"}, "sysctls.net.ipv4.tcp_fack: found "),
         ({"rest": "sysctls: {net.ipv4.tcp_reordering: '3'}"}, "expected a setting that is simulated"),
-        ({"rest": "changes: [{at: 10 ms, hosts: all, mtu: 9000}]"}, "changes: found 1, expected none"),
+        (
+            {"rest": "changes: [{at: 10 ms, hosts: [h1], reopen: true}]"},
+            "reopen: found True, expected no such key with workload stream",
+        ),
         ({"rest": "meters: {diagnose: true}"}, "meters.diagnose: found True, expected no such key"),
         ({"rest": "meters: {watch: [switch>h1]}"}, "meters.watch: found "),
         ({"rest": "margins: {receiver_cpu_cost: 5 %}"}, "expected no metric of CPUs: a simulation has none"),

@@ -42,7 +42,7 @@ impl Watched {
     pub fn of(spec: &ScenarioSpec, scenario: &Scenario) -> Option<Watched> {
         let Scenario { watch, mtus, tcp, .. } = scenario;
         let (points, mtus, tcp) = (watch.clone(), mtus.clone(), tcp.clone());
-        (!watch.is_empty()).then(|| Watched { points, mtus, tcp, overlay: spec.overlay })
+        (!watch.is_empty()).then_some(Watched { points, mtus, tcp, overlay: spec.overlay })
     }
 
     fn snap_bytes(&self) -> u32 {

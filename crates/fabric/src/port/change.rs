@@ -7,7 +7,7 @@ use crate::impairments::Disturbance;
 use crate::{Discipline, Fate, Frame, PortConfig, Queue, QueueConfig, Reason};
 
 impl Port {
-    /// Takes on rate, delay and MTUs. What is being sent or on the link goes on as it was.
+    /// Takes on rate, delay, loss and MTUs. What is being sent or on the link goes on as it was.
     pub(crate) fn reconfigure(&mut self, now: Picoseconds, config: &PortConfig) {
         self.catch_up(now);
         self.rate = config.line_rate().unwrap_or(config.rate);
@@ -16,6 +16,12 @@ impl Port {
         if delay < self.delay {
             // It keeps what comes after from overtaking what is on the link.
             self.disturbance.get_or_insert_with(|| Box::new(Disturbance::new(&config.impairments)));
+        }
+        let loss = config.impairments.loss;
+        if loss > 0.0 || self.disturbance.is_some() {
+            let disturbance =
+                self.disturbance.get_or_insert_with(|| Box::new(Disturbance::new(&config.impairments)));
+            disturbance.set_loss(loss);
         }
         self.delay = delay;
         self.least_delay = self.least_delay.min(delay);

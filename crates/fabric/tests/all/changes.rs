@@ -13,8 +13,15 @@ use framegauge_frames::{BitRate, Mtu, Picoseconds};
 use proptest::prelude::*;
 
 const T: u64 = 12_304;
-const NONE: PortChange =
-    PortChange { rate: None, delay: None, output_mtu: None, input_mtu: None, queue: None, up: None };
+const NONE: PortChange = PortChange {
+    rate: None,
+    delay: None,
+    loss: None,
+    output_mtu: None,
+    input_mtu: None,
+    queue: None,
+    up: None,
+};
 
 fn rate(bits_per_second: u64) -> Option<BitRate> {
     Some(BitRate::new(bits_per_second).unwrap())
@@ -261,8 +268,10 @@ fn any_change() -> impl Strategy<Value = PortChange> {
     let line = (prop::option::of(1_000_000u64..3_000_000_000), prop::option::of(0u64..200_000));
     let mtu = || prop::option::of((600u32..3_000).prop_map(|mtu| Mtu::new(mtu).unwrap()));
     let up = prop_oneof![3 => Just(None), 1 => Just(Some(false)), 2 => Just(Some(true))];
-    (line, mtu(), mtu(), prop::option::of(any_queue()), up).prop_map(
-        |(line, output_mtu, input_mtu, queue, up)| PortChange {
+    let loss = prop::option::of(prop_oneof![Just(0.0), 0.0..1.0]);
+    (line, mtu(), mtu(), prop::option::of(any_queue()), up, loss).prop_map(
+        |(line, output_mtu, input_mtu, queue, up, loss)| PortChange {
+            loss,
             rate: line.0.map(|rate| BitRate::new(rate).unwrap()),
             delay: line.1.map(nanoseconds),
             output_mtu,

@@ -310,7 +310,7 @@ impl Sender {
     /// Sends one segment again (`tcp_retransmit_skb`).
     pub(super) fn resend(&mut self, tick: &mut impl Tick, place: usize) {
         self.send_again(tick, place);
-        self.queue.resend(place, tick.now());
+        self.queue.resend(place, tick.clock());
         self.undo.first_resend = self.undo.first_resend.or(Some(tick.stamp()));
         self.undo.resends = self.undo.resends.max(0) + 1;
     }

@@ -54,6 +54,8 @@ pub(super) struct Path {
     /// What the sender has taken note of (`icsk_pmtu_cookie`), and what its host knows (`dst_mtu`).
     known: u32,
     route: u32,
+    /// What both ends take in: they announced it when the connection was opened.
+    most: u32,
     range: Option<Box<Range>>,
 }
 
@@ -68,7 +70,7 @@ impl Path {
             since: Picoseconds::ZERO,
         };
         let range = (settings.probing != Probing::Off).then(|| Box::new(range));
-        Path { known: payload, route: payload, range }
+        Path { known: payload, route: payload, most: payload, range }
     }
 
     /// Of a connection whose ends take in segments with so much payload.
@@ -96,10 +98,15 @@ impl Sender {
         self.path.route = self.path.route.min(payload);
     }
 
+    /// The host's own MTU has become another.
+    pub(crate) fn set_route(&mut self, payload: u32) {
+        self.path.route = payload.min(self.path.most);
+    }
+
     /// Takes note of what the host has learned (`tcp_current_mss`).
     #[inline]
     pub(super) fn follow_path(&mut self) {
-        if self.path.route < self.path.known {
+        if self.path.route != self.path.known {
             self.set_path(self.path.route);
         }
     }

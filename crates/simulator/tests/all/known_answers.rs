@@ -45,9 +45,13 @@ fn goodput(mtu: u32, tcp: &Value, overlay: Option<&str>) -> f64 {
 /// Line rate x payload / wire bytes: IPv4 20, IPv6 40, TCP 20, timestamps 12; frame and wire 38 more than the MTU.
 #[test]
 fn ipv6_and_timestamps_have_the_ceilings_of_their_headers() {
-    for (mtu, family, timestamps, headers) in
-        [(1500, 6, true, 72), (9000, 6, true, 72), (1280, 6, false, 60), (1500, 4, false, 40), (576, 4, true, 52)]
-    {
+    for (mtu, family, timestamps, headers) in [
+        (1500, 6, true, 72),
+        (9000, 6, true, 72),
+        (1280, 6, false, 60),
+        (1500, 4, false, 40),
+        (576, 4, true, 52),
+    ] {
         let known = 0.999e8 * f64::from(mtu - headers) / f64::from(mtu + 38);
         let rate = goodput(mtu, &json!({"family": family, "timestamps": timestamps}), None);
         assert!((rate / known - 1.0).abs() < 1e-3, "MTU {mtu}, IPv{family}: {rate}, known {known}");
@@ -58,7 +62,9 @@ fn ipv6_and_timestamps_have_the_ceilings_of_their_headers() {
 /// 14, UDP 8 and a header of 8 (RFC 7348, RFC 8926) behind IPv4 or IPv6.
 #[test]
 fn overlays_take_their_headers_from_the_mtu() {
-    for (overlay, family, inside) in [("vxlan", 4, 50), ("geneve", 4, 50), ("vxlan", 6, 70), ("geneve", 6, 70)] {
+    for (overlay, family, inside) in
+        [("vxlan", 4, 50), ("geneve", 4, 50), ("vxlan", 6, 70), ("geneve", 6, 70)]
+    {
         for mtu in [1500, 9000] {
             let headers = inside + if family == 6 { 72 } else { 52 };
             let known = 0.999e8 * f64::from(mtu - headers) / f64::from(mtu + 38);

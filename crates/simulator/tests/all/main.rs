@@ -1,6 +1,7 @@
 //! All tests of the simulator in one program: it is linked once, and its tests run beside each other.
 
 mod bbr;
+mod changes;
 mod common;
 mod continued;
 mod exchanges;

@@ -166,3 +166,24 @@ fn what_routers_cannot_be_is_refused() {
         refused(&|spec| spec["shared_buffer"] = json!({"bytes": 1 << 20, "alpha": 1.0, "lossless": true}));
     assert_eq!(lossless, "shared_buffer.lossless: found routers, expected none: they pause nobody");
 }
+
+/// As Linux 6.18 on the rack: it does not read the clock when a router tells, so that what is sent again then counts as sent before
+/// the small segment behind it, whose acknowledgement makes RACK take it for lost once more (RFC 8985), and cwnd shrink.
+#[test]
+fn what_is_sent_again_at_once_is_lost_again_if_something_smaller_came_through() {
+    let sent = |bytes: u64| {
+        // In two calls; the host's own link is fast, so that the second does not wait for the first to leave.
+        let step =
+            json!({"from": "client", "bytes": bytes, "write_bytes": 6 * 8948, "write_gap_seconds": 1e-4});
+        let links = json!([{"from": "h1", "to": "near", "bits_per_second": 10_000_000_000_u64}]);
+        let flows = json!([{"client": "h1", "server": "h2", "steps": [step]}]);
+        run(&routed([9000, 9000], "on", json!({"flows": flows, "links": links, "tcp": {"nagle": "off"}}))).0
+    };
+    let (small, none) = (sent(6 * 8948 + 852), sent(6 * 8948));
+    let again = |outcome: &Outcome| {
+        outcome.log.iter().filter(|sent| sent.from_client && sent.sequence == 1 && sent.bytes == 1448).count()
+    };
+    assert_eq!((again(&small), again(&none)), (2, 1));
+    assert_eq!((small.flows[0].sender.recoveries, none.flows[0].sender.recoveries), (1, 0));
+    assert!(small.flows[0].sender.lost_resends > 0);
+}

@@ -12,6 +12,7 @@ from framegauge.quantities import (
     exact_bits_per_second,
     exact_bytes,
     exact_seconds,
+    exact_share,
     parse_bits_per_second,
     parse_bytes,
     parse_seconds,
@@ -73,6 +74,7 @@ def described(asked: Mapping[str, Any]) -> list[str]:
     texts: Mapping[str, Callable[[Any], str]] = {
         "bits_per_second": lambda value: f"rate {exact_bits_per_second(value)}",
         "delay_seconds": lambda value: f"delay {exact_seconds(value)}",
+        "loss": lambda value: f"loss {exact_share(value)}",
         "mtu": lambda value: f"MTU {value}",
         "buffer_bytes": lambda value: f"buffer {exact_bytes(value)}",
         "queue": lambda value: f"queue {value['kind']}",

@@ -7,9 +7,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictBool, StrictStr, model_validator
 
-from framegauge.files.types import HOST, Bytes, FrameLimit, LineRate, Problem, Seconds, Sparse, nearest, one_of
+from framegauge.files.types import HOST, Bytes, FrameLimit, LineRate, Problem, Seconds, Share, Sparse, nearest, one_of
 from framegauge.networks import disciplines, topologies
-from framegauge.quantities import exact_seconds
+from framegauge.quantities import exact_seconds, exact_share
 from framegauge.study import network_rules
 from framegauge.study.parameters import Parameters
 from framegauge.study.queue import Queue
@@ -21,13 +21,17 @@ LEAST_APART_SECONDS = 1.0  # during a measurement the pipe carries one message p
 SMALLEST_MTU_6 = 1280  # RFC 8200
 # Keys of a file, and their keys in `rack.set`.
 _NUMBERS = {"public": 1, "storage": 2}  # of hosts' NICs, by their network
-_OF_LINKS = {"rate": "bits_per_second", "delay": "delay_seconds", "buffer": "buffer_bytes", "mtu": "mtu", "up": "up"}
+_OF_LINKS = {
+    "rate": "bits_per_second", "delay": "delay_seconds", "loss": "loss", "buffer": "buffer_bytes", "mtu": "mtu",
+    "up": "up",
+}  # fmt: skip
 
 
 class Change(Sparse):
     """A change at time `at` after the start of a run's measurement, which lasts to its end: either the MTU of `hosts`,
     of all their NICs or of those on one `network`, or settings of one direction of some links (`from` and `to`, where
-    `*` stands for any characters). The storage network is that of the second NICs.
+    `*` stands for any characters); in simulations the `loss` of a link, and the MTU of routers, too. The storage
+    network is that of the second NICs.
 
     `hold` has all of these hosts keep to the smaller MTU, by their routes, until the last has the new one, and raises
     ports that would drop larger frames before. `reopen` then ends their connections, so that programs open new ones.
@@ -40,6 +44,7 @@ class Change(Sparse):
     to: Annotated[StrictStr | None, Field(min_length=1)] = None
     rate: LineRate | None = None
     delay: Seconds | None = None
+    loss: Share | None = None
     mtu: Annotated[FrameLimit | None, Field(ge=68, le=65535)] = None
     buffer: Bytes | None = None
     queue: Queue | None = None
@@ -63,6 +68,8 @@ class Change(Sparse):
             raise Problem(("network",), self.network, "hosts and mtu beside it")
         if self.hold and self.mtu is None:
             raise Problem(("hold",), True, "mtu beside it")
+        if self.loss is not None and self.loss > 1:
+            raise Problem(("loss",), exact_share(self.loss), "at most 100 %")
         if not asked and not self.reopen:
             raise Problem((), "nothing to change", f"one of {', '.join((*_OF_LINKS, 'queue'))}")
         return self
@@ -149,7 +156,8 @@ def change_problems(
     durations = [one["duration_seconds"] for one in every if "duration_seconds" in one]
     stuck = [each.key for each in workloads if not each.reconnects]
     if not bed.capabilities.has_fabric:
-        yield Problem(("changes",), bed.kind, "no such key unless testbed.kind: rack: other networks cannot be changed")
+        expected = "no such key unless testbed.kind: rack or simulator: other networks cannot be changed"
+        yield Problem(("changes",), bed.kind, expected)
     drawn = topologies.drawn_links(bed.topology.as_json(), bed.host_names)
     ports = [way for one, other in drawn for way in ((one, other), (other, one))]
     moments = [each.at for each in changes]
@@ -157,7 +165,7 @@ def change_problems(
     for index, each in enumerate(changes):
         where = ("changes", index)
         near = [at for at in moments if 0 < each.at - at < LEAST_APART_SECONDS]
-        if near:
+        if near and not bed.capabilities.is_virtual:
             expected = f"{exact_seconds(max(near))} as another change, or {LEAST_APART_SECONDS:g} s or more after it"
             yield Problem((*where, "at"), exact_seconds(each.at), expected)
         if each.at >= min(durations, default=float("inf")):
@@ -166,6 +174,9 @@ def change_problems(
         if each.reopen and stuck:
             expected = f"no such key with workload {stuck[0]}: it ends with its connections"
             yield Problem((*where, "reopen"), True, expected)
+        if each.loss is not None and not bed.capabilities.is_virtual:
+            expected = "no such key unless testbed.kind: simulator: what a link loses is proved for whole runs"
+            yield Problem((*where, "loss"), each.loss, expected)
         yield from _of_hosts(where, each, bed, overlays) if each.hosts is not None else _of_links(where, each, ports)
 
 
@@ -185,10 +196,12 @@ def _link_loss(changes: Sequence[Change], bed: Testbed, duration: float) -> Iter
 
 
 def _of_hosts(where: tuple[str | int, ...], each: Change, bed: Testbed, overlays: Sequence[Any]) -> Iterator[Problem]:
-    mtu = each.mtu or 0
+    mtu, names = each.mtu or 0, list(bed.host_names)
+    if bed.capabilities.is_virtual:
+        names += topologies.routers(bed.topology.as_json())
     for name in each.meant(bed.host_names):
-        if name not in bed.host_names:
-            yield Problem((*where, "hosts"), name, f"a host: {nearest(name, bed.host_names)}")
+        if name not in names:
+            yield Problem((*where, "hosts"), name, f"a host: {nearest(name, names)}")
     if each.network is not None and bed.nics_of_hosts < len(_NUMBERS):
         expected = "no such key unless hosts have a second NIC (topology: {rack: {nics: 2}} gives each two)"
         yield Problem((*where, "network"), each.network, expected)

@@ -257,7 +257,7 @@ def _simulation_problems(study: Study) -> Iterator[Problem]:
         return
     workloads = [each.parameters for each in study.workloads]
     yield from simulation_problems(study.testbed, study.factors, workloads, study.sysctls, study.tunings)
-    yield from unmeasured_problems(len(study.changes), study.meters, study.margin())
+    yield from unmeasured_problems(study.meters, study.margin())
 
 
 def _on(value: bool) -> str:

@@ -125,10 +125,8 @@ def _sysctl(where: tuple[str | int, ...], name: str) -> Iterator[Problem]:
         yield Problem(where, name, f"a setting that is simulated: {nearest(name, SYSCTLS)}")
 
 
-def unmeasured_problems(changes: int, meters: Meters, metrics: Collection[str]) -> Iterator[Problem]:
-    """Problems with what nobody changes or measures in a simulation."""
-    if changes:
-        yield Problem(("changes",), changes, f"none: a simulated network stays as it is ({_RACK})")
+def unmeasured_problems(meters: Meters, metrics: Collection[str]) -> Iterator[Problem]:
+    """Problems with what nobody measures in a simulation."""
     for name in ("watch", "diagnose"):
         if found := getattr(meters, name):
             yield Problem(("meters", name), found, f"no such key on testbed simulator ({_RACK})")

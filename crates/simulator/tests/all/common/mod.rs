@@ -34,6 +34,7 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
         tcp: TcpSettings::default(),
         flows,
         requests: Vec::new(),
+        changes: Vec::new(),
         end,
         jitter: Picoseconds::ZERO,
         sample_interval: Picoseconds::ZERO,

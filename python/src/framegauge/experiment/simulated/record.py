@@ -15,12 +15,13 @@ import pyarrow as pa
 
 from framegauge.agents.simulator import Simulated
 from framegauge.errors import BadAnswer, ProgramFailure
-from framegauge.evidence import conservation, few, network, steady, waits
+from framegauge.evidence import changes, conservation, few, network, steady, waits
 from framegauge.experiment.runner import load_failures
 from framegauge.experiment.simulated.flows import completions, flows
 from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
 from framegauge.experiment.simulated.stuck import stuck
 from framegauge.files.tables import Unfit, table, written
+from framegauge.networks.settings import place_of
 from framegauge.printable import one_line
 from framegauge.results.journal import Run
 from framegauge.results.runs import DOES_NOT_WORK
@@ -106,8 +107,18 @@ def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Js
             # Waiting times are not recorded.
             "fabric": {"ports": result["ports"], "waits": [], "drops_left_out": result["drops_left_out"]},
         },
+        "changes": _made(conditions, result["end_seconds"]),
         "simulation": {name: result[name] for name in ("segments", "under_way", "end_seconds", *more)},
     }
+
+
+def _made(conditions: Conditions, end_seconds: float) -> list[Json]:
+    """The changes that were made: all whose time came before the run was over."""
+    return [
+        {**each, "made_seconds": each["at_seconds"], "changed": [place_of(each["set"])], "error": None}
+        for each in conditions.changes
+        if each["at_seconds"] < end_seconds
+    ]
 
 
 def _timeouts(work: Work, result: Mapping[str, Any]) -> Json:
@@ -128,9 +139,11 @@ def _checked(
     done |= few.sharing(conditions, record)
     done |= workload.evidence(done, tables)
     metrics = workload.metrics(done, tables)
-    part = steady.of_streams(done, tables)
+    # A run with changes has no steady part.
+    part = None if conditions.changes else steady.of_streams(done, tables)
     metrics, short = steady.bulk(metrics, part, conditions.rtt_seconds)
-    excluded = [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
+    excluded = [f"proof: {line}" for line in changes.change_failures(conditions, record)]
+    excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     lowest = min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values())
     pairs = {(flow.client, flow.server) for flow in work.flows}

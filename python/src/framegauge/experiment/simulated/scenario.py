@@ -36,11 +36,18 @@ def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: in
         "tcp": _tcp(conditions, work),
         "flows": [flow.as_json() for flow in work.flows],
         "requests": [requests.as_json() for requests in work.requests],
+        **_changes(conditions),
         "end_seconds": min(work.end_seconds, LONGEST_SECONDS),
         "jitter_seconds": jitter_seconds,
         "sample_seconds": _sampling(work),
         "port_sample_seconds": PORT_SAMPLE_SECONDS if work.sample_seconds else 0.0,
     }
+
+
+def _changes(conditions: Conditions) -> Json:
+    """What changes meanwhile. All changes of one time are made at once: routes need not be held between them."""
+    made = [each for each in conditions.changes if "route_mtu" not in each["set"]]
+    return {"changes": made} if made else {}
 
 
 def has_timestamps(conditions: Conditions) -> bool:
