@@ -181,3 +181,42 @@ def test_all_arms_of_a_block_have_the_same_flows() -> None:
     # Nothing is faster than its bytes on the wire, and what is alone is not much slower.
     assert min(small.column("arrivals", "slowdown")) > 0.95
     assert parse("web-search", None).mean > 1e6
+
+
+def test_long_streams_come_beside_the_same_flows() -> None:
+    beside = replace(ARRIVALS, streams=5)
+    alone, both = ARRIVALS.work(hosts(4)).flows, beside.work(hosts(4)).flows
+    assert both[: len(alone)] == alone
+    streams = both[len(alone) :]
+    assert [(flow.client, flow.server) for flow in streams] == [
+        ("h1", "h3"), ("h2", "h4"), ("h3", "h1"), ("h4", "h2"), ("h1", "h3"),
+    ]  # fmt: skip
+    # What 1 Gb/s carries in 0.1 s, from the beginning on.
+    assert {(flow.begin_seconds, flow.steps) for flow in streams} == {(0.0, (Step(CLIENT, 12_500_000),))}
+    ends = {
+        pattern: replace(beside, pattern=pattern, streams=4).lasting(4) for pattern in ("many-to-one", "half-to-half")
+    }
+    assert ends["many-to-one"] == [(0, 3), (1, 3), (2, 3), (0, 3)]
+    assert ends["half-to-half"] == [(0, 2), (1, 3), (0, 2), (1, 3)]
+
+
+BESIDE = """\
+testbed: {kind: simulator, topology: rack, hosts: 3, link: {rate: 100 Mb/s, buffer: 128 KiB}}
+factors: {mtu: [1500, 9000], rtt: 0.2 ms}
+workloads: [{arrivals: {sizes: 20 kB, load: 0.3, duration: 2 s, pattern: many-to-one, streams: [0, 2]}}]
+"""
+
+
+@pytest.mark.agent
+def test_a_link_is_full_of_streams_and_of_what_arrives() -> None:
+    """What the streams get is what the flows that arrive leave of the link: its ceiling less their payload."""
+    for one in (done.run for done in run(BESIDE)):
+        assert one.excluded == []
+        assert one.metrics["slowdown_p50"] > 1.0
+        streams = one.metrics.get("goodput")
+        if one.conditions["streams"] == 0:
+            assert streams is None
+            continue
+        mtu = int(one.level)
+        assert streams == pytest.approx(1e8 * (mtu - 52) / (mtu + 38) - 0.3e8, rel=0.08)
+        assert 0.5 <= one.metrics["fairness"] <= 1.0

@@ -30,6 +30,7 @@ MOST_LOAD = 2.0
 
 Count = Annotated[StrictInt, Field(ge=1, le=10_000)]
 Counts = OneOrMore[Count]
+Beside = OneOrMore[Annotated[StrictInt, Field(ge=0, le=10_000)]]
 
 
 def _distribution(value: object, info: ValidationInfo) -> Distribution:
@@ -190,7 +191,7 @@ class Arrivals(Traffic):
 
     `load` is the mean payload that a host's link is asked to carry, as a share of the rate of `testbed.link`: each
     host's with any-to-any, the last one's with many-to-one, those of the first half with half-to-half. `within` is the
-    time after `duration` in which flows must end.
+    time after `duration` in which flows must end. `streams` long ones last for all of it.
     """
 
     key: ClassVar[str] = "arrivals"
@@ -199,6 +200,7 @@ class Arrivals(Traffic):
     load: Loads
     duration: Durations = [0.1]
     pattern: Betweens = ["any-to-any"]
+    streams: Beside = [0]
     within: Seconds = 10.0
 
     @model_validator(mode="after")
@@ -214,6 +216,8 @@ class Arrivals(Traffic):
             "duration_seconds": self.duration,
             "pattern": self.pattern,
         }
+        if self.streams != [0]:
+            axes["streams"] = self.streams
         return grid(axes, {"within_seconds": self.within, "sample_seconds": self.sample})
 
     def distribution(self, name: str) -> Distribution:

@@ -12,7 +12,7 @@ __all__ = ["OF_TRAFFIC", "amounts", "mtus", "of_traffic", "rate", "senders", "st
 # The conditions of traffic as applications make it.
 OF_TRAFFIC = (
     "unit_bytes", "block_bytes", "servers", "at_once", "reduces", "mean_think_seconds", "response_sizes", "flow_sizes",
-    "load", "recording", "copies", "speed", "ends",
+    "load", "streams", "recording", "copies", "speed", "ends",
 )  # fmt: skip
 
 
@@ -26,6 +26,8 @@ def of_traffic(name: str, value: Any) -> str:
         return f"{name.removesuffix('_sizes')}s {value}"
     if name == "load":
         return f"load {value:g}"
+    if name == "streams":
+        return f"{value} long stream{'' if value == 1 else 's'}"
     if name in ("servers", "reduces"):
         return f"{value} {'server' if name == 'servers' else 'reducer'}{'' if value == 1 else 's'}"
     if name in ("recording", "speed", "ends"):

@@ -5,6 +5,9 @@ SIGCOMM 2013. Arrivals are a Poisson process. The offered load is the mean paylo
 as a share of its rate: each host's link, in and out (any-to-any), that of the last host (many-to-one), or those of the
 sending half (half-to-half).
 
+Beside them there may be long streams, each as large as a host's link carries in the time in which flows arrive, so that
+they last for all of it. Their goodput is what came of them until then.
+
 The slowdown of a flow is its time over the ideal time on an empty network, one that does not depend on what a study
 compares: 1.5 RTT, one to open the connection and half of one for the data to come, and the payload at the rate of the
 host's link, without headers. The RTT is that between the two hosts.
@@ -29,7 +32,7 @@ from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json
 from framegauge.workloads.draws import Draws
 from framegauge.workloads.rr import quantile
-from framegauge.workloads.traffic import Data, TrafficRecord
+from framegauge.workloads.traffic import Data, TrafficRecord, shares
 from framegauge.workloads.work import CLIENT, Flow, Outcome, Step, Work
 
 __all__ = ["MOST_UNFINISHED", "Arrivals", "Drawn", "flows_per_second"]
@@ -58,11 +61,13 @@ class Drawn:
 
 
 class ArrivalsRecord(TrafficRecord):
-    """`flows` that arrived, and `unfinished`, those that had not ended; `by_size` has the metrics of each class."""
+    """`flows` that arrived, and `unfinished`, those that had not ended; `by_size` has the metrics of each class,
+    `streams` the payload per second of each long stream."""
 
     flows: int
     unfinished: int
     by_size: dict[str, Json]
+    streams: list[float]
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,7 @@ class Arrivals:
     topology: Mapping[str, Any] = field(default_factory=lambda: {"kind": "rack"})
     duration_seconds: float = 0.1
     pattern: str = "any-to-any"
+    streams: int = 0
     within_seconds: float = 10.0
     sample_seconds: float = 0.01
     seed: int = 1
@@ -101,6 +107,15 @@ class Arrivals:
             targets = targets + (targets >= sources)  # any but itself
         return Drawn(begins, sizes, sources, targets)
 
+    def lasting(self, hosts: int) -> list[tuple[int, int]]:
+        """The hosts of each long stream, by their places: in turn, as the pattern has them."""
+        numbers, half = range(self.streams), hosts // 2
+        if self.pattern == "many-to-one":
+            return [(number % (hosts - 1), hosts - 1) for number in numbers]
+        if self.pattern == "half-to-half":
+            return [(number % half, half + number % (hosts - half)) for number in numbers]
+        return [(number % hosts, (number + half) % hosts) for number in numbers]
+
     def ideal_seconds(self, hosts: Sequence[str], flows: Drawn) -> np.ndarray:
         """The time of each flow on an empty network: see above. The RTT is divided equally among links."""
         links = drawn_links(self.topology, hosts)
@@ -121,6 +136,8 @@ class Arrivals:
             Flow(names[source], names[target], (Step(CLIENT, size),), begin_seconds=begin)
             for begin, size, source, target in zip(*(column.tolist() for column in columns), strict=True)
         ]
+        whole = max(1, int(self.bits_per_second * self.duration_seconds / 8))
+        flows += [Flow(names[one], names[other], (Step(CLIENT, whole),)) for one, other in self.lasting(len(hosts))]
         return Work(flows, self.duration_seconds + self.within_seconds, self.sample_seconds)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
@@ -128,7 +145,8 @@ class Arrivals:
         were none, or too many had not ended."""
         drawn, found = self.drawn(len(hosts)), done.all_transfers
         count, came = len(drawn.bytes), found["flow"].astype(np.int64)
-        ended = came[found["complete"] == 1]
+        is_ended = (found["complete"] == 1) & (came < count)
+        ended = came[is_ended]
         unfinished = count - len(ended)
         if not count:
             raise ProgramFailure(f"found no flow in {print_seconds(self.duration_seconds)}, expected one or more")
@@ -139,7 +157,7 @@ class Arrivals:
                 f"expected at most {100 * MOST_UNFINISHED:g} %"
             )
         ends = np.full(count, math.nan)
-        ends[ended] = found["end_seconds"][found["complete"] == 1]
+        ends[ended] = found["end_seconds"][is_ended]
         ideal = self.ideal_seconds([host.name for host in hosts], drawn)
         classes = (drawn.bytes >= SMALL_BYTES).astype(np.int8) + (drawn.bytes > LARGE_BYTES)
         missing = np.isnan(ends)
@@ -152,15 +170,39 @@ class Arrivals:
                 "slowdown": pa.array((ends - drawn.begin_seconds) / ideal, mask=missing),
             }
         )  # fmt: skip
-        data = Data(drawn.sources[came], drawn.targets[came], found["bytes"])
+        lasting = np.array(self.lasting(len(hosts)), np.int64).reshape(-1, 2)
+        sources, targets = (
+            np.concatenate([of_flows, lasting[:, place]])[came]
+            for place, of_flows in enumerate((drawn.sources, drawn.targets))
+        )
+        data = Data(sources, targets, found["bytes"])
+        begun = 0.0 if self.streams else drawn.begin_seconds[0]
+        streams = self._carried(done, count)
         told: ArrivalsRecord = {
-            **data.record(hosts, done, float(done.end_seconds - drawn.begin_seconds[0]), None),
+            **data.record(hosts, done, float(done.end_seconds - begun), None),
             "flows": count,
             "unfinished": unfinished,
-            "not_measured": _judged(flows)[1],
+            "streams": streams,
+            "not_measured": _judged(flows)[1] | self._unseen(streams),
             "by_size": {name: _by_class(flows, classes == place) for place, name in enumerate(CLASSES)},
         }
         return told, {"arrivals": flows}
+
+    def _carried(self, done: Outcome, first: int) -> list[float]:
+        """The payload per second of each long stream until flows arrive no more; empty if one was not sampled."""
+        found = []
+        for number in range(first, first + self.streams):
+            sampled = done.sampled(number)
+            inside = sampled["time_seconds"] <= self.duration_seconds * (1 + 1e-9)
+            if not inside.any() or sampled["time_seconds"][inside][-1] <= 0:
+                return []
+            found.append(float(sampled["server_bytes"][inside][-1] / sampled["time_seconds"][inside][-1]))
+        return found
+
+    def _unseen(self, streams: Sequence[float]) -> dict[str, str]:
+        """Why there is no goodput of the long streams, if there should be."""
+        lacks = self.streams and not streams
+        return {"goodput": "a long stream was not sampled: choose a smaller sample"} if lacks else {}
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """Nothing beyond the record."""
@@ -172,8 +214,11 @@ class Arrivals:
         completion_time: the mean over the flows, from the arrival to the last byte; none if one had not ended.
         slowdown_p50 and slowdown_p99: what that share of flows does not exceed (nearest rank); a flow that had not
         ended is slower than all others.
+        goodput, fairness and smallest_goodput: of the long streams, if there are any.
         """
-        return _judged(tables["arrivals"])[0]
+        rates = np.array(record.get("streams", []))
+        of_streams = {"goodput": 8.0 * float(rates.sum()), **shares(rates)} if len(rates) else {}
+        return {**_judged(tables["arrivals"])[0], **of_streams}
 
 
 def _judged(flows: pa.Table) -> tuple[dict[str, float], dict[str, str]]:
