@@ -236,7 +236,8 @@ def test_what_is_written_is_escaped_everywhere(tmp_path: Path) -> None:
     )
     loaded = Loaded(document, Path())
     there = {("rack", "own"): result(tmp_path, verdict(1.05, 1.06, **MEGABYTE))}
-    pairs = [(loaded, outcomes.rows(loaded, [asked], there, {}, lambda _: 0.0))]
+    pairs = [outcomes.reproduced(loaded, [asked], there, {}, lambda _: 0.0)]
+    assert pairs[0].ran == ["rack: 0 runs of 1 study, 0 of them excluded"]
     assert "<script>alert" not in page.page(pairs, "framegauge <script>alert")
     whole = page.markdown(pairs, "framegauge", "here")
     assert "<script>alert" not in whole

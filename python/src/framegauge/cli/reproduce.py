@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from framegauge.cli.reproductions import Job
     from framegauge.reproduce.documents import Loaded
     from framegauge.reproduce.folder import Asked, State
-    from framegauge.reproduce.outcomes import Row
+    from framegauge.reproduce.outcomes import Reproduced
 
 __all__ = ["SUMMARY", "parser", "run"]
 
@@ -95,21 +95,21 @@ def run(words: Sequence[str]) -> None:
 
     resumed = _resumed(options)
     asked = _asked(options) if resumed is None else resumed.asked
-    found = [job for job in reproductions.jobs(asked) if resumed is None or job.key not in resumed.over]
-    lines = reproductions.plan_lines(found)
+    jobs = [job for job in reproductions.jobs(asked) if resumed is None or job.key not in resumed.over]
+    lines = reproductions.plan_lines(jobs)
     if options.dry_run:
         output.show(*lines)
         return
     state, folder = _folder(options, asked, resumed)
     for line in lines:
         output.say(line)
-    interrupted = _run(folder, state, found)
-    pairs = reproductions.rows(folder)
-    _write(folder, pairs, options, piped)
+    interrupted = _run(folder, state, jobs)
+    found = reproductions.reproduced(folder)
+    _write(folder, found, options, piped)
     if interrupted is not None:
         again = shlex.join(["framegauge", "reproduce", "--resume", "--out", str(folder)])
         raise Interrupted(f"{interrupted}; continue with: {again}")
-    _demand(pairs)
+    _demand(found)
 
 
 def _resumed(options: argparse.Namespace) -> State | None:
@@ -199,46 +199,44 @@ def _run(folder: Path, state: State, found: Sequence[Job]) -> Interrupted | None
     return None
 
 
-def _write(
-    folder: Path, pairs: Sequence[tuple[Loaded, Sequence[Row]]], options: argparse.Namespace, piped: str | None
-) -> None:
+def _write(folder: Path, found: Sequence[Reproduced], options: argparse.Namespace, piped: str | None) -> None:
     from framegauge.reproduce import folder as kept, page
     from framegauge.results.writing import write_whole
 
     command = shlex.join(["framegauge", "reproduce", "--resume", "--out", str(folder)])
-    whole = page.page(pairs, command).encode()
+    whole = page.page(found, command).encode()
     write_whole(folder / kept.PAGE, whole)
     if options.html is not None:
         output.write("--html", options.html, whole)
     if options.markdown is not None:
         machine = f"{platform.machine()}, Linux {platform.release().partition('-')[0]}"
-        output.write("--markdown", options.markdown, page.markdown(pairs, command, machine).encode())
+        output.write("--markdown", options.markdown, page.markdown(found, command, machine).encode())
     if options.json:
-        output.show_json(page.document(pairs), indent=2)
+        output.show_json(page.document(found), indent=2)
     elif piped is None:
-        _show(pairs)
+        _show(found)
     output.say_plainly(f"results: {folder}")
     output.say_plainly(f"report: {folder / kept.PAGE}")
 
 
-def _show(pairs: Sequence[tuple[Loaded, Sequence[Row]]]) -> None:
+def _show(found: Sequence[Reproduced]) -> None:
     from framegauge.cli.console import console
     from framegauge.report import narrow
     from framegauge.reproduce import tables
 
     width = console(COLUMNS).width
-    for loaded, rows in pairs:
-        output.show(f"{loaded.name}: {tables.counts(rows)}")
-        listed = [[row.figure.id, row.figure.published, tables.ours(row), row.outcome.status] for row in rows]
+    for each in found:
+        output.show(f"{each.loaded.name}: {tables.counts(each.rows)}")
+        listed = [[row.figure.id, row.figure.published, tables.ours(row), row.outcome.status] for row in each.rows]
         output.show(
             *(line.rstrip() for line in narrow.aligned(["figure", "published", "here", "verdict"], listed, width))
         )
 
 
-def _demand(pairs: Sequence[tuple[Loaded, Sequence[Row]]]) -> None:
+def _demand(found: Sequence[Reproduced]) -> None:
     from framegauge.reproduce.outcomes import Status
 
-    statuses = {row.outcome.status for _, rows in pairs for row in rows}
+    statuses = {row.outcome.status for each in found for row in each.rows}
     if statuses and statuses <= {Status.NOT_RUN, Status.CANNOT_TELL}:
         raise NothingJudged("no figure could be judged: the table says why")
 

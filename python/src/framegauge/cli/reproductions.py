@@ -16,12 +16,12 @@ from framegauge.experiment.simulated import captures, engines, plan as planning
 from framegauge.quantities import print_seconds
 from framegauge.reproduce import arithmetic, folder as kept, outcomes
 from framegauge.reproduce.documents import Figure, Loaded
-from framegauge.reproduce.outcomes import Row
+from framegauge.reproduce.outcomes import Reproduced
 from framegauge.study import file as study_file
 from framegauge.study.blocks import order
 from framegauge.study.sweep import Source, points
 
-__all__ = ["Job", "jobs", "plan_lines", "rows", "run"]
+__all__ = ["Job", "jobs", "plan_lines", "reproduced", "run"]
 
 RACK, SIMULATOR = outcomes.ENGINES
 Say = Callable[[str], None]
@@ -150,15 +150,15 @@ def _run(folder: Path, job: Job, seeds: int, reporter: Reporter) -> Outcome:
         return simulations.run(simulated, place, is_begun, engine, reporter, reporter.say).outcome
 
 
-def rows(folder: Path) -> list[tuple[Loaded, list[Row]]]:
+def reproduced(folder: Path) -> list[Reproduced]:
     """What became of each figure that a folder was asked for, by the results that are there."""
     state, sums = kept.resume(folder), arithmetic.Sums(encapsulations.ask, datagrams.ask)
-    return [(loaded, _rows(folder, state, loaded, figures, sums)) for loaded, figures in kept.chosen(state.asked)]
+    return [_document(folder, state, loaded, figures, sums) for loaded, figures in kept.chosen(state.asked)]
 
 
-def _rows(
+def _document(
     folder: Path, state: kept.State, loaded: Loaded, figures: Sequence[Figure], sums: arithmetic.Sums
-) -> list[Row]:
+) -> Reproduced:
     there = kept.results(folder, loaded, figures, outcomes.ENGINES)
     lacks = {
         (engine, study): why
@@ -166,4 +166,4 @@ def _rows(
         for study in loaded.document.studies
         if (why := state.left_out.get(kept.key(engine, loaded, study)))
     }
-    return outcomes.rows(loaded, figures, there, lacks, lambda figure: arithmetic.number(figure, sums))
+    return outcomes.reproduced(loaded, figures, there, lacks, lambda figure: arithmetic.number(figure, sums))

@@ -13,7 +13,7 @@ from framegauge.reproduce.documents import Arm, Figure, Loaded, Reading
 from framegauge.reproduce.values import Estimate, Value
 from framegauge.results.journal import Saved
 
-__all__ = ["ENGINES", "EQUAL", "Judged", "Outcome", "Result", "Results", "Row", "Status", "rows"]
+__all__ = ["ENGINES", "EQUAL", "Judged", "Outcome", "Reproduced", "Result", "Results", "Row", "Status", "rows"]
 
 ENGINES = ("rack", "simulator")
 EQUAL = 1.2  # within this factor an interval may reach, if it is to agree that two are equal
@@ -104,6 +104,30 @@ class Row:
     def outcome(self) -> Outcome:
         """The one that counts."""
         return self.outcomes[self.engine]
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """A document with what became of its figures, and what was run for that, a line for each testbed."""
+
+    loaded: Loaded
+    rows: Sequence[Row]
+    ran: Sequence[str] = ()
+
+
+def reproduced(
+    loaded: Loaded, figures: Sequence[Figure], results: Results, lacks: Lacks, arithmetic: Arithmetic
+) -> Reproduced:
+    """The same with what was run."""
+    ran = []
+    for engine in ENGINES:
+        runs = [run for (where, _), result in results.items() if where == engine for run in result.saved.runs]
+        studies = sum(where == engine for where, _ in results)
+        if studies:
+            excluded = sum(bool(run.excluded) for run in runs)
+            of = f"{studies} stud{'y' if studies == 1 else 'ies'}"
+            ran.append(f"{engine}: {len(runs):,} runs of {of}, {excluded:,} of them excluded")
+    return Reproduced(loaded, rows(loaded, figures, results, lacks, arithmetic), ran)
 
 
 def rows(

@@ -13,11 +13,9 @@ from framegauge.report.page import tables as html
 from framegauge.report.page.markup import hash_of, items, section, slug, style
 from framegauge.reproduce import tables
 from framegauge.reproduce.documents import Loaded
-from framegauge.reproduce.outcomes import ENGINES, Outcome, Row, Status
+from framegauge.reproduce.outcomes import ENGINES, Outcome, Reproduced, Row, Status
 
-__all__ = ["Found", "document", "markdown", "page"]
-
-Found = Sequence[tuple[Loaded, Sequence[Row]]]
+__all__ = ["document", "markdown", "page"]
 
 SCHEMA = 1
 TITLE = "Published figures, run again"
@@ -35,11 +33,11 @@ _STYLE = """\
 """
 
 
-def page(found: Found, command: str) -> str:
+def page(found: Sequence[Reproduced], command: str) -> str:
     """The page as HTML, which needs no network and no script."""
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hash_of('')}; base-uri 'none'"
-    inside = "".join(_document(loaded, rows) for loaded, rows in found)
-    every = [row for _, rows in found for row in rows]
+    inside = "".join(map(_document, found))
+    every = [row for each in found for row in each.rows]
     return "".join([
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
@@ -47,7 +45,7 @@ def page(found: Found, command: str) -> str:
         f"<title>{TITLE}</title>\n<style>\n{style()}{_STYLE}</style>\n</head>\n<body>\n",
         '<header><p class="soft brand">framegauge reproduce</p></header>\n<main>\n',
         f'<h1>{TITLE}</h1>\n<p class="answer soft-box"><span>{text(tables.counts(every))}</span></p>\n',
-        items([*tables.key([loaded for loaded, _ in found]), *_PICTURE]),
+        items([*tables.key([each.loaded for each in found]), *_PICTURE]),
         inside,
         f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, <code>{text(command)}</code></p></footer>\n',
         "</body>\n</html>\n",
@@ -60,8 +58,8 @@ _PICTURE = (
 )
 
 
-def _document(loaded: Loaded, rows: Sequence[Row]) -> str:
-    about = loaded.document
+def _document(one: Reproduced) -> str:
+    loaded, rows, about = one.loaded, one.rows, one.loaded.document
     listed = [_html_row(loaded, number, row) for number, row in enumerate(rows)]
     arms = [[text(cell) for cell in row] for row in tables.arm_rows(rows)]
     return section(
@@ -69,6 +67,7 @@ def _document(loaded: Loaded, rows: Sequence[Row]) -> str:
         about.title,
         f"<p>{text(about.source)}</p>\n<p>{text(about.set_up)}</p>\n"
         f"<p><strong>{text(tables.counts(rows))}.</strong></p>\n"
+        + "".join(f'<p class="soft">{text(line)}.</p>\n' for line in one.ran)
         + html.table(f"Figures of {loaded.name}", tables.HEAD, listed)
         + ("<h3>What may explain the differences</h3>\n" if arms else "")
         + html.table(f"Arms of {loaded.name}", tables.ARMS_HEAD, arms)
@@ -123,20 +122,21 @@ def _strip(loaded: Loaded, name: str, row: Row) -> str:
     ])  # fmt: skip
 
 
-def markdown(found: Found, command: str, machine: str) -> str:
+def markdown(found: Sequence[Reproduced], command: str, machine: str) -> str:
     """The same as Markdown, for docs and drafts."""
-    every = [row for _, rows in found for row in rows]
+    every = [row for each in found for row in each.rows]
     lines = [f"# {TITLE}", "", f"Written by `{command}`", f"on {machine}.", "", f"**{tables.counts(every)}.**", ""]
-    lines += [f"- {line}" for line in tables.key([loaded for loaded, _ in found])]
-    for loaded, rows in found:
-        lines += ["", *_markdown_document(loaded, rows)]
+    lines += [f"- {line}" for line in tables.key([each.loaded for each in found])]
+    for each in found:
+        lines += ["", *_markdown_document(each)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _markdown_document(loaded: Loaded, rows: Sequence[Row]) -> Iterator[str]:
-    about = loaded.document
+def _markdown_document(one: Reproduced) -> Iterator[str]:
+    about, rows = one.loaded.document, one.rows
     title, source, set_up = map(marked.escaped, (about.title, about.source, about.set_up))
     yield from (f"## {title}", "", source, "", set_up, "", f"**{tables.counts(rows)}.**", "")
+    yield from (f"{line[0].upper()}{line[1:]}.\n" for line in one.ran)
     yield marked.table(tables.HEAD, map(tables.cells, rows))
     if arms := list(tables.arm_rows(rows)):
         yield from ("", "### What may explain the differences", "", marked.table(tables.ARMS_HEAD, arms))
@@ -145,13 +145,17 @@ def _markdown_document(loaded: Loaded, rows: Sequence[Row]) -> Iterator[str]:
             yield from ("", f"### {title}", "", *(f"- {marked.escaped(line)}" for line in said))
 
 
-def document(found: Found) -> dict[str, Any]:
+def document(found: Sequence[Reproduced]) -> dict[str, Any]:
     """The same as JSON."""
     return {
         "schema": SCHEMA,
         "documents": [
-            {"document": loaded.name, "title": loaded.document.title, "figures": [_figure(row) for row in rows]}
-            for loaded, rows in found
+            {
+                "document": each.loaded.name,
+                "title": each.loaded.document.title,
+                "figures": [_figure(row) for row in each.rows],
+            }
+            for each in found
         ],
     }
 
