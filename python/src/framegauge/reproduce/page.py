@@ -26,6 +26,7 @@ _LOOKS = {
     Status.UNEXPLAINED: "worse",
 }  # fmt: skip
 _STYLE = """\
+.scroll { max-height: none; }
 .strip { display: block; width: 15rem; max-width: 100%; height: 1.6rem; margin-top: .3rem; }
 .strip .band { fill: var(--band); stroke: var(--soft); } .strip .same { stroke: var(--soft); stroke-dasharray: 2 2; }
 .strip .ours { stroke: var(--first); stroke-width: 4; } .strip circle { fill: var(--first); stroke: var(--page); }
