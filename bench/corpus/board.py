@@ -24,9 +24,9 @@ Written by `python -m bench.corpus board FOLDER{words}`, on Linux {kernel}. The 
 `python -m bench.corpus make` ([how](../how-to/corpus.md)): {captures} captures, three taps each of {runs} runs of
 {scenes} scenes{of_all}, with {items} causes that have to be named. SHA-256 of its `manifest.json`: `{digest}`.
 
-The detectors of framegauge were developed on other variants of most of these scenes, and what they told wrong of these was
-looked at; the other tools were not, and most of them do not claim to name causes. So the figures of framegauge are those
-of a tool that knows the scenes.
+The detectors of framegauge were developed on other variants of most of these scenes, and what they told wrong of these
+was looked at; the other tools were not, and most of them do not claim to name causes. So the figures of framegauge are
+those of a tool that knows the scenes.
 """
 EXPLAINED = """\
 A cause is *right* if it is named for the connection that has it, at a time that overlaps (a tool that says no time is
