@@ -64,10 +64,12 @@ impl Connection {
     }
 
     /// Whether a sender has cut anew what it repeats: a copy has the size of the packet. Pieces of an aggregate may be copies of
-    /// what a NIC has cut.
+    /// what a NIC has cut, and an aggregate of what a kernel has merged.
     fn is_cut_anew(&self, segment: &Segment, from: Side, begin: u64) -> bool {
         let half = self.half(from);
-        let is_other = |piece: &Piece| piece.bytes != segment.payload_bytes && piece.bytes <= half.mss();
+        let is_other = |piece: &Piece| {
+            piece.bytes != segment.payload_bytes && piece.bytes.max(segment.payload_bytes) <= half.mss()
+        };
         half.way.flight().at(begin).is_some_and(is_other)
     }
 

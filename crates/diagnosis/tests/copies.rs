@@ -292,6 +292,24 @@ fn what_is_stamped_after_its_answer_was_sent_again() {
     }
 }
 
+/// A file has what came to a host and what its kernel has merged of that.
+#[test]
+fn what_a_kernel_has_merged_is_a_copy() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(SERVER, MSS);
+    scene.data(SERVER, MSS);
+    scene.pass(20_000);
+    scene.again(SERVER, begin, 2 * MSS);
+    scene.ack(CLIENT);
+    scene.pass(RTT);
+    scene.talk(5, RTT);
+    scene.segments.iter_mut().for_each(|segment| segment.identification = None);
+    let found = scene.diagnosis();
+    assert!(kinds(&found).contains(&Kind::CaptureDuplicates), "{found:#?}");
+    assert_eq!(found.connections[0].resent_segments, [0, 0], "{found:#?}");
+}
+
 /// A router between the sender and the tap has asked for smaller packets, which the file does not have: the sender repeats all of
 /// it at once, with the same timestamps, and cut anew. Aggregates may be cut by a NIC, whose frames the file has as well.
 #[test]
