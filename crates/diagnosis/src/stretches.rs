@@ -9,6 +9,10 @@ use crate::silences::{Doubt, Episode, Silence};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
+/// What waits for an acknowledgement may stand in queues on its way here for half of the way, and for this at most: else the
+/// sender rested. In nanoseconds.
+const MOST_QUEUED: i64 = 5_000_000;
+
 impl Connection {
     /// Gives the time since the last packet to a cause; `segment` is the packet that ends it, not taken in yet.
     pub(crate) fn attribute(&mut self, segment: &Segment, from: Side, now: i64, limits: &Thresholds) {
@@ -169,7 +173,8 @@ impl Connection {
         if let Some(kind) = held.kind {
             return self.note(kind, begin, end, end - begin, &held.packets);
         }
-        let soon = limits.held_nanoseconds + self.reach(held.sender) / 2 * 3;
+        let reach = self.reach(held.sender);
+        let soon = limits.held_nanoseconds + reach + (reach / 2).min(MOST_QUEUED);
         let waited = from == held.sender && segment.payload_bytes > 0 && now - held.end <= soon;
         let way = &self.half(held.sender).way;
         // What is sent again was no new data when it waited.

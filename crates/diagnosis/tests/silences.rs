@@ -101,6 +101,24 @@ fn what_is_sent_again_was_not_held_by_nagle() {
     }
 }
 
+/// A program writes a little every 70 ms, to a receiver that delays its acknowledgements: what comes so long after these did not
+/// wait for them, however far away the tap is.
+#[test]
+fn what_comes_long_after_an_acknowledgement_did_not_wait_for_it() {
+    for (rest, waited) in [(41, true), (50, false)] {
+        let mut scene = Scene::new();
+        scene.meet_at_server(40 * MS);
+        for _ in 0..10 {
+            scene.data(CLIENT, 700);
+            scene.pass(41 * MS);
+            scene.ack(SERVER);
+            scene.pass(rest * MS);
+        }
+        let found = kinds(&scene.diagnosis());
+        assert_eq!(found.contains(&Kind::NagleDelayedAck), waited, "{rest} {found:?}");
+    }
+}
+
 /// How a lost answer shows at a tap beside the end that asks for it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Shown {
