@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from framegauge.errors import BadAnswer, InputError
 from framegauge.rollout import transition
 from framegauge.rollout.model import Asked
-from framegauge.rollout.routes import FREE, Held, Route, Value, largest, parse, value
+from framegauge.rollout.routes import FREE, Held, Route, Value, largest, parse, sent_to, value
 
 SUBNET, GATEWAY = "10.0.0.0/24", "0.0.0.0/0"
 
@@ -248,6 +248,25 @@ def test_an_mtu_of_ipv6_alone_is_kept_beside_what_is_raised_and_comes_back_where
     )
     assert (back.after["mtu6:eth0"], back.after["mtu6:eth1"]) == ("1300", "1400")
     assert "mtu6:eth1" not in same.after
+
+
+def test_no_route_is_held_at_more_than_ipv6_sends_already():
+    """An MTU of a route overrides that of IPv6."""
+    links = {"a": [own_ipv6(link(1500, interface="eth0", beside=True), 1300), own_ipv6(link(1500), 1400)]}
+    one, _ = transition.changes(asked(9000), links | {"b": [link(1500)]})
+    [held] = one.stages["hold"]
+    assert (held["routes4:eth1"], held["routes6:eth1"], held["routes6:eth0"]) == ("1500", "1400!", "1300!")
+    assert (one.after["routes4:eth0"], one.after["routes6:eth0"]) == ("1500", "1300")
+
+
+def test_where_routes_say_nothing_ipv6_sends_what_it_has():
+    settings = {"mtu:e": "9000", "mtu6:e": "1400", "routes4:e": "0", "routes6:e": "0 fd00::/64#256=1300"}
+    routes = [Route(6, "fd00::/64#256", True, FREE), Route(6, "::/0#1024", False, FREE)]
+    assert [sent_to(routes, settings, "e", address) for address in ("fd00::1", "fd01::1", "10.0.0.1")] == [
+        1300,
+        1400,
+        9000,
+    ]
 
 
 def test_lowering_leaves_an_mtu_of_ipv6_alone_that_still_can_be():
