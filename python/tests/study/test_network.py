@@ -606,3 +606,20 @@ def test_a_host_has_no_link_that_is_faster_than_any_machine():
     assert "links.0.rate" in problem('links: [{from: h1, to: "*", rate: 401 Gb/s}]')
     assert problem('links: [{from: "e*", to: "a*", rate: 800 Gb/s}]') is None
     assert problem("link: {rate: 800 Gb/s}", "simulator") is None
+
+
+def test_a_link_behind_a_router_may_take_what_the_router_does() -> None:
+    """Hosts of 9000 alone would have all their full frames dropped there; a router of 1500 sends no larger ones on."""
+    links = "links: [[h1, near], [near, r1], [r1, far], [far, h2]]"
+    text = f"""\
+testbed:
+  kind: rack
+  topology: {{custom: {{switches: [near, far], routers: [{{name: r1, mtu: 1500}}], {links}}}}}
+  links: [{{from: far, to: h2, mtu: 1500}}]
+factors: {{mtu: 9000}}
+workloads: [{{stream: {{duration: 1 s}}}}]
+"""
+    study_file.parse(text, "s.yaml")
+    with pytest.raises(StudyError) as refused:
+        study_file.parse(text.replace("mtu: 1500}], links", "mtu: 9000}], links"), "s.yaml")
+    assert "mtu: found 1500, expected 9000 or more, the smallest MTU of hosts and routers" in str(refused.value)

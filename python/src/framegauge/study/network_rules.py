@@ -148,6 +148,9 @@ def _links(
     bed: Testbed, ports: Sequence[tuple[str, str]], mtus: Sequence[int], routers: Sequence[str]
 ) -> Iterator[Problem]:
     names = {end for port in ports for end in port}
+    # A router that takes less keeps what is larger from the links behind it.
+    asked = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
+    least = min([*mtus, *(each.mtu for each in asked if each.mtu is not None)])
     for index, each in enumerate(bed.links):
         where: Where = ("testbed", "links", index)
         for key, pattern in (("from", each.from_), ("to", each.to)):
@@ -172,10 +175,9 @@ def _links(
             if meant and not any(HOST.fullmatch(topologies.node_of(end)) for port in meant for end in port):
                 yield Problem((*where, "mtu"), each.mtu, "a number: no host is at these links")
             continue
-        if each.mtu is not None and each.mtu < min(mtus):
-            yield Problem(
-                (*where, "mtu"), each.mtu, f"{min(mtus)} or more, the hosts' smallest MTU: larger frames are dropped"
-            )
+        if each.mtu is not None and each.mtu < least:
+            expected = f"{least} or more, the smallest MTU of hosts{' and routers' if routers else ''}"
+            yield Problem((*where, "mtu"), each.mtu, f"{expected}: larger frames are dropped")
         if each.mtu is not None and begins and begins <= set(routers):
             expected = f"the mtu of {', '.join(sorted(begins))} set in topology.custom.routers"
             yield Problem((*where, "mtu"), each.mtu, expected)
