@@ -162,6 +162,14 @@ impl Connection {
         !self.multipath && self.halves.iter().all(|half| half.opening.options().is_some())
     }
 
+    /// The place up to which windows allow that are still on their way to a sender, as far as the tap can tell.
+    fn farthest_on_its_way(&self, sender: Side) -> u64 {
+        let half = self.half(sender);
+        let shift = self.half(sender.other()).opening.window_shift().unwrap_or(0);
+        let edge = |ack: &Segment| half.way.near(ack.ack) + (u64::from(ack.window) << shift);
+        half.hearing.waiting().map(|waiting| edge(&waiting.segment)).max().unwrap_or(0)
+    }
+
     fn check_window(&mut self, segment: &Segment, from: Side, (begin, end): (u64, u64), now: i64) -> bool {
         let half = &self.halves[from as usize];
         let farthest = self.suspects[from as usize].farthest;
@@ -177,7 +185,7 @@ impl Connection {
             }
         }
         let half = &self.halves[from as usize];
-        if farthest == 0 || end <= farthest {
+        if farthest == 0 || end <= farthest || end <= self.farthest_on_its_way(from) {
             return true;
         }
         // What follows all that was seen leaps over nothing, wherever the window ended.

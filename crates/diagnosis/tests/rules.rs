@@ -133,6 +133,39 @@ fn data_beyond_the_window_that_is_taken_shows_that_the_window_was_larger() {
     assert!(!kinds(&overrun(6).diagnosis()).contains(&Kind::ProtocolViolation));
 }
 
+/// Beside the server: what the client sends has heard of a window that should still be on its way, and the file has its two segments
+/// in the wrong order.
+#[test]
+fn a_window_that_has_passed_allows_what_its_sender_sends() {
+    let mut scene = Scene::new();
+    scene.window = [512, 114]; // of 128 bytes: ten segments
+    scene.meet_at_server(10 * MS);
+    let mut heard = 0;
+    for _ in 0..6 {
+        heard = scene.segments.last().and_then(|last| last.timestamps).map_or(0, |(value, _)| value);
+        (0..10).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        scene.pass(10 * MS);
+    }
+    scene.pass(-MS);
+    for _ in 0..2 {
+        scene.data(CLIENT, MSS);
+        let last = scene.segments.last_mut().expect("just sent");
+        last.timestamps = last.timestamps.map(|(value, _)| (value, heard));
+    }
+    let both = scene.segments.len();
+    scene.segments.swap(both - 1, both - 2);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    scene.pass(10 * MS);
+    scene.data(CLIENT, MSS);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    let found = kinds(&scene.diagnosis());
+    assert!(!found.contains(&Kind::CaptureLoss) && !found.contains(&Kind::ProtocolViolation), "{found:?}");
+}
+
 #[test]
 fn a_jump_out_of_the_window_and_back() {
     let mut scene = busy();
