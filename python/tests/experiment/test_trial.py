@@ -230,7 +230,7 @@ def test_where_another_rack_goes_first_no_lower_rate_is_advised() -> None:
         with pytest.raises(TooBusy) as caught:
             trial.follow(study(), result((10**9, [reason])), True, users)
         assert str(caught.value).endswith(
-            "another rack or study runs here, or another program in real time: wait for it, or end it"
+            "end these programs in real time (another rack or study is one), or wait for them"
         )
 
 

@@ -235,7 +235,7 @@ def remedy(users: Sequence[busy.User], reasons: Sequence[str]) -> str:
     `reasons`: why runs did not count. Where programs in real time were one, no lower rate helps: they go first.
     """
     if any(reason.startswith(RIVALS) for reason in reasons):
-        return "another rack or study runs here, or another program in real time: wait for it, or end it"
+        return "end these programs in real time (another rack or study is one), or wait for them"
     lower = "choose a lower testbed.link.rate"
     if not users:
         return f"{lower}, or wait; no other program that can be seen here uses much CPU, so look at the hypervisor's"

@@ -291,7 +291,7 @@ def test_another_process_of_the_same_number_is_not_the_keeper(path: str) -> None
         # As if our own number had been the keeper's, and the host's.
         for each in (state["keeper"], *state["hosts"]):
             each["pid"] = os.getpid()
-        kept.FOR_ROOT.write_text(json.dumps(state))
+        keeper.replace(kept.FOR_ROOT, state)
         found = rack("down")
         assert (found.returncode, found.stdout) == (0, "no rack is up\n")
         assert "the rack that was up no longer exists" in found.stderr

@@ -123,7 +123,7 @@ def test_routes_are_read_with_what_a_lease_would_put_back(there: Lab) -> None:
     with agent_in(there) as agent:
         found = agent.request("host.routes", {"interface": "eth1"})
         assert found["settings"] == {
-            "mtu:eth1": "1500", "routes4:eth1": "0 192.0.2.0/24=1400!", "routes6:eth1": "0",
+            "mtu:eth1": "1500", "mtu6:eth1": "1500", "routes4:eth1": "0 192.0.2.0/24=1400!", "routes6:eth1": "0",
         }  # fmt: skip
         rows = {each["route"]: (each["connected"], each["mtu"], each["locked"]) for each in found["routes"]}
         assert rows["10.77.0.0/24"] == (True, 0, False)

@@ -143,7 +143,7 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Iterator[There]:
             "agents": {"folder": "samples", "options": list(site.options), "interfaces": ["eth1"]},
             "change": {"at": AT, "hosts": ["a", "b"], "settle": "1 s"}, "control": ["c", "d", "e"],
             "before": f"{STEPS * STEP} s", "after": f"{STEPS * STEP} s", "step": f"{STEP} s",
-            "coverage": "50 %",  # a busy machine misses samples
+            "coverage": "10 %",  # a busy machine misses most samples, and what counts is in those that come
             "metrics": {
                 "damaged": {
                     "counters": "TcpInCsumErrors", "kind": "count", "better": "lower", "margin": "20 %", "negligible": 1,

@@ -82,6 +82,6 @@ def test_where_something_holds_all_cpus_it_ends_and_names_it(tmp_path: Path) -> 
     assert done.stdout == ""
     last = done.stderr.splitlines()[-1]
     assert "too busy: 50 Mb/s is not carried at the moment (" in last
-    assert re.search(r"most CPU is used by python\S* \(process \d+, \d+ % of a CPU\)", last), last
-    assert "end other programs, wait, or choose a lower testbed.link.rate" in last
+    assert re.search(r"programs in real time, .*: python\S* \(\d+\)", last), last
+    assert "end these programs in real time (another rack or study is one), or wait for them" in last
     assert not (tmp_path / "out").exists()
