@@ -9,7 +9,7 @@ from pathlib import Path
 from framegauge.agents.privilege import PRIVILEGE
 from framegauge.cli import commands, datagrams, encapsulations, simulations
 from framegauge.cli.progress import Reporter
-from framegauge.errors import Interrupted, MissingRequirement, TooBusy
+from framegauge.errors import AgentError, Interrupted, MissingRequirement, TooBusy
 from framegauge.experiment.planning import total_seconds
 from framegauge.experiment.runner import Outcome
 from framegauge.experiment.simulated import captures, engines, plan as planning
@@ -115,8 +115,8 @@ def run(folder: Path, state: kept.State, found: Sequence[Job], reporter: Reporte
         reporter.say(f"study {number} of {len(found)}: {job.loaded.name}, {job.study}, {where}, {job.runs} runs")
         try:
             outcome = _run(folder, job, state.asked.seeds, reporter)
-        except (MissingRequirement, TooBusy) as error:
-            # Without root nothing runs on the rack; a program that is missing, or other work, stops one study.
+        except (MissingRequirement, TooBusy, AgentError) as error:
+            # Without root nothing runs on the rack; what is missing or refused, or other work, stops one study.
             if isinstance(error, MissingRequirement) and any(each.get("name") == PRIVILEGE for each in error.missing):
                 reporter.say("a simulation needs no root: --testbed simulator")
                 raise
