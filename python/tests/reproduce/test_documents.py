@@ -124,6 +124,7 @@ def test_the_share_of_the_few_is_read_where_it_is_published() -> None:
         ({**DOCUMENT, "figures": [FIGURE, FIGURE]}, 'found "mine-1", expected an id that no other figure has'),
         ({**DOCUMENT, "figures": []}, "expected at least 1 of them"),
         ({**DOCUMENT, "studies": {"own": {}, "gone": {}}}, "studies.gone: found no"),
+        ({**DOCUMENT, "studies": {"own": {}, "../../own": {"file": "own.yaml"}}}, "../../own"),
         ({**DOCUMENT, "arms": {"a": [{"name": "n", "study": "gone"}]}}, 'study: found "gone"'),
     ],
 )

@@ -55,5 +55,5 @@ def test_what_it_has_started_ends_with_it(tmp_path):
         time.sleep(0.01)
 
     with pytest.raises(KeyboardInterrupt):
-        gate(f"sleep 60 & echo $! > {there}; wait", pause, WAVE)
+        gate(f"sleep 3600 & echo $! > {there}; wait", pause, WAVE)
     assert is_gone(int(there.read_text()))

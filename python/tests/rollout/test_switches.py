@@ -95,7 +95,7 @@ def test_leases_are_kept_while_it_runs_and_it_is_ended_with_all_that_it_started(
         while not there.exists() or not there.read_text().strip():
             time.sleep(0.01)
 
-    command = f"sh -c 'sleep 60 & echo $! > {there}; wait'"
+    command = f"sh -c 'sleep 3600 & echo $! > {there}; wait'"
     with pytest.raises(ProgramFailure, match=r"found no end within 0\.2 s"):
         hook.run(command, "prepare", 9000, 1500, {}, started, 0.2)
     assert is_gone(int(there.read_text()))

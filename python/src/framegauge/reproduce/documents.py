@@ -25,6 +25,8 @@ __all__ = [
 
 FILE = "document.yaml"
 Text = Annotated[StrictStr, Field(min_length=1)]
+# Names of folders and files follow from these: none leads out of the results.
+Name = Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
 Number = StrictInt | StrictFloat
 # The least and the most that a published figure with its rounding means; null: no bound.
 Range = Annotated[list[Number | None], Field(min_length=2, max_length=2)]
@@ -109,7 +111,7 @@ class Figure(Model):
     `not_carried`: why this machine cannot answer it, and where it is answered instead.
     """
 
-    id: Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    id: Name
     place: Text
     case: Text
     quantity: Text
@@ -157,14 +159,14 @@ class Document(Model):
     its runs differed. Every range of ratios is as much wider at both ends.
     """
 
-    document: Annotated[StrictStr, Field(pattern=r"^[a-z0-9][a-z0-9.-]*$")]
+    document: Name
     title: Text
     source: Text
     set_up: Text
     spread: Share = 0.0
     not_same: list[Text] = Field(default_factory=list)
     conclusion: list[Text] = Field(default_factory=list)
-    studies: dict[str, StudyFile] = Field(default_factory=dict)
+    studies: dict[Name, StudyFile] = Field(default_factory=dict)
     arms: dict[str, list[Arm]] = Field(default_factory=dict)
     figures: list[Figure] = Field(min_length=1)
 
