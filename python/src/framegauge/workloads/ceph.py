@@ -51,6 +51,7 @@ CLUSTER_ID = uuid.uuid5(uuid.NAMESPACE_DNS, "ceph.framegauge")
 PROBLEMS = r"FAILED ceph_assert|^\S+ \S+ +-1 (?!\*\*\*)"
 MARK = "CEPH_CONF={run}/ceph.conf"
 
+# A monitor ends where 5 % of its file system or less are free, to have room for months; this one lives for a run.
 CONFIGURATION = """\
 [global]
 fsid = CLUSTER
@@ -76,6 +77,8 @@ debug_bluestore = 0
 debug_bdev = 0
 mon_cluster_log_to_file = false
 mon_cluster_log_to_stderr = false
+mon_data_avail_warn = -1
+mon_data_avail_crit = -1
 ms_bind_ipv6 = false
 ms_async_op_threads = 1
 public_addr = {address}

@@ -4,6 +4,9 @@ said of a cluster that does not start."""
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 from helpers.captures import Captured, payloads_out
 from helpers.real import alone, run, study
-from helpers.support import SOAK, by_length
+from helpers.support import PATIENCE_SECONDS, SOAK, by_length
 
 from framegauge.agents.pipe import Agent
 from framegauge.estimate.packets import Way, predict, runs
@@ -23,7 +26,7 @@ from framegauge.results.journal import Run
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.rack import RackTestbed
 from framegauge.workloads import ceph
-from framegauge.workloads.ceph import NEEDS
+from framegauge.workloads.ceph import NEEDS, Cluster
 
 pytestmark = [pytest.mark.needs(each.name, remedy=each.remedy) for each in NEEDS if not each.is_there(searched())]
 BED = {"kind": "rack", "topology": "rack", "hosts": 4, "link": {"rate": "200 Mb/s"}}
@@ -169,6 +172,32 @@ def test_replication_has_a_network_and_large_frames_of_its_own(rack_agent: Agent
     assert set(sizes) == ({1500, 9000} if SOAK else {9000})
     # No frame of 1500 is larger, whatever it carries.
     assert sizes[9000] > 2 * 1518
+
+
+# A mount and a network of its own: 500 MB of which 2 % are free, and a monitor that is stopped if it lives.
+NEARLY_FULL = """\
+ip link set lo up
+mount -t tmpfs -o size=500m tmpfs "$1"
+fallocate -l 490m "$1/others"
+cat > "$1/ceph.conf"
+cd "$1"
+monmaptool --create --add a 127.0.0.1 --fsid "$2" --enable-all-features --set-min-mon-release pacific map
+ceph-mon -i a --mkfs --monmap map
+timeout -s KILL 3 ceph-mon -i a -f
+"""
+
+
+def test_a_monitor_lives_where_the_files_of_others_leave_little_room(tmp_path: Path) -> None:
+    configuration = Cluster("h1", "h2", ("h3",), 1, 1 << 24).servers()[0].templates["ceph.conf"]
+    filled = configuration.format(run=tmp_path, h2="127.0.0.1", address="127.0.0.1", host="h2")
+    (place := tmp_path / "full").mkdir()
+    process = subprocess.run(
+        ["unshare", "--mount", "--net", "sh", "-ec", NEARLY_FULL, "sh", str(place), str(ceph.CLUSTER_ID)],
+        input=filled.replace(str(tmp_path), str(place)), capture_output=True, text=True, check=False,
+        timeout=PATIENCE_SECONDS, env={**os.environ, "CEPH_CONF": str(place / "ceph.conf")},
+    )  # fmt: skip
+    # It was stopped; the monitor that minds ends at once, with its reason.
+    assert process.returncode == 128 + signal.SIGKILL, process.stderr
 
 
 def test_a_cluster_that_does_not_start_has_its_own_last_words(
