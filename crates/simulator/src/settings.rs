@@ -59,6 +59,8 @@ pub struct TcpSettings {
     pub algorithm: Algorithm,
     /// The initial window, in segments (RFC 6928).
     pub initial_window_segments: u32,
+    /// Where the first slow start ends, in segments (the initial ssthresh of RFC 5681); none: where it meets a loss.
+    pub slow_start_threshold_segments: Option<u32>,
     /// Selective acknowledgements (RFC 2018) with RACK-TLP (RFC 8985).
     pub sack: bool,
     /// The timestamps option (RFC 7323).
@@ -109,6 +111,7 @@ impl Default for TcpSettings {
         TcpSettings {
             algorithm: Algorithm::default(),
             initial_window_segments: 10,
+            slow_start_threshold_segments: None,
             sack: true,
             timestamps: true,
             ecn: false,

@@ -101,8 +101,8 @@ REFUSED = {
     ("tuning: as-is", "{few: {initial_window: 3}}"): 'study.yaml:8: tunings.few: found "few", expected a level of '
     "factors.tuning by this name: nothing uses it",
     ("offloads: off", "{few: {initial_window: 3}}"): 'study.yaml:8: tunings.few: found "few", expected a level of',
-    (ONE, "{few: {}}"): 'study.yaml:8: tunings.few: found "nothing", expected sysctls, initial_window or initial_receive_',
-    (ONE, "{few: {sysctls: {}}}"): 'study.yaml:8: tunings.few: found "nothing", expected sysctls, initial_window or',
+    (ONE, "{few: {}}"): 'study.yaml:8: tunings.few: found "nothing", expected sysctls, initial_window, initial_',
+    (ONE, "{few: {sysctls: {}}}"): 'study.yaml:8: tunings.few: found "nothing", expected sysctls, initial_window, ',
     (ONE, "{few: {sysctls: {net.ipv4.tcp_rmen: '1'}}}"): "study.yaml:8: tunings.few.sysctls.net.ipv4.tcp_rmen: found "
     '"net.ipv4.tcp_rmen", expected a sysctl of a network namespace, such as net.ipv4.tcp_rmem',
     (ONE, "{few: {sysctls: {net.ipv4.tcp_rmem: large}}}"): "study.yaml:8: tunings.few.sysctls.net.ipv4.tcp_rmem: found "
@@ -144,6 +144,19 @@ def test_the_routes_of_own_hosts_are_not_touched(key):
     with pytest.raises(StudyError) as error:
         parse(ONE, f"{{few: {{{key}: 3}}}}", SSH)
     assert error.value.problems[0].startswith(line), error.value.problems[0]
+
+
+@pytest.mark.parametrize("bed", ["{kind: rack}", "{kind: veth}", SSH])
+def test_only_simulated_hosts_are_told_where_slow_start_ends(bed):
+    with pytest.raises(StudyError) as error:
+        parse(ONE, "{few: {slow_start_threshold: 16}}", bed)
+    (problem,) = error.value.problems
+    assert problem.startswith(
+        "study.yaml:8: tunings.few.slow_start_threshold: found 16, expected no such key on testbed"
+    )
+    study = parse(ONE, "{few: {slow_start_threshold: 16}}", "{kind: simulator}")
+    found = {slot.arm.name: conditions_of(study, slot).slow_start_threshold_segments for slot in block_order(study, 0)}
+    assert set(found.values()) == {16}
 
 
 def test_a_dry_run_names_the_sysctls_of_every_set():

@@ -47,7 +47,7 @@ impl Window {
     pub(crate) fn new(settings: &TcpSettings) -> Window {
         Window {
             cwnd: settings.initial_window_segments,
-            ssthresh: NO_THRESHOLD,
+            ssthresh: settings.slow_start_threshold_segments.unwrap_or(NO_THRESHOLD),
             count: 0,
             plus: (settings.hystart == Hystart::Plus).then(Box::default),
         }

@@ -14,6 +14,7 @@ pub struct TcpSpec {
     pub congestion_control: Option<String>,
     pub family: Option<u8>,
     pub initial_window_segments: Option<u32>,
+    pub slow_start_threshold_segments: Option<u32>,
     pub sack: Option<bool>,
     pub timestamps: Option<bool>,
     pub ecn: Option<bool>,
@@ -43,6 +44,13 @@ pub enum HystartSpec {
     Other(String),
 }
 
+fn segments(name: &str, asked: Option<u32>) -> Result<Option<u32>, String> {
+    match asked.filter(|count| !(1..=1000).contains(count)) {
+        Some(found) => Err(format!("tcp.{name}: found {found}, expected 1 to 1000")),
+        None => Ok(asked),
+    }
+}
+
 impl TcpSpec {
     pub(super) fn family(&self) -> Result<Family, String> {
         match self.family {
@@ -63,13 +71,12 @@ impl TcpSpec {
         let time = |name: &str, asked: Option<f64>, usual: Picoseconds| {
             asked.map_or(Ok(usual), |seconds| span(&format!("tcp.{name}"), seconds))
         };
-        let initial = self.initial_window_segments.unwrap_or(usual.initial_window_segments);
-        if !(1..=1000).contains(&initial) {
-            return Err(format!("tcp.initial_window_segments: found {initial}, expected 1 to 1000"));
-        }
+        let initial = segments("initial_window_segments", self.initial_window_segments)?;
+        let threshold = segments("slow_start_threshold_segments", self.slow_start_threshold_segments)?;
         Ok(TcpSettings {
             algorithm: self.algorithm()?,
-            initial_window_segments: initial,
+            initial_window_segments: initial.unwrap_or(usual.initial_window_segments),
+            slow_start_threshold_segments: threshold,
             sack: self.sack.unwrap_or(usual.sack),
             timestamps: self.timestamps.unwrap_or(usual.timestamps),
             ecn: self.ecn.unwrap_or(usual.ecn),

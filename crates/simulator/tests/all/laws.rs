@@ -50,6 +50,23 @@ fn a_reno_flow_fills_a_link_whose_buffer_holds_a_round_trip() {
     near(rate_between(&outcome, 20_000, 60_000), 1e8 * 1448.0 / 1538.0, 0.002);
 }
 
+/// RFC 5681 section 3.1: beyond ssthresh the window grows by a segment per round trip.
+#[test]
+fn from_the_threshold_on_a_window_grows_by_one_segment_per_round_trip() {
+    let network = rack(2, GIGABIT, milliseconds(20), 512_000);
+    let flow = Flow::transfer(host(1), host(2), None);
+    let mut scenario = scenario(network, 1500, vec![flow], milliseconds(1000));
+    scenario.tcp.algorithm = Algorithm::Reno;
+    scenario.tcp.delayed_ack = Picoseconds::ZERO;
+    scenario.tcp.slow_start_threshold_segments = Some(16);
+    scenario.sample_interval = milliseconds(500);
+    let rate = rate_between(&run(scenario), 500, 1000);
+
+    // Windows of 40 to 64 segments: those of the round trips from the 25th to the 49th after the first of 10.
+    let segments: u32 = (40..65).sum();
+    near(rate, 8.0 * 1448.0 * f64::from(segments) / 0.5, 0.04);
+}
+
 /// Mathis, Semke, Mahdavi and Ott, "The macroscopic behavior of the TCP congestion avoidance algorithm", 1997: the rate is
 /// 1.22 MSS / (RTT √p) where every segment is acknowledged.
 #[test]

@@ -121,6 +121,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
         hw_gro=factors["hw_gro"],
         initial_window_segments=tuning.initial_window,
         initial_receive_window_segments=tuning.initial_receive_window,
+        slow_start_threshold_segments=tuning.slow_start_threshold,
         pacing=factors["pacing"],
         mptcp=factors["mptcp"],
         plpmtud=factors["plpmtud"],

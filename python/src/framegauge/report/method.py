@@ -134,7 +134,7 @@ def _tunings(found: Any) -> Iterator[str]:
             sysctls = given.get("sysctls")
             windows = {
                 f"{key.replace('_', ' ')} of": f"{given[key]} segments"
-                for key in ("initial_window", "initial_receive_window")
+                for key in ("initial_window", "initial_receive_window", "slow_start_threshold")
                 if key in given
             }
             yield f"Tuning {name}: {_said({**windows, **(sysctls if isinstance(sysctls, Mapping) else {})})}"

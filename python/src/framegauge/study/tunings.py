@@ -43,12 +43,14 @@ class Tuning(Sparse):
 
     `initial_window` is what a new connection may send before its first acknowledgement, `initial_receive_window` the
     largest window that it announces at first, both in segments: `initcwnd` and `initrwnd` of all routes of a host.
-    Without them, they are the kernel's own.
+    `slow_start_threshold` is where the first slow start ends, in segments (the initial ssthresh of RFC 5681), which
+    only simulated hosts can be told. Without them, they are the kernel's own.
     """
 
     sysctls: dict[StrictStr, StrictStr] | None = None
     initial_window: Segments | None = None
     initial_receive_window: Segments | None = None
+    slow_start_threshold: Segments | None = None
 
 
 def tuned_sysctls(own: Mapping[str, str], tunings: Mapping[str, Tuning], level: str | None) -> dict[str, str]:
@@ -82,8 +84,13 @@ def _set_problems(
 ) -> Iterator[Problem]:
     windows = {key: getattr(tuning, key) for key in ("initial_window", "initial_receive_window")}
     given = {key: segments for key, segments in windows.items() if segments is not None}
-    if not given and not tuning.sysctls:
-        yield Problem(("tunings", name), "nothing", "sysctls, initial_window or initial_receive_window")
+    threshold = tuning.slow_start_threshold
+    if not given and not tuning.sysctls and threshold is None:
+        expected = "sysctls, initial_window, initial_receive_window or slow_start_threshold"
+        yield Problem(("tunings", name), "nothing", expected)
+    if threshold is not None and kind != "simulator":
+        expected = f"no such key on testbed {kind}: Linux has no setting for it; the simulator has"
+        yield Problem(("tunings", name, "slow_start_threshold"), threshold, expected)
     for key, segments in given.items() if not builds_hosts else ():
         expected = f"no such key on testbed {kind}: the routes of your own hosts are left unchanged"
         yield Problem(("tunings", name, key), segments, expected)

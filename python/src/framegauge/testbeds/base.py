@@ -29,8 +29,8 @@ __all__ = [
 ]
 
 _IF_GIVEN = (
-    "storage_mtu", "route_mtu", "hw_gro", "initial_window_segments", "initial_receive_window_segments", "pacing",
-    "mptcp", "plpmtud",
+    "storage_mtu", "route_mtu", "hw_gro", "initial_window_segments", "initial_receive_window_segments",
+    "slow_start_threshold_segments", "pacing", "mptcp", "plpmtud",
 )  # fmt: skip
 NO_AGGREGATES: Mapping[str, int] = MappingProxyType({})
 # The folders in which an agent finds programs to start in a host, in addition to its PATH
@@ -98,6 +98,7 @@ class Conditions:
     hw_gro: bool | None = None
     initial_window_segments: int | None = None
     initial_receive_window_segments: int | None = None
+    slow_start_threshold_segments: int | None = None
     pacing: str | None = None
     mptcp: str | None = None
     plpmtud: bool | None = None

@@ -160,14 +160,15 @@ class RackTestbed:
         return self._hosts
 
     def predict(self, conditions: Conditions, size_bytes: int) -> float | None:
-        """The result of `frames.predict`, for shaped links that are all alike and hosts that have one MTU and the
-        kernel's initial windows; otherwise None."""
+        """The result of `frames.predict`, for shaped links that are all alike and hosts that have one MTU and start
+        as the kernel does; otherwise None."""
         if conditions.bits_per_second is None or len(set(conditions.first_mtus)) != 1:
             return None
         if (
             conditions.overlay is not None
             or conditions.initial_window_segments is not None
             or conditions.initial_receive_window_segments is not None
+            or conditions.slow_start_threshold_segments is not None
             or conditions.route_mtu is not None
             or conditions.changes
             or not {"topology", "links", "background"}.isdisjoint(conditions.network)

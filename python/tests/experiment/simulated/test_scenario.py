@@ -91,10 +91,12 @@ def test_pacing_is_that_of_each_flow(level: str, rate: int | None) -> None:
 
 def test_initial_windows_and_requests() -> None:
     text = FILE.replace("stream: {duration: 1 s}", "rr: ").replace("9000]", "9000], tuning: old")
-    found = asked(f"{text}tunings: {{old: {{initial_window: 3, initial_receive_window: 4}}}}\n")["tcp"]
+    windows = "{initial_window: 3, initial_receive_window: 4, slow_start_threshold: 16}"
+    found = asked(f"{text}tunings: {{old: {windows}}}\n")["tcp"]
     assert found["nagle"] == "off"
     assert found["initial_window_segments"] == 3
     assert found["initial_receive_window_segments"] == 4
+    assert found["slow_start_threshold_segments"] == 16
 
 
 def test_merging_is_that_of_the_nic_or_of_the_kernel() -> None:

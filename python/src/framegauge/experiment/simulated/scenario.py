@@ -73,6 +73,8 @@ def _tcp(conditions: Conditions, work: Work) -> Json:
         found["initial_window_segments"] = conditions.initial_window_segments
     if (segments := conditions.initial_receive_window_segments) is not None:
         found["initial_receive_window_segments"] = segments
+    if (segments := conditions.slow_start_threshold_segments) is not None:
+        found["slow_start_threshold_segments"] = segments
     return found
 
 
