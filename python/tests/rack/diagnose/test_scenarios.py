@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.ipc
 import pytest
 from helpers.captures import Captured
-from helpers.real import run, study
+from helpers.real import each_level, judged, run, study
 
 from framegauge.agents.pipe import Agent
 from framegauge.diagnose import run as diagnosis
@@ -42,21 +43,35 @@ def kinds(document: dict[str, Any]) -> set[str]:
 
 
 def has_queued(each: Run, seen: dict[str, Any], folder: Path) -> bool:
-    """Whether a queue stood before the sender's shaper, by the kernel's own RTT."""
-    record = json.loads((folder / "out" / "runs" / str(each.number) / "record.json").read_bytes())
+    """Whether a queue stood before the sender's shaper at any time, by the kernel's own RTTs."""
+    place = folder / "out" / "runs" / str(each.number)
+    record = json.loads((place / "record.json").read_bytes())
+    rtts = [record["workload"]["srtt_median_seconds"]]
+    for path in place.glob("samples-*.arrow"):
+        with pyarrow.ipc.open_file(path) as samples:
+            rtts += samples.read_all()["srtt_seconds"].to_pylist()
     least: float = min(one["rtt_seconds"] for one in seen["connections"])
-    return bool(record["workload"]["srtt_median_seconds"] - least > max(1e-3, 4 * least))
+    return bool(max(rtts) - least > max(1e-3, 4 * least))
 
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_a_clean_transfer_has_nothing_worth_fixing(rack_agent: Agent, tmp_path: Path, family: int) -> None:
     asked = study(family=family, stream={"size": "5 MB", "repeat": "0 s"}, blocks=1)
-    for each, document in captured(rack_agent, asked, tmp_path / "clean"):
+    (made := tmp_path / "made").mkdir()
+    pairs: list[tuple[Run, dict[str, Any]]] = []
+
+    def once() -> list[Run]:
+        pairs[:] = captured(rack_agent, asked, made / "clean")
+        return [each for each, _ in pairs]
+
+    # A receiver that has no CPU for a while makes the RTT long, and its late answers are resends.
+    judged(once, made, each_level)
+    for each, document in [pair for pair in pairs if not pair[0].excluded]:
         for tap in (ARRIVED, LEFT):
             seen = at(document, tap)
             allowed = {
                 "short_flow_slow_start",
-                *(["bufferbloat"] if has_queued(each, seen, tmp_path / "clean") else []),
+                *(["bufferbloat"] if has_queued(each, seen, made / "clean") else []),
             }
             assert kinds(seen) <= allowed, (each.level, tap, seen["findings"])
             (transfer,) = (one for one in seen["connections"] if max(one["bytes"]) >= 5_000_000)
