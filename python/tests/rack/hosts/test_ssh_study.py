@@ -67,6 +67,20 @@ def test_datagrams_over_ssh(there: Site, tmp_path: Path) -> None:
         assert run.metrics["delay_p50"] > 0
 
 
+def test_quic_over_ssh(there: Site, tmp_path: Path) -> None:
+    """Discovery ends at the MTU that the lease has set."""
+    study = yaml.safe_load(study_of(there, tmp_path).read_text())
+    study["workloads"] = [{"quic": {"size": "24 MB", "repeat": "0 s"}}]
+    study["margins"] = {"completion_time": "10 %"}
+    (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
+    ended(framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out"), tmp_path / "out")
+    for run in undisturbed(read(tmp_path / "out").runs):
+        (settled,) = run.readings["quic"]["settled_mtu"]
+        assert run.level - 20 < settled <= run.level
+        assert run.metrics["completion_time"] > 0
+    assert mtus(there) == {1500}
+
+
 def test_queue_disciplines_over_ssh(there: Site, tmp_path: Path) -> None:
     study = yaml.safe_load(study_of(there, tmp_path).read_text())
     study["factors"] = {"mtu": 1500, "qdisc": {"levels": ["default", "pfifo"], "baseline": "default"}}
