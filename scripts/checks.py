@@ -4,11 +4,12 @@
 
 Standard library only. Every check is a command that people could type; a check that fails does not keep the others
 from running. Checks begin in the order of their list as soon as there is room for them (jobs.py): no more are busy at
-a time than there are CPUs. What compiles comes first, then Rust's tests, then Python's without a rack, then
-those on racks. A rack goes before all other programs, but not before another rack: so one at a time, and beside it one
-whose racks let all others go first. To begin them earlier, beside those without a rack, was tried twice: it takes
-longer, also if only the list that waits most begins then, and tests with an agent read what racks do meanwhile. So was
-a second one that lets others go first: users of a site then do too little, and datagrams are lost in sockets.
+a time than there are CPUs. What compiles comes first, with those tests of Rust that only compute, then the others,
+then Python's without a rack, then those on racks. A rack goes before all other programs, but not before another rack:
+so one at a time, and beside it one whose racks let all others go first. To begin them earlier, beside those without a
+rack, was tried twice: it takes longer, also if only the list that waits most begins then, and tests with an agent read
+what racks do meanwhile. So was a second one that lets others go first: users of a site then do too little, and
+datagrams are lost in sockets. The examples bear each other.
 Tests that look for what is left on this machine have no other tests beside them; they wait more than they work, so
 they are run while all is compiled.
 
@@ -60,10 +61,9 @@ HOSTS = [f"{RACK}/hosts", "python/tests/browser"]
 NOT_HOSTS = [f"--ignore={each}" for each in TRACES if each.startswith(f"{RACK}/hosts/")]
 INSTALL = ["python/tests/install"]
 # They ask for proofs, which runs that are not faithful have as well.
-PROOFS = [
-    f"{RACK}/study/test_{each}.py"
-    for each in ("hadoop", "examples", "ceph", "datagrams", "link_loss", "quic", "unanswered")
-]
+PROOFS = [f"{RACK}/study/test_{each}.py" for each in ("hadoop", "ceph", "datagrams", "link_loss", "quic", "unanswered")]
+# The longest of those lists; two at a time passed beside a load of 25.
+EXAMPLES = [f"{RACK}/study/test_examples.py"]
 CAPTURES = [f"{RACK}/capture", f"{RACK}/study/test_diagnosed.py"]
 STORAGE = [f"{RACK}/study/test_{each}.py" for each in ("iscsi", "nfs", "storage_mixed")]
 PROGRAMS = [
@@ -128,11 +128,15 @@ def place() -> str | None:
 
 AGENT = compiling("agent", "make", "--no-print-directory", "agent")
 CLIPPY = compiling("clippy", "cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings")
-TESTS = ["cargo", "test", "--workspace", "--locked"]
-# Rust's tests build racks as well, whose groups of processes are there for a moment.
+TESTS = ["cargo", "test", "--locked", "--workspace"]
+# Tests of these crates build racks as well, whose groups of processes are there for a moment; the others only compute.
+KERNEL = [f"framegauge-{name}" for name in ("agent", "drivers", "linux")]
 CARGO = [
     compiling("cargo build", *TESTS, "--no-run"),
-    replace(compiling("cargo test", *TESTS, "--no-fail-fast"), kind="tests"),
+    compiling("cargo test, pure", *TESTS, "--no-fail-fast", *(f"--exclude={name}" for name in KERNEL)),
+    replace(
+        compiling("cargo test", *TESTS[:3], *(f"--package={name}" for name in KERNEL), "--no-fail-fast"), kind="tests"
+    ),
 ]
 LINT = [
     Check("rustfmt", ["cargo", "fmt", "--check"]),
@@ -144,7 +148,7 @@ LINT = [
     CLIPPY,
 ]
 PURE = ["python/tests", *(f"--ignore={path}" for path in (RACK, *HOSTS, *INSTALL))]
-BESIDE = [*HOSTS, *PROOFS, *CAPTURES, *STORAGE, *PROGRAMS, *TRACES, *NETWORKS]
+BESIDE = [*HOSTS, *PROOFS, *EXAMPLES, *CAPTURES, *STORAGE, *PROGRAMS, *TRACES, *NETWORKS]
 RACKS = [RACK, *(f"--ignore={each}" for each in BESIDE if each.startswith(RACK))]
 # Collecting all tests takes longer than these.
 AGENTS = [
@@ -162,7 +166,8 @@ def workers(count: int) -> list[str]:
 def python(chosen: str, agents: Sequence[str]) -> list[Check]:
     """The `chosen` Python tests without a rack, and those of files `agents` that need an agent."""
     pure = pytest("pytest", *PURE, "-m", chosen, "-n", str(CPUS), cpus=CPUS)
-    some = pytest("pytest, agent", *agents, "-m", "agent", *workers(CPUS), cpus=CPUS)
+    # Half of their time they wait for an agent.
+    some = pytest("pytest, agent", *agents, "-m", "agent", *workers(CPUS + 1), cpus=CPUS)
     return [replace(pure, is_small=True), replace(some, after=[AGENT.name])]
 
 
@@ -182,6 +187,7 @@ def with_racks() -> list[Check]:
         racks("pytest, networks", *NETWORKS),
         racks("pytest, captures", *CAPTURES),
         racks("pytest, install", *INSTALL),
+        proofs("pytest, examples", *EXAMPLES, "-n", "2"),
         proofs("pytest, proofs", *PROOFS),
         proofs("pytest, programs", *PROGRAMS),
         proofs("pytest, storage", *STORAGE),
