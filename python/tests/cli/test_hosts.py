@@ -21,12 +21,15 @@ def test_this_machine_needs_no_inventory(tmp_path: Path, capsys: pytest.CaptureF
     assert main(["hosts", str(file), "--json"]) == 0
     (listed,) = json.loads(capsys.readouterr().out)["hosts"]
     assert listed.keys() == named.keys()
+    assert main(["hosts", "--hosts", str(file), "--json"]) == 0  # as other verbs have it
+    assert [each["name"] for each in json.loads(capsys.readouterr().out)["hosts"]] == ["local"]
 
 
 @pytest.mark.agent
 @pytest.mark.parametrize(
     ("words", "said"),
     [
+        ([], "found no host, expected HOST, or --hosts FILE"),
         (["local", "local"], "found a host twice, expected each once"),
         (["nosuch.yaml"], "nosuch.yaml: found no such file, expected an inventory"),
         (["./nosuch"], "./nosuch: found no such file, expected an inventory"),

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import errno
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -34,6 +37,50 @@ def test_a_limit_is_one_line(
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "reproduce jumbo-2013-08 --out {}/out", "simulate --preset simulate --out {}/out", "study --preset quick --out {}/out",
+        "decide --rack --out {}/out", "capture local --for 1s --out {}/out", "examples pair --copy {}/out",
+        "docs --html {}/page.html", "rollout playbook {} --out {}/out", "report {}", "rollout status {}", "watch {}",
+    ],
+)  # fmt: skip
+def test_a_place_that_cannot_be_used_is_one_line_with_its_name(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What root may not do either: to go on below a file."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").write_text("not what is looked for")
+    assert cli.main(words.format(*["file"] * 2).split()) == 2
+    said = capsys.readouterr().err
+    assert "file" in said
+    assert said.count("\n") == 1
+
+
+def test_whatever_is_written_where_it_may_not_be_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_: list[str]) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied", "results/a\x1b[31m")
+
+    monkeypatch.setattr(cli, "verb", lambda _: SimpleNamespace(run=run))
+    assert cli.main(["check"]) == 2
+    said = capsys.readouterr().err
+    assert "cannot be used (Permission denied)" in said
+    assert "\x1b" not in said
+
+
+def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    words = 'cd "$1" && rmdir "$1" && exec "$2" -m framegauge examples pair --copy .'
+    done = subprocess.run(
+        ["sh", "-c", words, "sh", str(gone), sys.executable], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "working folder" in done.stderr
 
 
 @pytest.mark.parametrize("error", [RuntimeError("else"), OSError(errno.EIO, "Input/output error"), OSError("x")])

@@ -47,6 +47,12 @@ def test_a_study_and_its_report_print_the_same(study_path, tmp_path, capsys):
     }
 
 
+def test_a_study_writes_its_page_where_it_is_wanted(study_path, tmp_path, capsys):
+    words = ["study", str(study_path), "--out", str(tmp_path / "out"), "--html", str(tmp_path / "page.html")]
+    assert cli.main(words) == 0
+    assert (tmp_path / "page.html").read_bytes() == (tmp_path / "out/report.html").read_bytes()
+
+
 def test_two_that_begin_together_have_folders_of_their_own(tmp_path, monkeypatch):
     """And what nothing was written into is gone when the program ends."""
     monkeypatch.chdir(tmp_path)
@@ -121,6 +127,12 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
         (["study", "x.yaml", "--bocks=3"], "framegauge study", "unknown option '--bocks': did you mean '--blocks'?"),
         (["study", "x.yaml", "y.yaml"], "framegauge study", "unexpected argument 'y.yaml'"),
         (["wire", "--mut", "9000"], "framegauge wire", "unknown option '--mut': did you mean '--mtu'?"),
+        (["estimate", "local", "--html", "x"], "framegauge estimate", "unknown option '--html'"),
+        (["rack"], "framegauge rack", "found no VERB, expected one of up, exec, down, show, list, watch, capture, set"),
+        (["plan"], "framegauge plan", "found none of FILE --preset, expected one"),
+        (["report"], "framegauge report", "found no DIR, expected it"),
+        (["study", "--preset"], "framegauge study", "--preset: found nothing behind it, expected a value"),
+        (["study", "x.yaml", "--preset", "y"], "framegauge study", "found --preset and FILE, expected one of them"),
         (["rack", "shwo"], "framegauge rack", "unknown verb 'shwo': did you mean 'show'?"),
         (["rack", "set", "h1", "--reat", "1"], "framegauge rack set", "unknown option '--reat': did you mean '--rate'?"),
         (["schema", "sumary"], "framegauge schema", "argument WHAT: unknown value 'sumary': did you mean 'summary'?"),

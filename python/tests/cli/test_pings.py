@@ -43,7 +43,7 @@ def test_inside_of_a_tunnel_it_is_what_that_leaves(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--mtu", "9000", "--ping", "-f"], "expected one argument"),
+        (["--mtu", "9000", "--ping", "-f"], "found nothing behind it"),
         (["--mtu", "9000", "--ping", "a b; rm"], "expected an IPv4 address or the name of a host"),
         (["--mtu", "9000", "--ping", "a", "--rate", "1 Gb/s"], "expected --mtu, --encap and --json alone"),
         (["--mtu", "20", "--ping", "a"], "expected one of IPv4 from 68 to 65535"),

@@ -16,6 +16,15 @@ __all__ = ["Verb", "add_verb", "nearest", "verb_parser"]
 
 NEGATIVE = re.compile(r"-\.?\d")  # what begins like this is a value, with or without a unit, if it is no option
 
+# What argparse says, in the words that the rest of framegauge has: what was found, and what was expected.
+_SAID = {
+    re.compile(r"^the following arguments are required: (.*)$"): r"found no \1, expected it",
+    re.compile(r"^one of the arguments (.*) is required$"): r"found none of \1, expected one",
+    re.compile(r"^argument (\S+): expected one argument$"): r"\1: found nothing behind it, expected a value",
+    re.compile(r"^argument (\S+): expected at least one argument$"): r"\1: found nothing behind it, expected a value",
+    re.compile(r"^argument (\S+): not allowed with argument (\S+)$"): r"found \1 and \2, expected one of them",
+}
+
 
 class Verb(argparse.ArgumentParser):
     """The arguments of one verb. An unknown option, verb or value is an error that names the nearest one."""
@@ -52,6 +61,11 @@ class Verb(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """One line, and how to get help. A misspelt option comes first, as what else is wrong may follow from it."""
         self._tell_unknown(itertools.takewhile(lambda word: word != "--", self._words))
+        for said, ours in _SAID.items():
+            message = said.sub(ours, message)
+        verbs = next((each for each in self._actions if isinstance(each, argparse._SubParsersAction)), None)
+        if verbs is not None and message == "found no VERB, expected it":
+            message = f"found no VERB, expected one of {', '.join(verbs.choices)}"
         self._end(message)
 
     def _end(self, message: str) -> NoReturn:
@@ -90,9 +104,9 @@ class Verb(argparse.ArgumentParser):
 
 def nearest(word: str, known: Iterable[str], instead: Mapping[str, str] = MappingProxyType({})) -> str:
     """`: did you mean 'study'?`, or nothing where no word is near; `instead`: of some words, those to use."""
-    words = list(known)
-    begun = sorted((each for each in words if each.startswith(word)), key=len)
-    found = begun or difflib.get_close_matches(word, words, 1)
+    names = {each.lstrip("-"): each for each in known}  # dashes are alike in all options, and make none nearer
+    begun = sorted((each for each in names.values() if each.startswith(word)), key=len)
+    found = begun or [names[name] for name in difflib.get_close_matches(word.lstrip("-"), names, 1)]
     return f": did you mean '{instead.get(found[0], found[0])}'?" if found else ""
 
 

@@ -48,10 +48,11 @@ def parser() -> Verb:
     )  # fmt: skip
     whole.add_argument(
         "hosts",
-        nargs="+",
+        nargs="*",
         metavar="HOST|FILE",
         help="local, netns:NAME, what ssh knows, or an inventory, ours or Ansible's",
     )
+    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, as for other verbs")
     whole.add_argument("--group", default="all", help="hosts of this group of an Ansible inventory (default: all)")
     whole.add_argument("--explain", action="store_true", help="say what a firewall must allow, and what sudo is for")
     whole.add_argument("--json", action="store_true", help="print everything that the hosts say of themselves")
@@ -62,6 +63,7 @@ def run(words: Sequence[str]) -> int:
     """Ask the hosts and print what they say."""
     from framegauge.cli.console import console
     from framegauge.errors import InputError, failing_as
+    from framegauge.files import inventory
     from framegauge.hosts import facts as hosts
     from framegauge.printable import one_line
     from framegauge.report import narrow
@@ -69,6 +71,12 @@ def run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
     with failing_as(2):
         machines = [each for word in options.hosts for each in _machines(word, options.group)]
+        if options.inventory is not None:
+            machines += inventory.load(options.inventory, options.group, output.say)
+        if not machines:
+            raise InputError(
+                "hosts: found no host, expected HOST, or --hosts FILE; for example: framegauge hosts local"
+            )
         if len({each.name for each in machines}) < len(machines):
             raise InputError("hosts: found a host twice, expected each once")
         document = hosts.gather(machines, output.say)

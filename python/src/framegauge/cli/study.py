@@ -80,6 +80,7 @@ def parser() -> Verb:
         "--run-inventory", action="store_true", help="with --dry-run: run an inventory that is a program"
     )
     whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    whole.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
     live.add(whole)
     notify.add(whole)
     return whole
@@ -98,6 +99,8 @@ def run(words: Sequence[str]) -> None:
         return
     if options.out == output.STANDARD_OUTPUT:
         raise InputError("--out: found -, expected a folder (./- is one of that name)")
+    output.check_file("--html", options.html)
+    output.one_to_standard_output({"--json": options.json, "--html": options.html})
     if options.blocks is not None and not options.resume:
         raise InputError("--blocks: found no --resume, expected a study to extend; a new one has `blocks` in its file")
     if options.blocks is not None and options.blocks < 1:
@@ -176,7 +179,10 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
             study, folder, options.resume, reporter, reporter.say,
             more_blocks=options.blocks or 0, may_adapt=options.preset is not None, waited=busy.age,
         )  # fmt: skip
-    verdicts.show(finished.summary, options.json)
+    if options.html is not None:
+        output.write("--html", options.html, finished.page.read_bytes())
+    if options.html != output.STANDARD_OUTPUT:
+        verdicts.show(finished.summary, options.json)
     output.say_plainly(f"results: {finished.folder}")
     output.say_plainly(f"report: {finished.page}")
     outcome = finished.outcome
@@ -217,4 +223,4 @@ def _simulate(study: Study, folder: Path, options: argparse.Namespace) -> None:
     if lacking := binary.lacking():
         raise MissingRequirement([lacking])
     with engines.opened("local") as engine:
-        simulate.run_simulation(asked, folder, options.resume, engine, options.json, None)
+        simulate.run_simulation(asked, folder, options.resume, engine, options.json, options.html)

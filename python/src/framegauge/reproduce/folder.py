@@ -67,9 +67,12 @@ class _Shape(BaseModel):
 
 def begin(folder: Path, asked: Asked) -> State:
     """A new folder; InputError if something is there."""
-    if folder.exists() and any(folder.iterdir()):
+    if folder.is_dir() and any(folder.iterdir()):
         raise InputError(f"--out: found {folder}, which is not empty, expected a new folder, or --resume")
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be used ({error.strerror}), expected a writable folder") from None
     state = State(asked)
     save(folder, state)
     return state
