@@ -31,7 +31,7 @@ def serving(respond: Respond) -> Iterator[str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
-            self.body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.body = self.rfile.read(int(self.headers["Content-Length"] or 0))
             respond(self)
 
         do_GET = do_POST
@@ -100,12 +100,14 @@ def test_the_query_and_its_times_are_sent_as_a_form_and_the_secret_as_a_header(t
     assert seen[2][2] is None
 
 
-def test_a_redirect_gets_no_secret(tmp_path):
+@pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
+def test_a_redirect_gets_no_secret(code, tmp_path):
+    """Of a POST, urllib itself refuses 307 and 308 alone, and sends all headers along."""
     (tmp_path / "token").write_text("t0ken")
     asked = []
     with (
         serving(lambda handler: asked.append(handler.headers["Authorization"])) as other,
-        serving(answer(b"", 307, {"Location": other})) as url,
+        serving(answer(b"", code, {"Location": other})) as url,
         pytest.raises(Unanswered, match="found a redirect"),
     ):
         ask(url, token_file=str(tmp_path / "token"))
@@ -141,8 +143,17 @@ def test_what_is_no_answer_is_one_line(respond, message):
 
 def test_an_answer_without_end_is_not_read(monkeypatch):
     monkeypatch.setattr(prometheus, "MOST_BYTES", 1000)
-    with serving(answer(b" " * 5000)) as url, pytest.raises(Unanswered, match="more than 1000 bytes"):
-        ask(url)
+
+    def respond(handler: BaseHTTPRequestHandler) -> None:
+        """Until the reader has left, or the time limit of the answer has run out."""
+        handler.send_response(200)
+        handler.end_headers()
+        with contextlib.suppress(OSError):
+            while True:
+                handler.wfile.write(b" " * 1000)
+
+    with serving(respond) as url, pytest.raises(Unanswered, match="more than 1000 bytes"):
+        ask(url, timeout="5 s")
 
 
 def test_too_many_series_ask_for_a_narrower_query(monkeypatch):
