@@ -28,6 +28,7 @@ FramegaugeError (exit 1)
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -60,12 +61,23 @@ __all__ = [
     "Refused",
     "StudyError",
     "TooBusy",
+    "ending",
     "failing_as",
     "from_agent",
     "named",
 ]
 
 MOST_MISSING = 20  # requirements that one answer can name: more lines than that, nobody reads
+
+
+def ending(code: int) -> str:
+    """How a process ended, by what `subprocess` has of it: an exit code, or below 0 a signal. SIGKILL is also what the
+    kernel ends processes with when memory is used up (memory.max in cgroup-v2.rst)."""
+    if code >= 0:
+        return f"exit code {code}"
+    if -code == signal.SIGKILL:
+        return "SIGKILL, which the kernel sends, too, when the memory of a machine or a cgroup is used up"
+    return signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
 
 
 class FramegaugeError(Exception):

@@ -139,6 +139,15 @@ def test_a_study_with_a_run_is_never_forgotten(tmp_path):
     assert len(results.read(tmp_path / "out").runs) == 1
 
 
+def test_a_study_that_is_resumed_before_its_first_run_is_never_forgotten(tmp_path):
+    """As one that was killed early is, and then refused because the machine is too busy for it."""
+    Journal.create(tmp_path / "out", STUDY, PLAN).close()
+    with Journal.resume(tmp_path / "out") as journal:
+        journal.discard()
+    with Journal.resume(tmp_path / "out") as journal:
+        assert journal.runs == []
+
+
 def test_a_folder_of_something_else_stays_as_it_is(tmp_path):
     (tmp_path / "note.txt").write_text("mine")
     with pytest.raises(FolderNotEmpty):

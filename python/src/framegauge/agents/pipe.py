@@ -30,6 +30,7 @@ from framegauge.errors import (
     AgentTimeout,
     BadAnswer,
     FramegaugeError,
+    ending,
     named,
 )
 from framegauge.printable import one_line
@@ -363,7 +364,7 @@ class Agent(Requests):
 
     def _lose(self, why: str) -> None:
         code = self._process.poll()
-        how = "still running" if code is None else f"exit code {code}" if code >= 0 else f"signal {-code}"
+        how = "still running" if code is None else ending(code)
         tail = self._last_words()
         with self._lock:
             self._lost = f"{self.host}the agent was lost ({why or how})" + (f": {tail}" if tail else "")

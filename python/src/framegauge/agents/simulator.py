@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from framegauge import temporary
-from framegauge.errors import AgentFailure, InputError
+from framegauge.errors import AgentFailure, InputError, ending
 from framegauge.networks.ports import capture_file
 from framegauge.printable import one_line
 
@@ -130,7 +130,7 @@ def checked(result: Json | None, code: int, said: str, left: Callable[[], Mappin
     if code == 2:
         raise InputError(f"simulation: {complaint}")
     if code != 0 or result is None:
-        raise AgentFailure(f"the simulation ended with {code}: {complaint or 'without a word'}")
+        raise AgentFailure(f"the simulation ended with {ending(code)}{complaint and f': {complaint}'}")
     found = dict(left())
     tables = {name.removesuffix(ARROW): found.pop(name) for name in list(found) if name.endswith(ARROW)}
     return Simulated(result, tables, found)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO
 
 from framegauge.agents.binary import find_agent
-from framegauge.errors import AgentFailure, InputError
+from framegauge.errors import AgentFailure, InputError, ending
 from framegauge.printable import one_line
 
 __all__ = ["asked", "judged"]
@@ -45,4 +45,4 @@ def judged(code: int, said: str, files: Sequence[Path]) -> None:
         raise InputError(complaint)
     if code != 0:
         about = f"{files[0]}: " if files else ""
-        raise AgentFailure(f"{about}the diagnosis ended with {code}: {complaint}")
+        raise AgentFailure(f"{about}the diagnosis ended with {ending(code)}{complaint and f': {complaint}'}")

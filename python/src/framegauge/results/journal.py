@@ -64,10 +64,10 @@ def _resumable(runs: Sequence[Run]) -> Iterator[None]:
 class Journal:
     """The only writer of a results folder. As a context manager it releases the lock at the end."""
 
-    def __init__(self, claim: Claim, saved: Saved) -> None:
+    def __init__(self, claim: Claim, saved: Saved, is_new: bool = False) -> None:
         self.folder = folder = claim.folder
         self.runs = list(saved.runs)
-        self._claim, self._chain = claim, copy(saved.chain)
+        self._claim, self._chain, self._is_new = claim, copy(saved.chain), is_new
         self._kept = {key: saved.plan[key] for key in KEPT if key in saved.plan}
         self._file = _opened(folder)
         sync_folder(folder)
@@ -93,7 +93,7 @@ class Journal:
             # This file is written last: a folder without results.json is not a study.
             whole = _plan(plan, {"files": {reading.STUDY: seals.digest(study.encode())}})
             write_whole(folder / reading.PLAN, as_json(whole))
-            return cls(claim, Saved(folder, whole, [], torn=False))
+            return cls(claim, Saved(folder, whole, [], torn=False), is_new=True)
         except FolderNotEmpty:
             if not had_lock:
                 claim.forget()
@@ -225,8 +225,9 @@ class Journal:
         self.extend(plan)
 
     def discard(self) -> None:
-        """Removes all files of a study without runs, and the folders that were created for it."""
-        if not self.runs:
+        """Removes all files of a new study without runs, and the folders that were created for it. Of one that is resumed
+        everything stays: it can be resumed once more."""
+        if self._is_new and not self.runs:
             _forget(self._claim)
 
     def save(self, name: str, data: bytes) -> None:
