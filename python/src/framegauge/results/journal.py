@@ -225,8 +225,8 @@ class Journal:
         self.extend(plan)
 
     def discard(self) -> None:
-        """Removes all files of a new study without runs, and the folders that were created for it. Of one that is resumed
-        everything stays: it can be resumed once more."""
+        """Removes all files of a new study without runs, and the folders that were created for it. One that is resumed
+        stays as it is: it can be resumed once more."""
         if self._is_new and not self.runs:
             _forget(self._claim)
 
