@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import random
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 from helpers.rollout_plans import PLAN
+from helpers.support import by_length
 
 from framegauge.errors import InputError
 from framegauge.rollout import ansible
+
+LOOK = "Look whether this file is as it was made"
 
 
 class _Data(str):
@@ -50,15 +56,19 @@ def test_the_order_is_that_of_a_rollout_and_of_its_undo() -> None:
     assert made["undo.yml"][2]["vars"]["mtus"] == {"db1": 1500, "db2": 1500}
     assert {play["vars"]["held"] for play in made["rollout.yml"][:2]} == {1500}
     assert all(play["any_errors_fatal"] for plays in made.values() for play in plays)
-    [task] = made["rollout.yml"][3]["tasks"]
+    assert {play["tasks"][0]["name"] for plays in made.values() for play in plays} == {LOOK}
+    [_, task] = made["rollout.yml"][3]["tasks"]
     assert task["ansible.builtin.shell"]["cmd"] == ansible.RELEASE_NEAR
 
 
 def test_packets_are_proved_at_full_size_in_both_ip_versions() -> None:
     play = yaml.safe_load(ansible.playbooks(PLAN, "0.1.0")["rollout.yml"])[2]
-    sizes = {task["environment"]["to"]: int(task["environment"]["s"]) for task in play["tasks"]}
+    sizes = {task["environment"]["to"]: int(task["environment"]["s"]) for task in play["tasks"][1:]}
     assert sizes == {"192.0.2.1": 8972, "2001:db8::1": 8952, "192.0.2.2": 8972}
-    assert {task["when"] for task in play["tasks"]} == {"inventory_hostname != 'db1'", "inventory_hostname != 'db2'"}
+    assert {task["when"] for task in play["tasks"][1:]} == {
+        "inventory_hostname != 'db1'",
+        "inventory_hostname != 'db2'",
+    }
 
 
 def test_a_plan_without_hosts_is_refused() -> None:
@@ -102,6 +112,11 @@ def test_what_a_host_wrote_runs_nowhere(tmp_path: Path, before: str) -> None:
     whole = yaml.load(ansible.playbooks({**PLAN, "changes": [change]}, "0.1.0")["rollout.yml"], _Marked)
     (tmp_path / "files.yml").write_text(yaml.dump(whole[-1:], Dumper=_Written))
     words = ["ansible-playbook", "-i", "db1,", "-c", "local", "-e", "ansible_become=false", "files.yml"]
+    before = path.read_text()
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode != 0, "one play alone is not the file that was made"
+    assert path.read_text() == before
+    words += ["-e", "edited=true"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert path.read_text().splitlines() == [*(f"# {line}" for line in lines), "mtu 9000"]
@@ -117,3 +132,55 @@ def test_ansible_takes_them(tmp_path: Path) -> None:
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "playbook: rollout.yml" in done.stdout
+
+
+def damaged(data: bytes, draw: random.Random) -> bytes:
+    """Cut off, at a line's end or anywhere; a bit turned; a line lost, or twice; a number, a word or nothing for another."""
+    lines, kind = data.splitlines(keepends=True), draw.randrange(6)
+    place = draw.randrange(len(lines))
+    if kind == 0:
+        return b"".join(lines[:place])
+    if kind == 1:
+        return data[: draw.randrange(len(data))]
+    if kind == 2:
+        bit = draw.randrange(8 * len(data))
+        return data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :]
+    if kind == 3:
+        return b"".join(lines[:place] + lines[place + 1 :])
+    if kind == 4:
+        return b"".join([*lines[:place], lines[place], *lines[place:]])
+    other = draw.choice((b"null", b"1" + b"0" * 400, b"-1", b"[]", b"{}", b"true", b"x", b"'", b"\xff"))
+    words = list(re.finditer(rb"[\w.]+", data))
+    word = draw.choice(words)
+    return data[: word.start()] + other + data[word.end() :]
+
+
+@pytest.mark.soak(1)
+@pytest.mark.needs("ansible-playbook")
+def test_no_damage_of_a_playbook_is_unnoticed(tmp_path: Path) -> None:
+    """By what each of its plays begins with, as Ansible itself evaluates it."""
+    files, draw = [], random.Random(53)
+    for name, text in ansible.playbooks(PLAN, "0.1.0").items():
+        whole = text.encode()
+        files.append(tmp_path / f"{name}-whole")
+        files[-1].write_bytes(whole)
+        for number in range(by_length(30, 600)):
+            spoilt = damaged(whole, draw)
+            if spoilt != whole:
+                files.append(tmp_path / f"{name}-{number}")
+                files[-1].write_bytes(spoilt)
+    look = {"that": [ansible.is_whole("item")], "quiet": True}
+    tasks = [
+        {"ansible.builtin.assert": look, "loop": list(map(str, files)), "ignore_errors": True, "register": "seen"},
+        {"ansible.builtin.copy": {
+            "dest": str(tmp_path / "seen.json"),
+            "content": "{{ seen.results | selectattr('failed', 'false') | map(attribute='item') | list | to_json }}",
+        }},
+    ]  # fmt: skip
+    (tmp_path / "look.yml").write_text(yaml.safe_dump([{"hosts": "localhost", "gather_facts": False, "tasks": tasks}]))
+    words = ["ansible-playbook", "-i", "localhost,", "-c", "local", "look.yml"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "seen.json").read_text()) == [
+        str(each) for each in files if each.suffix == ".yml-whole"
+    ]

@@ -8,10 +8,15 @@ nothing, until undo.yml is run. Routes over several next hops are refused.
 
 Much of a plan was read on hosts, and Ansible runs templates on the machine that controls them all. So names and
 addresses are checked, and every other text that a template could be in is written as data (`!unsafe`).
+
+A playbook that was cut off is a playbook, too: one that raises interfaces and proves nothing. So each has a seal, and
+every play begins with a look whether the file is as it was made. One change spoils one of these looks at most, and the
+others see it.
 """
 
 from __future__ import annotations
 
+import hashlib
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +30,7 @@ from framegauge.printable import one_line
 from framegauge.rollout.entries import complaint_of_plan
 from framegauge.rollout.model import Json
 
-__all__ = ["HOLD", "LINK", "PROBE", "PROVE", "RELEASE", "playbooks", "read", "unnamed"]
+__all__ = ["HOLD", "LINK", "PROBE", "PROVE", "RELEASE", "is_whole", "playbooks", "read", "unnamed"]
 
 # Everything else is a pattern of several hosts to Ansible, or ends the expression that it stands in.
 _NAME = re.compile(r"\w(?:[\w.-]*\w)?", re.ASCII)
@@ -85,7 +90,13 @@ _HEAD = """\
 # {question}
 # Made by framegauge {version}: the order of `framegauge rollout apply`, without its dead man's switch.
 #   ansible-playbook -i INVENTORY {name}
+# It runs as it was made; if you have changed it on purpose, add -e edited=true.
 """
+_SEAL = "# Seal: "
+_CHANGED = (
+    "{name}: found other content than framegauge wrote: cut off, damaged, or changed; make it again (framegauge "
+    "rollout playbook), or add -e edited=true if you have changed it on purpose"
+)
 
 
 class _Template(str):
@@ -137,10 +148,41 @@ def playbooks(plan: Json, version: str) -> dict[str, str]:
         "rollout.yml": [*_way(plan, names, waves, "after"), *_files(plan, False)],
         "undo.yml": [*_files(plan, True), *_way(plan, names, waves[::-1], "before")],
     }
+    for name, plays in made.items():
+        for play in plays:
+            play["tasks"].insert(0, _look(name))
     return {
-        name: _HEAD.format(question=question, version=version, name=name)
-        + yaml.dump(plays, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+        name: _sealed(
+            _HEAD.format(question=question, version=version, name=name)
+            + yaml.dump(plays, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
+        )
         for name, plays in made.items()
+    }
+
+
+def _sealed(text: str) -> str:
+    return f"{_SEAL}{hashlib.sha256(text.encode()).hexdigest()}\n{text}"
+
+
+def is_whole(path: str) -> str:
+    """An expression of Ansible's: whether the file at a path, which is an expression, too, is as it was made."""
+    text = f"lookup('ansible.builtin.file', {path}, rstrip=false)"
+    left = f"{text} | regex_replace('^{_SEAL}[0-9a-f]{{64}}\\n', '') | hash('sha256')"
+    seal = f"({text} | regex_search('^{_SEAL}([0-9a-f]{{64}})\\n', '\\\\1') or ['none']) | first"
+    return f"({left}) == ({seal})"
+
+
+def _look(name: str) -> Json:
+    """The task that ends a play before it begins, where its file is another than was made."""
+    return {
+        "name": "Look whether this file is as it was made",
+        "ansible.builtin.assert": {
+            "that": [is_whole(f"playbook_dir ~ '/{name}'")],
+            "fail_msg": _CHANGED.format(name=name),
+            "quiet": True,
+        },
+        "run_once": True,
+        "when": "not edited | default(false) | bool",
     }
 
 
