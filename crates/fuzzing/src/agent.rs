@@ -4,7 +4,7 @@ use framegauge_agent::arguments::{self, Arguments, Role};
 use framegauge_agent::pipe::fields;
 use framegauge_agent::pipe::message::{self, Request};
 use framegauge_agent::rack::params::Up;
-use framegauge_agent::tools::{exec, lease};
+use framegauge_agent::tools::{exec, lease, permitted};
 use framegauge_drivers::host::settings::Setting;
 use framegauge_drivers::spool;
 use framegauge_fabric::{Fabric, HostIndex, Sink};
@@ -110,4 +110,21 @@ pub fn spool_read(bytes: &[u8]) {
     let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
     let end = start.saturating_add(length as usize).min(data.len());
     assert_eq!((found.as_slice(), size), (&data[start..end], data.len() as u64));
+}
+
+/// `/etc/framegauge/lease`: what is accepted is written back as it was meant, and a file that is cut off anywhere permits
+/// no more than the whole.
+pub fn lease_list(bytes: &[u8]) {
+    let Ok(text) = str::from_utf8(bytes) else { return };
+    let Ok(lines) = permitted::parse(text) else { return };
+    let written: String = lines
+        .iter()
+        .map(|(setting, small)| format!("{setting}{}\n", if *small { " below-1280" } else { "" }))
+        .collect();
+    assert_eq!(permitted::parse(&written), Ok(lines.clone()));
+    for end in (0..text.len()).filter(|end| text.is_char_boundary(*end)) {
+        if let Ok(left) = permitted::parse(&text[..end]) {
+            assert!(lines.starts_with(&left), "{:?} permits {left:?}", &text[..end]);
+        }
+    }
 }

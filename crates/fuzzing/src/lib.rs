@@ -35,6 +35,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     // What people and the controller ask for.
     ("arguments", agent::arguments),
     ("encapsulations", texts::encapsulations),
+    ("lease_list", agent::lease_list),
     ("pipe_message", agent::pipe_message),
     ("rack_up", agent::rack_up),
     ("settings", agent::settings),

@@ -6,7 +6,7 @@ pub mod exec;
 pub mod helper;
 pub mod keep;
 pub mod lease;
-mod permitted;
+pub mod permitted;
 pub mod simulate;
 pub mod sockets;
 

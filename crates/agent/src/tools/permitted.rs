@@ -2,7 +2,8 @@
 //!
 //! One setting a line, as the words of a lease have them (`mtu:eth1`, `sysctl:net.ipv4.tcp_rmem`); `#` begins a comment. An
 //! MTU below 1280 bytes takes IPv6 from an interface for as long as it lasts (RFC 8200), and takes the word `below-1280`
-//! behind its setting: `mtu:eth1 below-1280`.
+//! behind its setting: `mtu:eth1 below-1280`. Every line has its end, the last one too: without that, a file that was cut
+//! off could permit another interface (`mtu:eth1` of `mtu:eth12`).
 
 use framegauge_drivers::host::settings::Setting;
 use std::io::ErrorKind;
@@ -17,7 +18,7 @@ const WORD: &str = "below-1280";
 #[derive(Debug)]
 pub struct Permitted {
     file: String,
-    /// Without the file, all that a lease may change at all.
+    /// Each setting, and whether it may be an MTU below 1280. Without the file, all that a lease may change at all.
     lines: Option<Vec<(Setting, bool)>>,
 }
 
@@ -38,24 +39,7 @@ impl Permitted {
         if found.uid() != 0 || found.mode() & 0o022 != 0 {
             return Err(format!("found {shown} that others than root may write, expected root's alone"));
         }
-        let mut lines = Vec::new();
-        for (number, line) in text.lines().enumerate() {
-            let mut words = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
-            let Some(name) = words.next() else { continue };
-            let place = || format!("{shown}:{}", number + 1);
-            let setting = Setting::parse(name).map_err(|error| format!("{}: {error}", place()))?;
-            let word = words.next();
-            if word.is_some_and(|word| word != WORD || !matches!(setting, Setting::Mtu(_)))
-                || words.next().is_some()
-            {
-                return Err(format!(
-                    "{}: found {:?}, expected SETTING, or mtu:IFACE {WORD}",
-                    place(),
-                    line.trim()
-                ));
-            }
-            lines.push((setting, word.is_some()));
-        }
+        let lines = parse(&text).map_err(|(line, error)| format!("{shown}:{line}: {error}"))?;
         Ok(Self { file: shown.to_string(), lines: Some(lines) })
     }
 
@@ -78,6 +62,29 @@ impl Permitted {
         }
         Ok(())
     }
+}
+
+/// The settings of a file's text, each with whether it has the word for a small MTU; else the number of a line, and what is
+/// wrong with it.
+pub fn parse(text: &str) -> Result<Vec<(Setting, bool)>, (usize, String)> {
+    let mut lines = Vec::new();
+    for (number, line) in text.split_inclusive('\n').enumerate() {
+        let wrong = |error| (number + 1, error);
+        if !line.ends_with('\n') {
+            return Err(wrong("found no end of the last line, expected one: the file may be cut off".into()));
+        }
+        let mut words = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
+        let Some(name) = words.next() else { continue };
+        let setting = Setting::parse(name).map_err(wrong)?;
+        let word = words.next();
+        if word.is_some_and(|word| word != WORD || !matches!(setting, Setting::Mtu(_)))
+            || words.next().is_some()
+        {
+            return Err(wrong(format!("found {:?}, expected SETTING, or mtu:IFACE {WORD}", line.trim())));
+        }
+        lines.push((setting, word.is_some()));
+    }
+    Ok(lines)
 }
 
 #[cfg(test)]
@@ -117,6 +124,13 @@ mod tests {
             assert!(check(&file, &[wanted("mtu:eth1", "67")]).is_err());
             write("tso:eth1 below-1280\n", 0o644);
             assert!(check(&file, std::slice::from_ref(&mtu)).is_err());
+        }
+        if std::fs::metadata(&file).expect("a file").uid() == 0 {
+            write("mtu:eth1", 0o644); // of mtu:eth12, perhaps
+            let refused = check(&file, std::slice::from_ref(&mtu)).expect_err("it may be cut off");
+            assert!(
+                refused.ends_with(":1: found no end of the last line, expected one: the file may be cut off")
+            );
         }
         write("mtu:eth1\n", 0o666);
         assert!(
