@@ -51,6 +51,7 @@ bench: build
 	$(VENV)/bin/python -m bench.truth.known
 	$(VENV)/bin/python -m bench.hosts.agents
 	$(VENV)/bin/python -m bench.hosts.chaos
+	$(VENV)/bin/python -m bench.hosts.chaos_ends
 	$(VENV)/bin/python -m bench.hosts.chaos_rollout
 	$(VENV)/bin/python -m bench.hosts.rollout_lab
 	$(VENV)/bin/python -m bench.diagnose

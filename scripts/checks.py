@@ -47,6 +47,7 @@ TRACES = [
     f"{RACK}/hand",
     f"{RACK}/check",
     f"{RACK}/hosts/test_held_up.py",
+    f"{RACK}/hosts/test_chaos_ends.py",
     *(
         f"{RACK}/study/test_{each}.py"
         for each in (

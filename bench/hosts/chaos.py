@@ -3,8 +3,9 @@
     sudo .venv/bin/python -m bench.hosts.chaos [--times 50] [--seed 1] [--lease 8]
 
 Two hosts with a real sshd each, in namespaces of this machine; a study that changes their MTU for every run. At a
-random moment one of these happens: the controller or a host's agent is killed, the agent is stopped, all packets to a
-host are dropped for one and a half times its lease, its cache folder's disk is full. Printed: what happened,
+random moment one of these happens: the controller or a host's agent is killed, the controller is ended or hung up on,
+the agent is stopped, its login is cut, all packets to a host are dropped for one and a half times its lease, its cache
+folder's disk is full. Printed: what happened,
 how long until the settings were back, and how many finished runs were there before and after.
 """
 
@@ -46,25 +47,40 @@ margins: {{goodput: 2 %}}
 """
 UNCHANGED = 1500
 ENDING_SECONDS = 90  # of a study: a login that is under way may have to be given up first
+ENDS = {"controller killed": signal.SIGKILL, "controller ended": signal.SIGTERM, "controller hung up on": signal.SIGHUP}
 KINDS = ("controller killed", "agent killed", "agent stopped", "packets dropped", "disk full")
+MORE_KINDS = (*KINDS, "controller ended", "controller hung up on", "login cut")
+
+
+def logins(host: SshHost) -> list[int]:
+    """Processes of sshd in a host, each for one login; not the server that waits for them."""
+    return [pid for pid in host.processes() if pid != host.process and _words(pid)[0].startswith(b"sshd: ")]
+
+
+def _words(pid: int) -> list[bytes]:
+    """The command line of a process; one empty word where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return [b""]
 
 
 def agents(host: SshHost) -> list[int]:
     """Process ids of the agent itself in a host: not its leases, which are programs of their own."""
-    found = []
-    for pid in host.processes():
-        with contextlib.suppress(OSError):
-            words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-            if b"/agent-" in words[0] and words[1:2] == [b"host"]:
-                found.append(pid)
-    return found
+    words = {pid: _words(pid) for pid in host.processes()}
+    return [pid for pid, each in words.items() if b"/agent-" in each[0] and each[1:2] == [b"host"]]
 
 
 @contextlib.contextmanager
 def broken(kind: str, host: SshHost, controller: subprocess.Popen[bytes]) -> Iterator[None]:
     """What breaks, until the block is left."""
-    if kind == "controller killed":
-        controller.kill()
+    if kind in ENDS:
+        controller.send_signal(ENDS[kind])
+        yield
+    elif kind == "login cut":
+        for pid in logins(host):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         yield
     elif kind in ("agent killed", "agent stopped"):
         number = signal.SIGKILL if kind == "agent killed" else signal.SIGSTOP
@@ -125,7 +141,7 @@ def once(
         _await(lambda: any(host.mtu() == 9000 for host in site.hosts.values()), 30, "a change")
         before = finished(folder / "out")
         host, longest, back = draw.choice(list(site.hosts.values())), lease + SLACK_SECONDS, "the settings to be back"
-        seconds, goes_on = 0.0, kind != "controller killed"
+        seconds, goes_on = 0.0, kind not in ENDS
         with broken(kind, host, controller):
             if not goes_on:
                 seconds = _await(lambda: not changed(site), longest, back)
@@ -171,11 +187,11 @@ def main() -> None:
     options = parser.parse_args()
     draw, longest, lost = random.Random(options.seed), 0.0, 0
     for number in range(options.times):
-        kind = KINDS[number % len(KINDS)] if number < len(KINDS) else draw.choice(KINDS)
+        kind = MORE_KINDS[number] if number < len(MORE_KINDS) else draw.choice(MORE_KINDS)
         with tempfile.TemporaryDirectory() as place, sshd.site(Path(place), ["alpha", "beta"], small_disk=True) as site:
             seconds, before, after = once(site, Path(place), kind, draw, options.lease)
         longest, lost = max(longest, seconds), lost + max(0, before - after)
-        print(f"{number + 1:3} {kind:18} back after {seconds:5.2f} s; {before} runs before, {after} after", flush=True)
+        print(f"{number + 1:3} {kind:22} back after {seconds:5.2f} s; {before} runs before, {after} after", flush=True)
     print(
         f"{options.times} times: back after {longest:.2f} s at the latest (lease {options.lease} s); {lost} runs lost"
     )

@@ -49,6 +49,10 @@ class Bed:
         [link] = json.loads(self.ip(f"-j link show {interface}", inside))
         return int(link["mtu"])
 
+    def processes(self) -> list[int]:
+        """All that run there: the agent, and its leases."""
+        return [int(pid) for pid in run("ip", "netns", "pids", self.host).split()]
+
     def state(self) -> str:
         """All that a lease may touch of both networks, by its own doing or the kernel's."""
         parts = []

@@ -14,7 +14,7 @@ import pytest
 from helpers import sshd
 from helpers.over_ssh import framegauge, mtus, study_of, undisturbed
 from helpers.sshd import Site
-from helpers.support import PATIENCE_SECONDS, bench
+from helpers.support import PATIENCE_SECONDS, bench, by_length
 
 from framegauge.results.journal import read
 
@@ -69,7 +69,8 @@ def carried(folder: Path) -> bool:
 
 
 # Each kind of what may break once; bench/hosts/chaos.py does it at random, and more often.
-@pytest.mark.parametrize("kind", chaos.KINDS)
+@pytest.mark.soak(2)
+@pytest.mark.parametrize("kind", by_length(chaos.KINDS, chaos.MORE_KINDS))
 def test_whatever_breaks_the_settings_are_back_within_the_lease(kind: str, tmp_path: Path) -> None:
     with sshd.site(tmp_path, ["alpha", "beta"], small_disk=True) as site:
         _, before, after = chaos.once(site, tmp_path, kind, random.Random(kind))
