@@ -298,7 +298,6 @@ impl Connection {
 
     #[cold]
     fn take_syn(&mut self, segment: &Segment, from: Side, now: i64) {
-        let first = now == self.first;
         let other = self.half(from.other()).sent.at();
         let half = self.half_mut(from);
         let place = half.way.near(segment.seq);
@@ -311,7 +310,7 @@ impl Connection {
             self.half_mut(side).opening.agree(options[side.other() as usize]);
         }
         let once = self.halves.iter().all(|half| half.opening.count() == 1);
-        if segment.flags.contains(TcpFlags::ACK) && once && !first {
+        if segment.flags.contains(TcpFlags::ACK) && once {
             self.syn_answer = Some(now - other);
             self.update_rtt();
         }

@@ -73,6 +73,15 @@ fn a_server_that_repeats_its_syn_ack_has_not_heard_the_answer() {
 }
 
 #[test]
+fn a_tap_whose_clock_does_not_tell_the_answer_from_the_syn_knows_where_it_is() {
+    let mut scene = Scene::new();
+    scene.meet_between(0, RTT);
+    scene.pass(970 * MS);
+    syn_ack_again(&mut scene);
+    assert_eq!(one(&scene.diagnosis(), Kind::AckUnheard).count, 1);
+}
+
+#[test]
 fn beside_the_server_the_queue_is_likelier() {
     let mut scene = Scene::new();
     scene.meet_at_server(RTT);

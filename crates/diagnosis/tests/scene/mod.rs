@@ -68,7 +68,7 @@ impl Scene {
     }
 
     /// The tap is so far from the server and from the client, there and back.
-    fn meet_between(&mut self, server: i64, client: i64) {
+    pub fn meet_between(&mut self, server: i64, client: i64) {
         self.send(CLIENT, 0, TcpFlags::SYN);
         self.next[CLIENT] = self.next[CLIENT].wrapping_add(1);
         self.pass(server);
