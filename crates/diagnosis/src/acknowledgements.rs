@@ -200,7 +200,7 @@ impl Connection {
         }
         if wanted.1 > ack {
             // The receiver lacks what lies below.
-            self.prove_loss(sender, wanted);
+            self.half_mut(sender).silences.ask(wanted);
         }
         if !is_duplicate || !resent {
             return;

@@ -68,7 +68,18 @@ impl Connection {
         self.watch_idle(from, segment, now, limits);
         let (number, mark) = (segment.number, mark(segment));
         let bytes = segment.payload_bytes;
-        let piece = Piece { begin, end, first: now, last: now, number, bytes, times: 1, mark, sacked: false };
+        let piece = Piece {
+            begin,
+            end,
+            first: now,
+            last: now,
+            number,
+            bytes,
+            times: 1,
+            mark,
+            sacked: false,
+            is_told: false,
+        };
         self.halves[from as usize].way.send(piece);
         self.halves[from as usize].tracking.send(begin, end);
         if skipped {

@@ -25,7 +25,7 @@ impl Connection {
         }
     }
 
-    /// What lies in `range` was lost before it came here: it was sent again, or the receiver asks for it.
+    /// What lies in `range` was lost before it came here: it was sent again.
     pub(crate) fn prove_loss(&mut self, sender: Side, range: (u64, u64)) {
         for Doubtful { silence, kind } in self.half_mut(sender).silences.prove(range) {
             self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
@@ -39,8 +39,8 @@ impl Connection {
         }
     }
 
-    /// Nothing has filled these holes until the end: they are losses, unless the capture lacks packets, or ends before the
-    /// receiver can have asked for them.
+    /// Nothing has filled these holes until the end: they are losses if the receiver asks for them, or else unless the capture lacks
+    /// packets, or ends before it can have asked.
     pub(crate) fn settle_doubtful(&mut self, sender: Side) {
         let lacks_packets = self.halves.iter().any(|half| half.counts.unseen_bytes() > 0)
             || self.half(sender.other()).counts.segments() == 0;
@@ -50,7 +50,8 @@ impl Connection {
         let rtt = self.path_rtt();
         let answerable = self.last - if rtt == 0 { LEAST_TIMEOUT } else { rtt };
         for Doubtful { silence, kind } in self.half_mut(sender).silences.take_doubtful() {
-            if lacks_packets || silence.end > answerable || is_shared(&silence) {
+            let is_asked = matches!(silence.doubt, Some(Doubt::Hole { is_asked: true, .. }));
+            if !is_asked && (lacks_packets || silence.end > answerable || is_shared(&silence)) {
                 self.discard(sender, &silence);
             } else {
                 self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);

@@ -23,6 +23,8 @@ pub(crate) struct Piece {
     pub(crate) mark: u32,
     /// The receiver has it, by SACK.
     pub(crate) sacked: bool,
+    /// It came late, and is told as overtaken.
+    pub(crate) is_told: bool,
 }
 
 /// The pieces that are under way.
@@ -149,7 +151,7 @@ impl Flight {
                 self.sacked_bytes -= piece.end - piece.begin;
             }
             found.resent |= piece.times > 1;
-            found.closed_hole |= piece.times == 1 && !piece.sacked && self.sacked_bytes > 0;
+            found.closed_hole |= piece.times == 1 && !piece.sacked && !piece.is_told && self.sacked_bytes > 0;
             found.take_piece((piece.end - piece.begin) as u32);
             if piece.times == 1 && !piece.sacked {
                 found.sent = Some(piece.first);
@@ -212,7 +214,7 @@ pub(crate) struct Acknowledged {
     pub(crate) sent: Option<i64>,
     /// A piece had been resent.
     pub(crate) resent: bool,
-    /// A hole below SACKed data was closed by a piece that was sent once only: the network had reordered it.
+    /// A hole below SACKed data was closed by a piece that was sent once only: the network had reordered it, and nobody told.
     pub(crate) closed_hole: bool,
     /// The first piece, or what was acknowledged of it, in bytes.
     pub(crate) first_piece: u32,
@@ -241,7 +243,18 @@ mod tests {
     use proptest::prelude::*;
 
     fn piece(begin: u64, end: u64, at: i64) -> Piece {
-        Piece { begin, end, first: at, last: at, number: 1, bytes: 100, times: 1, mark: 0, sacked: false }
+        Piece {
+            begin,
+            end,
+            first: at,
+            last: at,
+            number: 1,
+            bytes: 100,
+            times: 1,
+            mark: 0,
+            sacked: false,
+            is_told: false,
+        }
     }
 
     fn three() -> Flight {

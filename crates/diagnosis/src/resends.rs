@@ -155,6 +155,9 @@ impl Connection {
             || self.lacks_acks(from.other())
             || hole.begin <= self.half(from).way.una();
         let overtaken = hole.was_overtaken(segment, now, rtt, is_calm, &self.half(from).lag);
+        let is_known = rtt > 0 || hole.marks_tell(segment).is_some();
+        // One that was stamped before what it comes after shows the capture's order, not the network's.
+        let is_told = overtaken && is_known && segment.nanoseconds >= hole.since;
         self.half_mut(from).way.send_late(Piece {
             begin: range.0.max(hole.begin),
             end: range.1.min(hole.end),
@@ -165,15 +168,14 @@ impl Connection {
             times: if overtaken { 1 } else { 2 },
             mark: mark(segment),
             sacked: false,
+            is_told,
         });
-        // One that was stamped before what it comes after shows the capture's order, not the network's.
         if overtaken {
             self.disprove_loss(from, (hole.begin, hole.end));
         } else {
             self.prove_loss(from, (hole.begin, hole.end));
         }
-        let is_known = rtt > 0 || hole.marks_tell(segment).is_some();
-        if overtaken && is_known && segment.nanoseconds >= hole.since {
+        if is_told {
             self.note(Kind::Reordering, hole.since, now, 0, &[hole.number, segment.number]);
         }
         overtaken

@@ -93,8 +93,9 @@ pub(crate) struct Silence {
 /// Why a silence may be no loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
-    /// The bytes that were not seen when it ended, as long as nothing shows that they were lost.
-    Hole(u64, u64),
+    /// The bytes that were not seen when it ended, as long as nothing shows that they were lost. `is_asked`: the receiver asks for
+    /// them, which it also does for what was overtaken, until that comes.
+    Hole { begin: u64, end: u64, is_asked: bool },
     /// Identifications alone say that packets are missing, which may be missing in the capture.
     Numbers,
 }
@@ -120,7 +121,7 @@ impl Silence {
 
     /// Whether it hangs on a hole within `range`.
     pub(crate) fn is_behind(&self, range: (u64, u64)) -> bool {
-        matches!(self.doubt, Some(Doubt::Hole(begin, end)) if begin < range.1 && range.0 < end)
+        matches!(self.doubt, Some(Doubt::Hole { begin, end, .. }) if begin < range.1 && range.0 < end)
     }
 }
 
@@ -318,6 +319,16 @@ impl Silences {
     pub(crate) fn doubt(&mut self, doubtful: Doubtful) -> Option<Doubtful> {
         self.doubtful.push(doubtful);
         (self.doubtful.len() > MOST_DOUBTFUL).then(|| self.doubtful.remove(0))
+    }
+
+    /// The other end asks for what lies in `range`.
+    pub(crate) fn ask(&mut self, range: (u64, u64)) {
+        let doubtful = self.doubtful.iter_mut().map(|one| &mut one.silence);
+        for silence in self.over.iter_mut().chain(doubtful).filter(|silence| silence.is_behind(range)) {
+            if let Some(Doubt::Hole { is_asked, .. }) = &mut silence.doubt {
+                *is_asked = true;
+            }
+        }
     }
 
     /// What lies in `range` was lost: those that hang on it.

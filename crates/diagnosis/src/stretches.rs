@@ -69,7 +69,8 @@ impl Connection {
                 let half = self.half(from);
                 let begin = half.way.near(gap.segment.seq);
                 let end = begin + u64::from(gap.segment.payload_bytes);
-                self.open_silence(gap, end, Doubt::Hole(half.way.high(), begin));
+                let doubt = Doubt::Hole { begin: half.way.high(), end: begin, is_asked: false };
+                self.open_silence(gap, end, doubt);
             }
             Cause::BehindNumbers => {
                 let missing = u64::from(self.missing_before(from)) * u64::from(self.mss(from));
@@ -128,7 +129,7 @@ impl Connection {
         let (begin, end) = (self.last, self.last + gap.length);
         let half = self.half_mut(from);
         // A timeout would have repeated the oldest, and that is what is missing.
-        let by_probe = matches!(doubt, Doubt::Hole(..));
+        let by_probe = matches!(doubt, Doubt::Hole { .. });
         if !by_probe {
             half.silences.time_out_unseen(high);
         }

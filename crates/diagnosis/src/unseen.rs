@@ -52,7 +52,7 @@ impl Connection {
         }
         let is_pure = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
         let answer = if is_pure && place > own.high() {
-            LostAnswer { high: place, doubt: Doubt::Hole(own.high(), place) }
+            LostAnswer { high: place, doubt: Doubt::Hole { begin: own.high(), end: place, is_asked: false } }
         } else if segment.payload_bytes > 0 && missing > 0 && silence <= self.longest_wait(from, missing) {
             LostAnswer { high: place + missing * u64::from(self.mss(from)), doubt: Doubt::Numbers }
         } else {
