@@ -7,9 +7,9 @@
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
 use crate::copies::LEAST_TIMEOUT;
+use crate::gap::Gap;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
-use framegauge_packets::capture::Segment;
 
 /// Whose time a gap was, or what keeps it aside until what follows tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,8 @@ pub(crate) enum Cause {
     AskedAgain,
     /// What was under way was repeated, or had to be probed.
     Unanswered,
+    /// A sender has repeated what nobody answers, and this is no answer.
+    GoesOn,
     /// The acknowledgement was delayed: whether anybody waited for it, the next packet tells.
     Delayed,
 }
@@ -82,6 +84,8 @@ const NEWS: Table = (
 const ANSWERS: Table = (
     &[
         (Connection::has_closed_end, Cause::Shown(Kind::ZeroWindow)),
+        // A reset answers nothing, nor does a probe of the other end: what was sent again in vain stays lost until then.
+        (Connection::answers_nothing, Cause::GoesOn),
         (Connection::has_nothing_to_answer, Cause::Known(Kind::ApplicationLimited)),
         // Delayed or not, it is room that the sender waits for.
         (Connection::waits_for_room, Cause::Shown(Kind::ReceiverLimited)),
@@ -92,30 +96,6 @@ const ANSWERS: Table = (
     ],
     Cause::Shown(Kind::Unexplained),
 );
-
-/// The time between two packets, and the second of them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Gap<'a> {
-    pub(crate) segment: &'a Segment,
-    pub(crate) from: Side,
-    /// In nanoseconds.
-    pub(crate) length: i64,
-    /// It is longer than what packets that follow each other leave.
-    pub(crate) is_pause: bool,
-    pub(crate) limits: &'a Thresholds,
-}
-
-impl Gap<'_> {
-    /// Whether data or a FIN ends it.
-    pub(crate) fn is_ended_by_sender(&self) -> bool {
-        self.segment.payload_bytes > 0 || self.segment.flags.contains(TcpFlags::FIN)
-    }
-
-    /// Whose data it is about.
-    pub(crate) fn sender(&self) -> Side {
-        if self.is_ended_by_sender() { self.from } else { self.from.other() }
-    }
-}
 
 impl Connection {
     /// Whose time a gap was.
@@ -313,6 +293,18 @@ impl Connection {
     /// Some end's window is closed.
     fn has_closed_end(&self, _: &Gap) -> bool {
         self.is_shut()
+    }
+
+    fn answers_nothing(&self, gap: &Gap) -> bool {
+        let (segment, way) = (gap.segment, &self.half(gap.sender()).way);
+        let is_reset = segment.flags.contains(TcpFlags::RST);
+        let is_news = way.near(segment.ack) > way.una() || segment.sack.count > 0;
+        (is_reset || !is_news) && self.asking(gap).is_some()
+    }
+
+    /// The end that has repeated what nobody answered.
+    pub(crate) fn asking(&self, gap: &Gap) -> Option<Side> {
+        [gap.sender(), gap.from].into_iter().find(|side| self.half(*side).silences.asks_again().is_some())
     }
 
     fn has_nothing_to_answer(&self, gap: &Gap) -> bool {

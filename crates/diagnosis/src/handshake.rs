@@ -7,8 +7,9 @@
 //!   SYN ──▶ ◀── SYN, SYN ACK ──▶ ◀── SYN ACK     both open at once (RFC 9293 figure 7): nothing is repeated
 //! ```
 
-use crate::cause::{Cause, Gap};
+use crate::cause::Cause;
 use crate::connection::{Connection, Side};
+use crate::gap::Gap;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;

@@ -24,6 +24,7 @@ mod findings;
 mod flight;
 mod flows;
 mod foreign;
+mod gap;
 mod half;
 mod handshake;
 mod hearing;

@@ -9,8 +9,8 @@
 //! RACK waited as long (early retransmit, RFC 5827, delayed). What a retransmission timer has taken for lost waits for nothing.
 
 use crate::Thresholds;
-use crate::cause::Gap;
 use crate::connection::{Connection, Side};
+use crate::gap::Gap;
 use framegauge_packets::capture::Segment;
 
 /// The part of a smoothed RTT that the timer waits.

@@ -206,6 +206,13 @@ impl Silences {
         self.episode.get_or_insert_with(begun)
     }
 
+    /// The present one lasts so much longer.
+    pub(crate) fn last(&mut self, length: i64) {
+        if let Some(episode) = &mut self.episode {
+            episode.lost += length;
+        }
+    }
+
     /// A timer ran out, and what lies between two places was sent again, of what was under way up to a third.
     pub(crate) fn time_out(&mut self, (una, end): (u64, u64), high: u64, at: i64) {
         let end = if self.timeout.high > una { self.timeout.end.max(end) } else { end };

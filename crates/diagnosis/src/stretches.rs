@@ -1,9 +1,10 @@
 //! The time between two packets, given to its cause (`cause.rs`), or kept aside until what follows tells.
 
 use crate::Thresholds;
-use crate::cause::{Cause, Gap};
+use crate::cause::Cause;
 use crate::connection::{Connection, Held, Side};
 use crate::detectors::Detector;
+use crate::gap::Gap;
 use crate::kinds::Kind;
 use crate::silences::{Doubt, Episode, Silence};
 use framegauge_packets::TcpFlags;
@@ -80,6 +81,11 @@ impl Connection {
             Cause::Unpushed => self.attribute_unpushed(gap, &evidence),
             Cause::AskedAgain => self.wait_for_answer(gap),
             Cause::Unanswered => self.extend_episode(gap),
+            Cause::GoesOn => {
+                if let Some(side) = self.asking(gap) {
+                    self.half_mut(side).silences.last(gap.length);
+                }
+            }
             Cause::Delayed => {
                 self.held = Some(Held { sender, begin, end, kind: None, packets: evidence });
             }

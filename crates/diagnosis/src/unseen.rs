@@ -1,7 +1,7 @@
 //! What may have been lost between a sender and the tap, where only the identifications of its packets tell.
 
-use crate::cause::Gap;
 use crate::connection::{Connection, NOT_PURE, Side};
+use crate::gap::Gap;
 use crate::kinds::Kind;
 use crate::silences::{Doubt, Episode, LostAnswer, Silence};
 use framegauge_packets::capture::Segment;

@@ -298,3 +298,35 @@ fn an_answer_to_what_lies_before_a_probe_does_not_tell_whether_it_was_needless()
         assert_eq!(found.contains(&Kind::TailLoss), !is_needless, "{echoed:?} {found:?}");
     }
 }
+
+/// A client whose segment is sent again five times in vain. Then comes a segment of this end, so long after the last of them:
+/// a reset, or one that acknowledges nothing new. What is found, and the time of the silence.
+fn in_vain_until(end: usize, flags: TcpFlags, after: i64) -> (Vec<Kind>, f64) {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, 300);
+    for turn in 0..5 {
+        scene.pass((210 * MS) << turn);
+        scene.again(CLIENT, begin, 300);
+    }
+    scene.pass(after);
+    scene.send(end, 0, flags);
+    let found = scene.diagnosis();
+    (kinds(&found), one(&found, Kind::RtoStall).lost_seconds)
+}
+
+#[test]
+fn what_answers_nothing_ends_no_silence() {
+    const WAITED: f64 = 31.0 * 0.21;
+    let reset = TcpFlags::RST.with(TcpFlags::ACK);
+    for (end, flags, kinds) in [
+        (SERVER, reset, &[Kind::RtoStall, Kind::Reset][..]),
+        (CLIENT, reset, &[Kind::RtoStall, Kind::Reset]),
+        // It asks whether the other end lives.
+        (SERVER, TcpFlags::ACK, &[Kind::RtoStall]),
+    ] {
+        let (named, lost) = in_vain_until(end, flags, 5_000 * MS);
+        assert_eq!(named, kinds, "{end} {flags:?}");
+        assert!((lost - WAITED - 5.0).abs() < 0.001, "{end} {flags:?}: {lost}");
+    }
+}

@@ -23,8 +23,9 @@ mod window_scaling;
 
 use crate::Thresholds;
 use crate::account::Account;
-use crate::cause::{Cause, Gap};
+use crate::cause::Cause;
 use crate::connection::{Connection, Side};
+use crate::gap::Gap;
 use capture::Capture;
 use closed_window::ClosedWindow;
 use framegauge_packets::capture::Segment;

@@ -8,9 +8,10 @@
 use super::{Data, Detector};
 use crate::Thresholds;
 use crate::account::Account;
-use crate::cause::{Cause, Gap};
+use crate::cause::Cause;
 use crate::connection::{Connection, SIDES};
 use crate::findings::Tally;
+use crate::gap::Gap;
 use crate::kinds::Kind;
 use crate::sizes::{Grade, Sizes};
 use framegauge_packets::TcpFlags;

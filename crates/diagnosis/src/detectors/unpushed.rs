@@ -4,9 +4,10 @@
 use super::{Data, Detector};
 use crate::Thresholds;
 use crate::account::Account;
-use crate::cause::{Cause, Gap};
+use crate::cause::Cause;
 use crate::connection::{Connection, SIDES};
 use crate::findings::{Tally, merge};
+use crate::gap::Gap;
 use crate::kinds::Kind;
 
 /// What they are, if each end counts its packets by one.
