@@ -50,9 +50,15 @@ struct Taps {
 }
 
 impl Taps {
-    fn joined(mut self, offset: i64) -> Joined {
+    fn joined(self, offset: i64) -> Joined {
+        self.joined_while(offset, None)
+    }
+
+    /// `ran`: when the second tap's capture ran as well, by that tap's clock.
+    fn joined_while(mut self, offset: i64, ran: Option<i64>) -> Joined {
         let mut joiner = Joiner::default();
         let taps = [0, 1].map(|file| joiner.tap(format!("h{}", file + 1), None, file, Place::Path));
+        ran.into_iter().for_each(|at| joiner.ran(taps[1], at));
         self.packets[1].iter_mut().for_each(|packet| packet.nanoseconds += offset);
         for (tap, mut packets) in taps.into_iter().zip(self.packets) {
             packets.sort_by_key(|packet| packet.nanoseconds);
@@ -295,6 +301,22 @@ fn what_left_after_the_other_capture_had_ended_is_not_judged() {
     let joined = taps.joined(5000 * MS);
     let hop = &joined.connections[0].directions[0].hops[0];
     assert_eq!((hop.lost_packets, hop.missed_packets, hop.unjudged_packets), (0, 0, 20));
+}
+
+#[test]
+fn what_left_while_the_other_capture_ran_was_lost_although_nothing_came_there_any_more() {
+    for (ran, lost) in [(60, 10), (5000, 20)] {
+        let mut taps = Taps::met();
+        for number in 0..50 {
+            let at = (10 + number) * MS;
+            taps.pass(segment(0, at, 1000 + number as u32 * MSS, 5000, MSS, 10 + number as u32), 0, MS / 10);
+        }
+        taps.packets[1].truncate(33);
+        // A capture that ends so soon may have missed what comes within the grace of 10 ms.
+        let joined = taps.joined_while(700 * MS, Some((700 + ran) * MS));
+        let hop = &joined.connections[0].directions[0].hops[0];
+        assert_eq!((hop.lost_packets, hop.unjudged_packets), (lost, 20 - lost), "{ran}");
+    }
 }
 
 #[test]

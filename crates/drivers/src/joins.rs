@@ -49,9 +49,17 @@ fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), Strin
     let file = unpacked(file).map_err(|error| error.to_string())?;
     let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
     let mut taps: Vec<Option<usize>> = Vec::new();
+    // Packets of other protocols tell as well how long the capture ran.
+    let mut ran: Option<(i64, i64)> = None;
     // Where it breaks is told with the diagnosis of the file.
     while let Ok(Some(record)) = reader.next() {
         let interface = record.interface as usize;
+        let at = record.nanoseconds;
+        // A simple packet has no time.
+        if at != 0 {
+            let (begin, end) = ran.unwrap_or((at, at));
+            ran = Some((begin.min(at), end.max(at)));
+        }
         let Decoded::Tcp(segment) = decode(&record, Checksums::Ignore) else { continue };
         if interface >= MOST_INTERFACES {
             continue;
@@ -64,6 +72,11 @@ fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), Strin
             None => *taps[interface].insert(open(joiner, number, reader.interfaces(), interface)),
         };
         joiner.take(tap, &segment);
+    }
+    if let Some(tap) = taps.into_iter().flatten().next() {
+        let by_packets = ran.into_iter().flat_map(|(begin, end)| [begin, end]);
+        let by_statistics = reader.interfaces().iter().flat_map(|one| [one.begun, one.ended]).flatten();
+        by_packets.chain(by_statistics).for_each(|at| joiner.ran(tap, at));
     }
     Ok(())
 }

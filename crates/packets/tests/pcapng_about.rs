@@ -36,4 +36,8 @@ fn drops_of_each_interface_are_read_back() {
     assert_eq!(reader.loss().packets(), Some(7 + (1 << 40)));
     let links: Vec<u16> = reader.interfaces().iter().map(|interface| interface.link_type).collect();
     assert_eq!(links, [LINK_ETHERNET, LINK_IP]);
+    for interface in reader.interfaces() {
+        let times = (interface.begun, interface.ended);
+        assert_eq!(times, (Some(1_795_697_145_000_000_000), Some(1_795_697_150_000_000_000)));
+    }
 }

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.captures import ACK, pcap, segment
+from helpers.captures import ACK, ETHERNET, packets_in, pcap, pcapng, segment
 from helpers.support import ROOT
 
 from framegauge.cli.main import main
@@ -133,6 +133,20 @@ def test_the_last_packet_of_a_file_is_not_the_end_of_its_capture(capsys: pytest.
     assert "cannot tell whether 21 packets of a came to b" in printed
     assert "no packet was lost" not in printed
     assert "pmtu_black_hole" in printed
+
+
+def test_the_statistics_of_an_interface_tell_how_long_its_capture_ran(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """S: the same two, the receiver's as dumpcap saves it, which ran on for a minute."""
+    sender, receiver = (FIELD / f"{name}.pcap" for name in JOINED)
+    packets = list(packets_in(receiver.read_bytes()))
+    saved = tmp_path / "receiver.pcapng"
+    saved.write_bytes(pcapng(packets, ["eth0"], link=ETHERNET, ended=packets[-1][0] + 60))
+    assert main(["diagnose", "--host", f"a={sender}", "--host", f"b={saved}"]) == 1
+    printed = capsys.readouterr().out
+    assert "21 of 24 packets" in printed
+    assert "cannot tell" not in printed
 
 
 def test_two_captures_of_a_path_mtu_that_falls_tell_it_for_certain(capsys: pytest.CaptureFixture[str]) -> None:

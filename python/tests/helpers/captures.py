@@ -11,7 +11,7 @@ from framegauge.agents.pipe import Agent
 from framegauge.testbeds.base import Json
 from framegauge.testbeds.rack import SAMPLE_SECONDS, RackTestbed
 
-RAW_IP = 101
+ETHERNET, RAW_IP = 1, 101
 FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 Packet = tuple[float, bytes]
 
@@ -87,8 +87,20 @@ def pcap(packets: Iterable[Packet], kept: int = 96, wire_bytes: int | None = Non
     return bytes(out)
 
 
-def pcapng(packets: Iterable[tuple[float, int, bytes]], names: Sequence[str]) -> bytes:
-    """A capture of several interfaces, each with a name: of each packet the time, the interface's number, the bytes."""
+def packets_in(capture: bytes) -> Iterator[tuple[float, int, bytes]]:
+    """The packets of a pcap file of little-endian nanoseconds, as `pcapng` takes them."""
+    place = 24
+    while place < len(capture):
+        seconds, part, kept, _ = struct.unpack_from("<IIII", capture, place)
+        yield seconds + part / 1e9, 0, capture[place + 16 : place + 16 + kept]
+        place += 16 + kept
+
+
+def pcapng(
+    packets: Iterable[tuple[float, int, bytes]], names: Sequence[str], link: int = RAW_IP, ended: float | None = None
+) -> bytes:
+    """A capture of several interfaces, each with a name: of each packet the time, the interface's number, the bytes. `ended`: when
+    the capture ended, as the statistics of its first interface say."""
 
     def block(kind: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 4)
@@ -98,10 +110,13 @@ def pcapng(packets: Iterable[tuple[float, int, bytes]], names: Sequence[str]) ->
     for name in names:
         text = name.encode()
         option = struct.pack("<HH", 2, len(text)) + text + bytes(-len(text) % 4)
-        out += block(1, struct.pack("<HHI", RAW_IP, 0, 0) + option)
+        out += block(1, struct.pack("<HHI", link, 0, 0) + option)
     for at, interface, packet in packets:
         high, low = divmod(round(at * 1e6), 2**32)
         out += block(6, struct.pack("<IIIII", interface, high, low, len(packet), len(packet)) + packet)
+    if ended is not None:
+        time = struct.pack("<II", *divmod(round(ended * 1e6), 2**32))
+        out += block(5, struct.pack("<I", 0) + time + struct.pack("<HH", 3, 8) + time)
     return bytes(out)
 
 

@@ -92,12 +92,17 @@ impl Joiner {
         self.taps.len() - 1
     }
 
+    /// The capture of a tap's file ran at this time, whether or not it has a segment of then.
+    pub fn ran(&mut self, tap: usize, nanoseconds: i64) {
+        let span = &mut self.taps[tap].span;
+        span.first = span.first.min(nanoseconds);
+        span.last = span.last.max(nanoseconds);
+    }
+
     /// Takes the next segment of a tap.
     pub fn take(&mut self, tap: usize, segment: &Segment) {
-        let at = &mut self.taps[tap];
-        at.segments += 1;
-        at.span.first = at.span.first.min(segment.nanoseconds);
-        at.span.last = at.span.last.max(segment.nanoseconds);
+        self.taps[tap].segments += 1;
+        self.ran(tap, segment.nanoseconds);
         if self.kept >= Self::MOST_SEGMENTS {
             self.left_out += 1;
             return;

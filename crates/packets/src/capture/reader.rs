@@ -39,10 +39,22 @@ pub struct Interface {
     pub link_type: u16,
     /// How much of a packet is kept, in bytes; 0 is all of it.
     pub snap_bytes: u32,
+    /// When its capture began, by the last Interface Statistics Block (`isb_starttime`): nanoseconds since 1970.
+    pub begun: Option<i64>,
+    /// When it ended (`isb_endtime`).
+    pub ended: Option<i64>,
     pub(super) ticks: Ticks,
     /// The last that its statistics said.
     pub(super) interface_drops: Option<u64>,
     pub(super) system_drops: Option<u64>,
+}
+
+impl Interface {
+    /// A time in two halves, the upper one first, in nanoseconds since 1970. Some tools write 0 for one that they do not know.
+    pub(super) fn time(&self, upper: u32, lower: u32) -> Option<i64> {
+        let ticks = u64::from(upper) << 32 | u64::from(lower);
+        i64::try_from(self.ticks.nanoseconds(ticks)).ok().filter(|_| ticks > 0)
+    }
 }
 
 /// Packets that a capture misses by its own account; `None` where it says nothing, as pcap never does.

@@ -7,7 +7,8 @@ use crate::error::CaptureError;
 use crate::pcapng::blocks::{Block, Order, PacketHead, error};
 use crate::pcapng::format::{
     ENHANCED_PACKET, INTERFACE_DESCRIPTION, INTERFACE_STATISTICS, OBSOLETE_PACKET, PACKET_DROP_COUNT,
-    SECTION_HEADER, SIMPLE_PACKET, STATISTICS_INTERFACE_DROPS, STATISTICS_SYSTEM_DROPS,
+    SECTION_HEADER, SIMPLE_PACKET, STATISTICS_END, STATISTICS_INTERFACE_DROPS, STATISTICS_START,
+    STATISTICS_SYSTEM_DROPS,
 };
 
 /// So many that their names take at most some megabytes.
@@ -127,7 +128,7 @@ impl Sections {
         Ok((number as u32, interface, link))
     }
 
-    /// Counts of an interface since its capture began: later ones take the place of earlier ones.
+    /// Counts of an interface since its capture began, and when that began and ended: later ones take the place of earlier ones.
     fn statistics(&self, block: &Block<'_>, interfaces: &mut [Interface]) -> Result<(), CaptureError> {
         block.require(STATISTICS_BYTES, "12 or more in an interface's statistics")?;
         let number = block.order.long(block.body, 0);
@@ -136,6 +137,14 @@ impl Sections {
         };
         block.options(STATISTICS_BYTES, |code, value| {
             let drops = match code {
+                STATISTICS_START | STATISTICS_END => {
+                    let half = value.exactly::<8>()?;
+                    let time = interface.time(block.order.long(&half, 0), block.order.long(&half, 4));
+                    let place =
+                        if code == STATISTICS_START { &mut interface.begun } else { &mut interface.ended };
+                    *place = time;
+                    return Ok(());
+                }
                 STATISTICS_INTERFACE_DROPS => &mut interface.interface_drops,
                 STATISTICS_SYSTEM_DROPS => &mut interface.system_drops,
                 _ => return Ok(()),
