@@ -356,6 +356,25 @@ fn a_host_that_holds_its_answers_back_is_told_from_a_slow_network() {
     assert_eq!(wait.acknowledgements.count, 10);
 }
 
+#[test]
+fn who_lacks_a_part_of_a_request_does_not_hold_the_answer_back() {
+    for (repeats, answers) in [(true, 1), (false, 0)] {
+        let mut taps = Taps::met();
+        let lost = segment(0, 10 * MS, 1000, 5000, MSS, 10);
+        taps.packets[0].push(lost);
+        taps.pass(segment(0, 10 * MS + 1, 1000 + MSS, 5000, 100, 10), 0, MS);
+        if repeats {
+            taps.pass(Segment { nanoseconds: 510 * MS, ..lost }, 0, MS);
+        }
+        // Its own application sends, 4 ms after the repeat came.
+        taps.pass(segment(1, 515 * MS, 5000, 1000, 50, 500), 1, MS);
+        let joined = taps.joined(0);
+        let wait = joined.connections[0].directions[0].wait.as_ref().expect("both taps saw both directions");
+        assert_eq!(wait.answers, answers);
+        assert!((wait.held_seconds - 0.004 * answers as f64).abs() < 1e-9, "{wait:?}");
+    }
+}
+
 /// Flights of four segments, of which those are lost between the taps that `drops` says: by how far each begins beyond what was
 /// acknowledged, and by its place. What is lost is sent again, one after the other. The hop from client to server.
 fn flights(scale: Option<u8>, drops: impl Fn(u32, u32) -> bool) -> Hop {

@@ -42,23 +42,53 @@ pub(super) fn waits(near: &Trace, far: &Trace, lane: usize) -> Wait {
     wait
 }
 
-/// The changes from data of `lane` to new data of the other lane, at one tap.
+/// The changes from data of `lane` to new data of the other lane, at one tap. What leaves while a part of the request is still
+/// missing there does not answer it.
 fn turns(trace: &Trace, lane: usize) -> Vec<Turn> {
     let mut turns = Vec::new();
     let mut asked: Option<i64> = None;
     let mut high = [i64::MIN; 2];
+    let mut missing = Missing::default();
     for (of, now, record) in in_order(trace) {
-        if record.payload() == 0 || record.end() <= high[of] {
+        let before = high[of];
+        high[of] = before.max(record.end());
+        if of == lane && before < record.begin && before != i64::MIN {
+            missing.0.push((before, record.begin));
+        }
+        if record.payload() == 0 {
             continue;
         }
-        high[of] = record.end();
-        if of == lane {
+        if record.end() <= before {
+            // What completes a request ends it.
+            if of == lane && missing.fill(record) {
+                asked = asked.map(|_| now);
+            }
+        } else if of == lane {
             asked = Some(now);
-        } else if let Some(asked) = asked.take() {
+        } else if let Some(asked) = asked.take()
+            && std::mem::take(&mut missing).0.is_empty()
+        {
             turns.push(Turn { place: record.begin, asked, answered: now, packet: record.number });
         }
     }
     turns
+}
+
+/// The parts of a request that a tap has not seen while later ones passed.
+#[derive(Default)]
+struct Missing(Vec<(i64, i64)>);
+
+impl Missing {
+    /// Takes off what a record has. Whether it had some of it.
+    fn fill(&mut self, record: &Record) -> bool {
+        let before = self.0.clone();
+        self.0 = before
+            .iter()
+            .flat_map(|&(begin, end)| [(begin, end.min(record.begin)), (begin.max(record.end()), end)])
+            .filter(|(begin, end)| begin < end)
+            .collect();
+        self.0 != before
+    }
 }
 
 /// Acknowledgements that the far end held back, at the tap nearest to it.

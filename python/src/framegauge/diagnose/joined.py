@@ -221,11 +221,13 @@ def _sizes(connection: Json, names: Mapping[int, str]) -> str:
             one, other = (names[tap] for tap in hop["between"])
             largest = f"the largest has {of['passed_bytes']} bytes" if of["passed_bytes"] else "none of them has data"
             fallen = of["before_bytes"] >= of["lost_bytes"]
+            passed = of["passed_packets"]
+            smaller = "the only smaller one" if passed == 1 else f"all {passed} smaller ones"
             until = f" Until then {of['before_bytes']} bytes passed: the path MTU has fallen." if fallen else ""
             return (
                 f"Sizes tell why: from the first of them on all {of['lost_packets']} packets of {of['lost_bytes']} "
-                f"bytes or more were lost between {one} and {other}, from {ends(connection, direction)}, and all "
-                f"{of['passed_packets']} smaller ones arrived; {largest}.{until}"
+                f"bytes or more were lost between {one} and {other}, from {ends(connection, direction)}, and "
+                f"{smaller} arrived; {largest}.{until}"
             )
     return ""
 
