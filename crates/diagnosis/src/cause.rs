@@ -6,7 +6,6 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
-use crate::copies::LEAST_TIMEOUT;
 use crate::gap::Gap;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
@@ -201,8 +200,7 @@ impl Connection {
         let Some(hole) = self.half(gap.from).way.skipped((self.begin_of(gap), self.end_of(gap))) else {
             return false;
         };
-        let is_soon = self.last + gap.length - hole.since < LEAST_TIMEOUT;
-        hole.marks_tell(gap.segment).unwrap_or(self.path_rtt() == 0 && is_soon)
+        self.was_overtaken(gap.segment, gap.from, self.last + gap.length, hole)
     }
 
     fn repeats_unclearly(&self, gap: &Gap) -> bool {

@@ -43,7 +43,7 @@ impl Connection {
             self.take_resend(segment, from, (begin, end), now, limits);
         }
         let is_known = self.halves[from as usize].opening.mss().is_some();
-        self.halves[from as usize].sent.take(segment, mss, is_known, now);
+        self.halves[from as usize].sent.take(segment, mss, is_known, fresh, now);
         self.take_round(from, now);
         if fresh {
             self.half_mut(from).rounds.note_data();

@@ -21,6 +21,8 @@ pub(crate) struct Hole {
     /// Its timestamps and identification, which tell the order in which the sender sent.
     timestamps: Option<(u32, u32)>,
     identification: Option<u16>,
+    /// The timestamp of the first that the other end said since.
+    asked: Option<u32>,
 }
 
 /// The holes of a direction, in order of sequence.
@@ -41,7 +43,13 @@ impl Holes {
             number: by.number,
             timestamps: by.timestamps,
             identification: by.identification,
+            asked: None,
         });
+    }
+
+    /// The other end says something with a timestamp: the sender hears that it lacks them.
+    pub(crate) fn ask(&mut self, value: u32) {
+        self.0.iter_mut().for_each(|hole| hole.asked = hole.asked.or(Some(value)));
     }
 
     /// Fills `[begin, end)`: the first hole that this touched, as it was.
@@ -120,8 +128,16 @@ impl Hole {
         if let Some(told) = self.marks_tell(by) {
             return told;
         }
-        // They left within a tick of the sender's clock, whenever they came here.
         let has_clock = by.timestamps.is_some();
+        // It left within a tick of what passed it, in which no timer runs out, and its sender had not heard of the hole: it would
+        // echo that (RFC 7323 section 4.3).
+        let is_unasked = |(_, echo)| self.asked.is_some_and(|asked| (asked.wrapping_sub(echo) as i32) > 0);
+        let left_together =
+            by.timestamps.filter(|own| self.timestamps == Some(*own) && clock.tick() < i64::MAX);
+        if left_together.is_some_and(is_unasked) {
+            return true;
+        }
+        // They left within a tick of the sender's clock, whenever they came here.
         let left_within = if has_clock { clock.tick().min(now - self.since) } else { now - self.since };
         let is_soon = match rtt {
             0 => now - self.since < LEAST_TIMEOUT,
@@ -144,6 +160,7 @@ mod tests {
             number: 1,
             timestamps: None,
             identification: None,
+            asked: None,
         };
         Holes(ranges.iter().map(hole).collect())
     }

@@ -134,6 +134,19 @@ impl Connection {
         self.is_stale(segment, from) || !is_sent_now
     }
 
+    /// Whether a segment that fills a hole was sent before what left that.
+    pub(crate) fn was_overtaken(&self, segment: &Segment, from: Side, now: i64, hole: &Hole) -> bool {
+        let half = self.half(from);
+        let rtt = self.path_rtt();
+        // Of what lies behind all that was answered, nothing can have told the sender yet that it is lost. After a pause it sends
+        // what it knows to be lost first. Where acknowledgements were filtered out, nobody sees what it knew.
+        let is_calm = hole.since - half.paused > rtt.saturating_mul(2)
+            || hole.since == half.paused
+            || self.lacks_acks(from.other())
+            || hole.begin <= half.way.una();
+        hole.was_overtaken(segment, now, rtt, is_calm, &half.lag)
+    }
+
     /// Data for a hole, as it came late. Whether it was only overtaken.
     fn take_filler(
         &mut self,
@@ -146,16 +159,8 @@ impl Connection {
         if range.0 < self.half(from).way.una() {
             return false;
         }
-        let rtt = self.path_rtt();
-        // Of what lies behind all that was answered, nothing can have told the sender yet that it is lost. After a pause it sends
-        // what it knows to be lost first. Where acknowledgements were filtered out, nobody sees what it knew.
-        let paused = self.half(from).paused;
-        let is_calm = hole.since - paused > rtt.saturating_mul(2)
-            || hole.since == paused
-            || self.lacks_acks(from.other())
-            || hole.begin <= self.half(from).way.una();
-        let overtaken = hole.was_overtaken(segment, now, rtt, is_calm, &self.half(from).lag);
-        let is_known = rtt > 0 || hole.marks_tell(segment).is_some();
+        let overtaken = self.was_overtaken(segment, from, now, hole);
+        let is_known = self.path_rtt() > 0 || hole.marks_tell(segment).is_some();
         // One that was stamped before what it comes after shows the capture's order, not the network's.
         let is_told = overtaken && is_known && segment.nanoseconds >= hole.since;
         self.half_mut(from).way.send_late(Piece {

@@ -98,16 +98,13 @@ impl Sent {
         !is_usual && bytes <= LARGEST_SEGMENT && std::mem::replace(&mut self.candidate_bytes, bytes) == bytes
     }
 
-    /// Takes data, or a FIN. `is_known`: SYNs tell the MSS, which is guessed without.
-    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_known: bool, now: i64) {
+    /// Takes data, or a FIN. `is_known`: SYNs tell the MSS, which is guessed without. `is_new`: it goes beyond all that was sent
+    /// before; what is sent again says nothing of what waits behind that.
+    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_known: bool, is_new: bool, now: i64) {
         let bytes = segment.payload_bytes;
-        // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
-        let is_full = bytes == mss || (bytes > mss && bytes.is_multiple_of(mss));
-        let in_burst = bytes > mss || (self.is_open && now - self.at <= BURST_NANOSECONDS);
-        self.is_pushed = segment.flags.contains(TcpFlags::PSH);
-        self.is_open = is_full && !self.is_pushed;
-        self.is_full = is_full;
-        self.had_more = is_full && (in_burst || !self.is_pushed);
+        if is_new {
+            self.take_new(segment, mss, now);
+        }
         if is_known {
             self.largest_bytes = self.largest_bytes.max(bytes.min(mss));
         } else if bytes > self.largest_bytes && (bytes <= USUAL_PAYLOADS[0] || self.is_jumbo(bytes)) {
@@ -119,6 +116,18 @@ impl Sent {
             self.stamp = Some(value);
         }
         (self.at, self.number, self.payload_bytes) = (now, segment.number, bytes);
+    }
+
+    /// Whether more waits behind new data.
+    fn take_new(&mut self, segment: &Segment, mss: u32, now: i64) {
+        let bytes = segment.payload_bytes;
+        // Linux sets PSH at the end of a write, and at that of a burst that it hands over at once (TSO).
+        let is_full = bytes == mss || (bytes > mss && bytes.is_multiple_of(mss));
+        let in_burst = bytes > mss || (self.is_open && now - self.at <= BURST_NANOSECONDS);
+        self.is_pushed = segment.flags.contains(TcpFlags::PSH);
+        self.is_open = is_full && !self.is_pushed;
+        self.is_full = is_full;
+        self.had_more = is_full && (in_burst || !self.is_pushed);
     }
 }
 
@@ -156,7 +165,7 @@ mod tests {
                 option_bytes: 0,
                 options_are_cut: false,
             };
-            sent.take(&segment, sent.largest_bytes(), false, 0);
+            sent.take(&segment, sent.largest_bytes(), false, true, 0);
         }
         sent.largest_bytes()
     }

@@ -37,6 +37,9 @@ impl Connection {
     /// An acknowledgement passes the tap.
     pub(crate) fn hear(&mut self, segment: &Segment, from: Side, now: i64) {
         let sender = from.other();
+        if let Some((value, _)) = segment.timestamps {
+            self.half_mut(sender).way.ask(value);
+        }
         let is_news = {
             let half = self.half(sender);
             let is_new = !half.hearing.is_empty() || half.way.near(segment.ack) > half.way.una();

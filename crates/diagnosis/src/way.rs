@@ -251,6 +251,12 @@ impl Way {
         self.flight.sack(begin, end);
     }
 
+    /// It says something with a timestamp, of which its own end learns what was skipped.
+    #[inline]
+    pub(crate) fn ask(&mut self, value: u32) {
+        self.holes.ask(value);
+    }
+
     /// It lacks something, and has what lies behind.
     pub(crate) fn lack(&mut self) {
         self.lacks = true;

@@ -72,3 +72,61 @@ proptest! {
         prop_assert_eq!(one(&found, Kind::Reordering).count, bursts as u64);
     }
 }
+
+/// Beside a receiver that sends nothing but acknowledgements, after a handshake whose SYN-ACK came twice, which tells nothing of
+/// distances. Of a burst that left within a tick of the sender's clock the first comes late. `asked`: it echoes the SACK.
+fn far_sender(asked: bool) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    let again = scene.segments[1];
+    scene.segments[..2].iter_mut().for_each(|segment| segment.nanoseconds -= 1_100 * MS);
+    scene.segments.insert(2, again);
+    let (mut echo, mut stamp) = (1_000, 5_000);
+    let mut burst = |scene: &mut Scene, swap: bool| {
+        let begin = scene.next[CLIENT];
+        let from = scene.segments.len();
+        (0..3).for_each(|_| _ = scene.data(CLIENT, MSS));
+        let mut late = swap.then(|| scene.segments.remove(from));
+        for segment in scene.segments[from..].iter_mut().chain(&mut late) {
+            segment.timestamps = Some((stamp, echo));
+        }
+        scene.pass(20_000);
+        if let Some(mut late) = late {
+            let blocks = [(begin.wrapping_add(MSS), scene.next[CLIENT])];
+            scene.sack(SERVER, begin, &blocks);
+            scene.segments.last_mut().expect("just sent").timestamps = Some((echo + 2, stamp));
+            scene.pass(RTT * 4 / 5);
+            late.nanoseconds = scene.now;
+            late.timestamps = Some(if asked { (stamp + 8, echo + 2) } else { (stamp, echo) });
+            scene.segments.push(late);
+            scene.pass(20_000);
+        }
+        scene.sack(SERVER, begin.wrapping_add(2 * MSS), &[]);
+        scene.ack(SERVER);
+        echo += 30;
+        let answers = scene.segments.len() - 2;
+        for (place, answer) in scene.segments[answers..].iter_mut().enumerate() {
+            answer.timestamps = Some((echo + place as u32, stamp));
+        }
+        scene.pass(RTT);
+        stamp += 30;
+    };
+    (0..20).for_each(|_| burst(&mut scene, false));
+    burst(&mut scene, true);
+    (0..3).for_each(|_| burst(&mut scene, false));
+    for (place, segment) in scene.segments.iter_mut().enumerate() {
+        (segment.number, segment.identification) = (place as u64 + 1, None);
+    }
+    scene.diagnosis()
+}
+
+#[test]
+fn where_the_handshake_tells_no_distance_the_senders_echoes_do() {
+    let kinds = |asked| {
+        let mut kinds = kinds(&far_sender(asked));
+        kinds.retain(|kind| *kind != Kind::SynLoss);
+        kinds
+    };
+    assert_eq!(kinds(false), [Kind::Reordering], "{:#?}", far_sender(false).findings);
+    assert!(!kinds(true).contains(&Kind::Reordering), "{:?}", kinds(true));
+}

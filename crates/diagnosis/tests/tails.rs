@@ -111,3 +111,21 @@ fn a_fin_after_a_pause_is_no_repeat() {
         assert_eq!(found.contains(&Kind::TailLoss), is_again, "{found:?}");
     }
 }
+
+#[test]
+fn what_is_sent_again_does_not_tell_that_more_was_waiting() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begins: Vec<u32> = [MSS, MSS, 100].iter().map(|bytes| scene.data(CLIENT, *bytes)).collect();
+    scene.pass(RTT);
+    scene.sack(SERVER, begins[1], &[(begins[2], scene.next[CLIENT])]);
+    scene.pass(MS / 10);
+    // A full segment without PSH, which the middle of a write has as well.
+    scene.again(CLIENT, begins[1], MSS);
+    scene.segments.last_mut().expect("just sent").flags = TcpFlags::ACK;
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(60 * MS);
+    scene.talk(3, RTT);
+    assert!(!kinds(&scene.diagnosis()).contains(&Kind::SenderStall), "{:#?}", scene.diagnosis().findings);
+}
