@@ -34,13 +34,7 @@ impl Connection {
         if ack > half.way.una() {
             let (taken, uncaptured) = half.way.acknowledge(ack);
             half.counts.lack(uncaptured);
-            half.discarded.answer(0, ack);
-            half.tracking.arrive(0, ack);
-            half.counts.answer();
-            half.last_progress = now;
-            half.lag.answer();
-            half.progress.take(now, ack);
-            half.duplicate_acks = 0;
+            half.hear_news(ack, now);
             if uncaptured > 0 {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
                 self.disprove_loss(sender, (0, ack));
@@ -119,7 +113,7 @@ impl Connection {
             self.note(Kind::Reordering, now, now, 0, &[number]);
         }
         let half = self.half_mut(sender);
-        half.delivered = half.delivered.max(taken.largest_piece());
+        half.deliver(taken.largest_piece());
         if self.sizes.is_some() {
             self.doubt_sizes(sender, taken);
         }

@@ -226,7 +226,7 @@ impl Connection {
         }
         self.hear_echo(segment, from, now);
         if let Some((value, _)) = segment.timestamps {
-            self.half_mut(from).lag.take(value, now);
+            self.half_mut(from).stamp(value, now);
         }
         self.catch_up(segment, from, now, limits);
         self.watch_origin(segment, from, now);
@@ -268,7 +268,7 @@ impl Connection {
 
     /// Both ends have finished and heard so, or one has reset.
     pub(crate) fn is_over(&self) -> bool {
-        self.closed || self.halves.iter().all(|half| half.finished && half.way.is_idle())
+        self.closed || self.halves.iter().all(|half| half.is_finished() && half.way.is_idle())
     }
 
     /// Whether a SYN opens another connection with the same ends: it has another sequence number, and this one was used.
@@ -329,7 +329,7 @@ impl Connection {
         } else {
             self.reset_by = Some(from);
             // After both ends have finished it cuts nothing off.
-            let are_done = self.halves.iter().all(|half| half.finished);
+            let are_done = self.halves.iter().all(|half| half.is_finished());
             let seen = Seen { segment, from, now };
             let is_explained = self.show(|detectors, of, account| detectors.close(of, &seen, account));
             if !is_explained && !are_done {

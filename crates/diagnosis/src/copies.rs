@@ -230,7 +230,7 @@ impl Connection {
         match tells && !self.notes.tell_too_big() {
             true if self.stamps_tell(from) => Tells::Stamp { least: 0 },
             // Where nobody knows how soon answers come, what comes ticks later tells.
-            true if self.may_be_slow(from) => Tells::Stamp { least: 2 * self.half(from).lag.tick() },
+            true if self.may_be_slow(from) => Tells::Stamp { least: 2 * self.half(from).lag().tick() },
             true => Tells::Data,
             false => Tells::Nothing,
         }
@@ -251,17 +251,17 @@ impl Connection {
         segment.timestamps.is_some()
             && !half.identities.last_is_newest(number)
             && original.is_none_or(|piece| piece.mark == mark(segment))
-            && half.lag.is_stale(self.stamps_tell(from) || self.may_be_slow(from))
+            && half.lag().is_stale(self.stamps_tell(from) || self.may_be_slow(from))
     }
 
     /// Whether a sender's clock ticks more often than an answer takes to come to it.
     pub(crate) fn stamps_tell(&self, from: Side) -> bool {
-        self.path_rtt() / 2 > self.half(from).lag.tick()
+        self.path_rtt() / 2 > self.half(from).lag().tick()
     }
 
     /// Whether nobody knows how soon an answer comes to a sender, of which the clock ticks often enough.
     fn may_be_slow(&self, from: Side) -> bool {
-        self.path_rtt() == 0 && self.half(from).lag.tick() < i64::MAX
+        self.path_rtt() == 0 && self.half(from).lag().tick() < i64::MAX
     }
 
     /// Whether a segment has data, or acknowledges some, beyond all before it, so that it is no copy.

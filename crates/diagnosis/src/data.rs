@@ -35,7 +35,9 @@ impl Connection {
             self.suspects[from as usize].finish(end);
         }
         half.counts.carry(segment.payload_bytes > 0, segment.payload_bytes > mss.max(least_aggregate));
-        half.finished |= fin;
+        if fin {
+            half.finish();
+        }
         let fresh = end > half.way.high();
         if fresh {
             self.take_fresh(segment, from, (begin, end), now, limits);

@@ -29,19 +29,19 @@ pub(crate) struct Half {
     pub(crate) opening: Opening,
     pub(crate) round_trip: RoundTrip,
     pub(crate) hearing: Hearing,
-    pub(crate) lag: Lag,
+    lag: Lag,
     /// When the last pause ended.
-    pub(crate) paused: i64,
+    paused: i64,
     /// The largest payload of one segment that arrived.
-    pub(crate) delivered: u32,
-    pub(crate) duplicate_acks: u32,
+    delivered: u32,
+    duplicate_acks: u32,
     /// When something new was acknowledged.
-    pub(crate) last_progress: i64,
+    last_progress: i64,
     pub(crate) identities: Identities,
     /// What the capture's length has cut off its acknowledgements.
     pub(crate) hidden: Hidden,
     pub(crate) origin: Origin,
-    pub(crate) finished: bool,
+    finished: bool,
     pub(crate) silences: Silences,
     pub(crate) rounds: Rounds,
     pub(crate) progress: Progress,
@@ -62,6 +62,67 @@ impl Half {
             Some(mss) => mss,
             None => self.sent.largest_bytes().max(MSS_DEFAULT),
         }
+    }
+
+    /// How late its packets come here, by its own clock.
+    pub(crate) fn lag(&self) -> &Lag {
+        &self.lag
+    }
+
+    /// When the last pause ended.
+    pub(crate) fn paused(&self) -> i64 {
+        self.paused
+    }
+
+    /// The largest payload of one segment that arrived, in bytes.
+    pub(crate) fn delivered(&self) -> u32 {
+        self.delivered
+    }
+
+    /// How often the other end has acknowledged the same since it acknowledged something new.
+    pub(crate) fn duplicate_acks(&self) -> u32 {
+        self.duplicate_acks
+    }
+
+    /// When something new was acknowledged.
+    pub(crate) fn last_progress(&self) -> i64 {
+        self.last_progress
+    }
+
+    /// Whether its end has sent a FIN.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.finished
+    }
+
+    /// Its end stamps a packet.
+    pub(crate) fn stamp(&mut self, value: u32, now: i64) {
+        self.lag.take(value, now);
+    }
+
+    /// Data ends a pause.
+    pub(crate) fn end_pause(&mut self, now: i64) {
+        self.paused = now;
+    }
+
+    /// Its end sends a FIN.
+    pub(crate) fn finish(&mut self) {
+        self.finished = true;
+    }
+
+    /// A payload of one segment arrived, in bytes.
+    pub(crate) fn deliver(&mut self, bytes: u32) {
+        self.delivered = self.delivered.max(bytes);
+    }
+
+    /// The other end acknowledges something new, up to a place.
+    pub(crate) fn hear_news(&mut self, ack: u64, now: i64) {
+        self.discarded.answer(0, ack);
+        self.tracking.arrive(0, ack);
+        self.counts.answer();
+        self.last_progress = now;
+        self.lag.answer();
+        self.progress.take(now, ack);
+        self.duplicate_acks = 0;
     }
 
     /// The other end acknowledges the same once more. SACK that was cut off may tell of a repeat that was needless (D-SACK), where

@@ -50,7 +50,7 @@ impl Connection {
         let is_revealed_by_few = sacked > 0
             && sacked < few
             && half.way.flight().sacked_pieces() < limits.duplicate_acks as usize
-            && half.duplicate_acks < limits.duplicate_acks;
+            && half.duplicate_acks() < limits.duplicate_acks;
         let most = half.round_trip.smoothed() / PART + GRAIN_NANOSECONDS;
         is_oldest && is_revealed_by_few && gap <= most && gap < half.round_trip.timeout() / 2
     }

@@ -124,10 +124,10 @@ impl Connection {
         let is_numbered = segment.identification.is_some_and(|own| half.identities.last_is_newest(own));
         // Stamped after all before it, or not before any, and otherwise than what it repeats.
         let original = half.way.flight().at(range.0);
-        let is_other = || !half.lag.is_older() && original.is_some_and(|piece| piece.mark != mark(segment));
+        let is_other = || !half.lag().is_older() && original.is_some_and(|piece| piece.mark != mark(segment));
         // What it repeats had passed when it was acknowledged.
-        let is_later = || range.1 <= half.way.una() && half.lag.left_after_answer();
-        let is_stamped = segment.timestamps.is_some() && (half.lag.is_newer() || is_other() || is_later());
+        let is_later = || range.1 <= half.way.una() && half.lag().left_after_answer();
+        let is_stamped = segment.timestamps.is_some() && (half.lag().is_newer() || is_other() || is_later());
         let again = self.again(segment, from, range, now, false);
         let is_marked = is_numbered || is_stamped || self.is_cut_anew(segment, from, range.0);
         let is_sent_now = is_marked || !half.repairs.has_no_reason(&again, LEAST_TIMEOUT);
@@ -140,11 +140,11 @@ impl Connection {
         let rtt = self.path_rtt();
         // Of what lies behind all that was answered, nothing can have told the sender yet that it is lost. After a pause it sends
         // what it knows to be lost first. Where acknowledgements were filtered out, nobody sees what it knew.
-        let is_calm = hole.since - half.paused > rtt.saturating_mul(2)
-            || hole.since == half.paused
+        let is_calm = hole.since - half.paused() > rtt.saturating_mul(2)
+            || hole.since == half.paused()
             || self.lacks_acks(from.other())
             || hole.begin <= half.way.una();
-        hole.was_overtaken(segment, now, rtt, is_calm, &half.lag)
+        hole.was_overtaken(segment, now, rtt, is_calm, half.lag())
     }
 
     /// Data for a hole, as it came late. Whether it was only overtaken.

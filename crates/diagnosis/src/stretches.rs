@@ -51,7 +51,8 @@ impl Connection {
         let before = if self.established { self.half(sender).sent.number() } else { self.last_number };
         let evidence = [before, gap.segment.number];
         if gap.is_pause && gap.is_ended_by_sender() {
-            self.half_mut(from).paused = self.last + gap.length;
+            let end = self.last + gap.length;
+            self.half_mut(from).end_pause(end);
         }
         let (begin, end) = (self.last, self.last + gap.length);
         match cause {
@@ -207,7 +208,7 @@ impl Connection {
         let answerer = gap.from.other();
         let half = self.half_mut(answerer);
         let (una, high, delivered, data) =
-            (half.way.una(), half.way.high(), half.delivered, half.sent.number());
+            (half.way.una(), half.way.high(), half.delivered(), half.sent.number());
         let episode = half.silences.go_on(|| Episode {
             una,
             begin,
@@ -233,7 +234,7 @@ impl Connection {
         let repaired_before = half.way.flight().front().is_some_and(|piece| piece.times > 1)
             && half.silences.is_repairing(half.way.una());
         let (una, high, delivered, data) =
-            (half.way.una(), half.way.high(), half.delivered, half.sent.number());
+            (half.way.una(), half.way.high(), half.delivered(), half.sent.number());
         let is_oldest = half.way.near(segment.seq) <= una;
         // A FIN takes a place (RFC 9293 section 3.4).
         let fin = u64::from(segment.flags.contains(TcpFlags::FIN));

@@ -53,7 +53,7 @@ impl Connection {
     fn sizes_of_hole(&self, sender: Side, opened: i64, lost: u32) -> Option<Sizes> {
         let half = self.half(sender);
         let since = half.way.flight().largest_sacked();
-        let ever = half.delivered.max(since);
+        let ever = half.delivered().max(since);
         if lost <= self.always_carried() || since >= lost || ever == 0 {
             return None;
         }

@@ -48,7 +48,7 @@ impl Connection {
         };
         let reach = if is_news && self.established { self.reach(sender) } else { 0 };
         // Nothing may follow that would show when the end of a connection has arrived.
-        let both_finished = self.halves.iter().all(|half| half.finished);
+        let both_finished = self.halves.iter().all(|half| half.is_finished());
         if reach == 0 || both_finished {
             self.take_waiting(sender, now);
             let heard = Heard { seen: now, due: now + reach };
@@ -80,7 +80,7 @@ impl Connection {
 
     /// Whether a segment left its sender after a gap, not in it, as it always did beside the sender.
     pub(crate) fn has_just_left(&self, segment: &Segment, from: Side, gap: i64) -> bool {
-        segment.timestamps.is_none() || self.reach(from) == 0 || self.half(from).lag.left_after(gap)
+        segment.timestamps.is_none() || self.reach(from) == 0 || self.half(from).lag().left_after(gap)
     }
 
     /// Takes what has reached its sender before a segment, and gives the time until then to what the sender waited for.
@@ -95,7 +95,7 @@ impl Connection {
         let tells =
             acts && half.way.near(segment.seq) >= half.way.high() && now - self.last > self.pause(limits);
         // As long as the data on its way here, its sender had to wait for what released it.
-        let queued = if tells && segment.timestamps.is_some() { half.lag.queued() } else { 0 };
+        let queued = if tells && segment.timestamps.is_some() { half.lag().queued() } else { 0 };
         loop {
             let due = |side: Side| {
                 let mut waiting = self.half(side).hearing.waiting();

@@ -46,7 +46,7 @@ impl Connection {
         if !half.way.is_idle() || half.round_trip.samples() == 0 {
             return;
         }
-        if self.watches[from as usize].as_ref().is_some_and(|watch| now - half.last_progress > watch.held) {
+        if self.watches[from as usize].as_ref().is_some_and(|watch| now - half.last_progress() > watch.held) {
             self.end_watch(from);
         }
         let half = self.half(from);

@@ -75,7 +75,7 @@ impl Detector for Unpushed {
         let Some(pauses) = &mut self.0[from as usize] else { return };
         let Some(open) = pauses.open.as_ref().filter(|open| data.end > open.high) else { return };
         let end = open.tally.end;
-        let acknowledged = of.half(from).last_progress.max(end);
+        let acknowledged = of.half(from).last_progress().max(end);
         let had_waited = of.had_waited(from, (acknowledged, end), data.seen.now);
         pauses.settle(if had_waited { Kind::RtoStall } else { Kind::TailLoss });
     }
