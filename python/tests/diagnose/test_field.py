@@ -138,15 +138,16 @@ def test_the_last_packet_of_a_file_is_not_the_end_of_its_capture(capsys: pytest.
 def test_the_statistics_of_an_interface_tell_how_long_its_capture_ran(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """S: the same two, the receiver's as dumpcap saves it, which ran on for a minute."""
+    """S: the same two, the receiver's as dumpcap saves it, which ran a minute before and after."""
     sender, receiver = (FIELD / f"{name}.pcap" for name in JOINED)
     packets = list(packets_in(receiver.read_bytes()))
     saved = tmp_path / "receiver.pcapng"
-    saved.write_bytes(pcapng(packets, ["eth0"], link=ETHERNET, ended=packets[-1][0] + 60))
+    ran = (packets[0][0] - 60, packets[-1][0] + 60)
+    saved.write_bytes(pcapng(packets, ["eth0"], link=ETHERNET, ran=ran))
     assert main(["diagnose", "--host", f"a={sender}", "--host", f"b={saved}"]) == 1
     printed = capsys.readouterr().out
-    assert "21 of 24 packets" in printed
-    assert "cannot tell" not in printed
+    assert "21 of 25 packets" in printed
+    assert "cannot tell whether" not in printed
 
 
 def test_two_captures_of_a_path_mtu_that_falls_tell_it_for_certain(capsys: pytest.CaptureFixture[str]) -> None:

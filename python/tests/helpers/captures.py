@@ -97,10 +97,13 @@ def packets_in(capture: bytes) -> Iterator[tuple[float, int, bytes]]:
 
 
 def pcapng(
-    packets: Iterable[tuple[float, int, bytes]], names: Sequence[str], link: int = RAW_IP, ended: float | None = None
+    packets: Iterable[tuple[float, int, bytes]],
+    names: Sequence[str],
+    link: int = RAW_IP,
+    ran: tuple[float, float] | None = None,
 ) -> bytes:
-    """A capture of several interfaces, each with a name: of each packet the time, the interface's number, the bytes. `ended`: when
-    the capture ended, as the statistics of its first interface say."""
+    """A capture of several interfaces, each with a name: of each packet the time, the interface's number, the bytes. `ran`: when
+    the capture began and ended, as the statistics of its first interface say."""
 
     def block(kind: int, body: bytes) -> bytes:
         body += bytes(-len(body) % 4)
@@ -114,9 +117,10 @@ def pcapng(
     for at, interface, packet in packets:
         high, low = divmod(round(at * 1e6), 2**32)
         out += block(6, struct.pack("<IIIII", interface, high, low, len(packet), len(packet)) + packet)
-    if ended is not None:
-        time = struct.pack("<II", *divmod(round(ended * 1e6), 2**32))
-        out += block(5, struct.pack("<I", 0) + time + struct.pack("<HH", 3, 8) + time)
+    if ran is not None:
+        begun, ended = (struct.pack("<II", *divmod(round(at * 1e6), 2**32)) for at in ran)
+        option = struct.pack("<HH", 2, 8) + begun + struct.pack("<HH", 3, 8) + ended
+        out += block(5, struct.pack("<I", 0) + ended + option)
     return bytes(out)
 
 
