@@ -196,8 +196,9 @@ def _invisible(scene: Scene, variant: Variant, ran: Ran, tap: str) -> frozenset[
     if tap != "sender" and (variant.family == 6 or variant.scene == "frozen device"):
         hidden.add("sender_stall")
     counters = ran.receiver["counters"], ran.sender["counters"]
-    if not counters[1].get("RetransSegs"):
-        hidden.add("spurious_retransmit")  # nothing was sent again: a probe with new data came first
+    # The kernel counts SYNs and SYN-ACKs as well.
+    if counters[1].get("RetransSegs", 0) <= counters[1].get("TCPSynRetrans", 0):
+        hidden.add("spurious_retransmit")  # no data was sent again: a probe with new data came first
     if not counters[0].get("TCPToZeroWindowAdv"):
         hidden.add("zero_window")  # the receiver read in time, or kept the window open by a little
     if not counters[0].get("TCPOFOQueue"):

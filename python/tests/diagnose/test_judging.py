@@ -35,3 +35,12 @@ def test_a_probe_that_the_wire_lost_as_well_was_of_a_lost_tail(again: int | None
     ran = run.Ran({"counters": counters, "sockets": []}, {"counters": {}, "sockets": []}, log, 0.0, 100)
     _, may = judging.true(scene, scene.variant(61), ran, "sender", [4.7])
     assert ("tail_loss" in may) is allowed
+
+
+@pytest.mark.parametrize(("resent", "wanted"), [(2, False), (3, True)])
+def test_a_syn_that_was_sent_again_is_no_needless_repeat_of_data(resent: int, wanted: bool) -> None:
+    scene = next(scene for scene in staging.SCENES if scene.name == "overtaken by many")
+    sender = {"counters": {"RetransSegs": resent, "TCPSynRetrans": 2, "TCPSACKReorder": 1}, "sockets": []}
+    ran = run.Ran(sender, {"counters": {"TCPOFOQueue": 1}, "sockets": []}, [], 0.0, 100)
+    must, _ = judging.true(scene, scene.variant(2), ran, "sender", [0.2])
+    assert ("spurious_retransmit" in must) is wanted
