@@ -28,6 +28,11 @@ more than 4 ms late were repeated.
 
 What a tap cannot know it need not tell: a packet that was lost before the tap, if neither a hole nor the identification
 of IPv4 betrays it, and a SYN that never came there.
+
+These figures are not held out: the detectors were developed on scenes of these kinds, and mended for what they told
+wrong of them, so that what each mending gained shows here in full. A variant that is drawn anew has other sizes, times
+and offloads, but no other kind of trouble. What the detectors tell of runs that nobody had seen is
+[measured apart](diagnose.md#new-runs).
 """
 
 Judged = Any
