@@ -36,7 +36,7 @@ from framegauge.report.decision.model import Decision
 from framegauge.results import reading
 from framegauge.results.journal import Journal, Run, read
 from framegauge.results.tables import write_tables
-from framegauge.study import file as study_file
+from framegauge.study import file as study_file, narrow
 from framegauge.study.aggregates import largest_aggregates
 from framegauge.study.blocks import order
 from framegauge.study.model import Study, arms, cells, level_text
@@ -373,7 +373,7 @@ def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
         f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
         f"{len(slots)} runs, about {seconds:.0f} s",
     ]
-    lines += [*trial.lines(study, may_adapt), *refusals.lines(study)]
+    lines += [*trial.lines(study, may_adapt), *narrow.lines(study), *refusals.lines(study)]
     own_hosts = not study.testbed.capabilities.builds_hosts
     lines += changes_of(study, lambda own: places(own or find_agent())) if own_hosts else []
     if programs := program_lines(study):

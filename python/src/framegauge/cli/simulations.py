@@ -27,6 +27,7 @@ from framegauge.results import spools
 from framegauge.results.journal import RECORDINGS, Journal, read
 from framegauge.study import file as study_file
 from framegauge.study.model import Study
+from framegauge.study.narrow import narrow as narrow_links
 from framegauge.study.simulated import left_out
 from framegauge.study.sweep import Axis, Point, Source, points, simulated
 from framegauge.summary import judging
@@ -98,6 +99,9 @@ def run(
     found = points(asked.source, asked.axes)
     if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings)]:
         say(f"without effect in a simulation, and left out: {', '.join(dict.fromkeys(notes))}")
+    narrow = {each.text(): each.as_json() for point in found for each in narrow_links(point.study)}
+    for text in narrow:
+        say(f"warning: {text}")
     blocks = planning.blocks(found)
     taken = captures.planned(asked.captures, blocks)
     captures.check(asked.captures, taken, engine.simulate)
@@ -108,6 +112,8 @@ def run(
         raise InputError(f"{folder}: found other recorded flows than when it began, expected the same to resume it")
     about = {**asked.as_json(), **({"replayed": replayed, "recordings": kept} if replayed else {})}
     plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: about}
+    if narrow:
+        plan["narrow_links"] = list(narrow.values())
     journal = Journal.resume(folder) if resume else _created(folder, base, found, plan, kept)
     documents.begin()
     with journal:

@@ -14,6 +14,7 @@ from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import LEAST_FOR_EQUALITY
 from framegauge.study.blocks import Slot, order
 from framegauge.study.model import Study, arms, cells, level_text
+from framegauge.study.narrow import narrow
 from framegauge.summary import words
 
 __all__ = ["MEASURED", "forecast", "lines"]
@@ -71,6 +72,7 @@ def forecast(
         "trial": {"bits_per_second": list(dict.fromkeys(trial.rates_of(study))), "adapts": may_adapt}
         if trial.applies(study)
         else None,
+        "warnings": [each.as_json() for each in narrow(study)],
         "order": [_slot(study, number, slot) for number, slot in enumerate(slots, 1)],
         "reach": [
             _reach(metric, margin, shared[metric], study, rule, pilot, given) for metric, margin in margins.items()
@@ -177,6 +179,7 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     )
     if tried := found["trial"]:
         yield trial.planned(tried["bits_per_second"], tried["adapts"])
+    yield from (f"warning: {each['text']}" for each in found["warnings"])
     for cell in {_cell_key(slot): slot for slot in found["order"]}.values():
         yield f"  {cell['workload']}: {words.conditions(cell['conditions'])}"
     treatment = found["treatment"]

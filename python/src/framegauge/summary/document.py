@@ -72,6 +72,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         },
         "stopping": _stopping(saved),
         "trial": saved.plan.get("trial"),
+        **({"narrow_links": narrow} if (narrow := saved.plan.get("narrow_links")) else {}),
         "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
         "verdicts": _verdicts(saved, unasked.leading_first(judged)),
         "unasked": _verdicts(saved, unasked.worse(rows, saved.plan["margins"], rule_of(saved.plan), judged)),
