@@ -175,7 +175,7 @@ pub(crate) struct Endpoint {
 impl Endpoint {
     /// `mss`: payload of a full segment, options deducted.
     pub(crate) fn new(ids: Ids, mss: u32, settings: &TcpSettings) -> Endpoint {
-        let exact = settings.algorithm == crate::Algorithm::Dctcp;
+        let exact = settings.algorithm.tells_every_mark();
         let mut send = Sender::new(mss, settings);
         send.is_ecn = settings.ecn || exact;
         send.seed = mixed(settings.seed) ^ u64::from(ids.own);

@@ -34,6 +34,7 @@ mod work;
 
 pub use capture::{Passed, Point, Side};
 pub use changes::Change;
+pub use congestion::Algorithm;
 pub use error::SimulationError;
 pub use log::Logged;
 pub use outcome::{FlowCounts, Outcome, Sample};
@@ -43,7 +44,7 @@ pub use scenario::Scenario;
 pub use segment::Report;
 pub use sender::SenderCounts;
 pub use series::PortSample;
-pub use settings::{Algorithm, Hystart, Nagle, Probing, TcpSettings};
+pub use settings::{Hystart, Nagle, Probing, TcpSettings};
 pub use simulation::Simulation;
 pub use spec::{
     ChangeSpec, FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, OverlaySpec, RepeatSpec, RequestsSpec,

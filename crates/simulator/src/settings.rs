@@ -2,19 +2,7 @@
 
 use framegauge_frames::{Family, Picoseconds};
 
-/// How cwnd grows and shrinks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Algorithm {
-    /// NewReno (RFC 5681, RFC 6582), as Linux' `tcp_cong.c`.
-    Reno,
-    /// CUBIC (RFC 9438) with HyStart, as Linux' `tcp_cubic.c`.
-    #[default]
-    Cubic,
-    /// DCTCP (RFC 8257), as Linux' `tcp_dctcp.c`.
-    Dctcp,
-    /// BBR, version 1, as Linux' `tcp_bbr.c`: it paces itself.
-    Bbr,
-}
+use crate::Algorithm;
 
 /// How slow start ends before anything is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import pytest
+import json
+import subprocess
 
+import pytest
+from helpers.support import ROOT
+
+from framegauge.agents.binary import find_agent
 from framegauge.errors import StudyError
 from framegauge.experiment.planning import conditions_of
 from framegauge.study import file as study_file
 from framegauge.study.blocks import block_order
 from framegauge.study.model import Study
-from framegauge.study.simulated import left_out
+from framegauge.study.simulated import TABLE, left_out
 
 ROUTED = "custom: {switches: [a, b], routers: [{name: r1}], links: [[h1, a], [a, r1], [r1, b], [b, h2]]}"
 
@@ -168,3 +173,16 @@ def test_what_has_no_effect_is_told() -> None:
     told = left_out(study.factors, study.sysctls, study.tunings)
     assert told == ["factors.tso", "factors.checksum", "sysctls net.ipv4.tcp_wmem"]
     assert left_out(parse().factors, {}, {}) == []
+
+
+@pytest.mark.agent
+def test_the_congestion_controls_are_those_of_the_agent():
+    # framegauge-agent simulate --algorithms > python/src/framegauge/study/algorithms.json
+    printed = subprocess.run([find_agent(), "simulate", "--algorithms"], stdout=subprocess.PIPE, check=True).stdout
+    assert TABLE.read_bytes() == printed
+
+
+def test_the_docs_have_a_row_for_each_congestion_control():
+    page = (ROOT / "docs/how-to/simulate.md").read_text()
+    for row in json.loads(TABLE.read_text()):
+        assert f"| `{row['name']}` | {row['what']} |" in page

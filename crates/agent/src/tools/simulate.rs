@@ -1,9 +1,10 @@
 //! `framegauge-agent simulate FOLDER`: reads a scenario as JSON on standard input, runs it in virtual time, tells how far it
-//! is and what came of it as lines of JSON, and writes the tables into the folder.
+//! is and what came of it as lines of JSON, and writes the tables into the folder. With `--algorithms` it reads nothing, and
+//! prints the table of congestion controls.
 
 use framegauge_drivers::simulations;
 use framegauge_frames::BitRate;
-use framegauge_simulator::{ScenarioSpec, TcpSettings};
+use framegauge_simulator::{Algorithm, ScenarioSpec, TcpSettings};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -13,6 +14,8 @@ use std::process::ExitCode;
 
 /// Instead of a folder: only says what memory the scenario takes.
 const MEMORY: &str = "--memory";
+/// Instead of a folder: prints the table of congestion controls.
+const ALGORITHMS: &str = "--algorithms";
 
 /// Runs one scenario. Lines of output: `{"progress": {...}}`, and `{"result": {...}}` as the last one. With `--memory`
 /// instead of a folder the result is what memory it would take, and what there is.
@@ -20,11 +23,23 @@ pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     let (Some(folder), None) = (words.next().map(PathBuf::from), words.next()) else {
         return failed("expected a folder for the tables");
     };
+    if folder.as_os_str() == ALGORITHMS {
+        return table();
+    }
     let result = if folder.as_os_str() == MEMORY { memory() } else { simulate(&folder) };
     match result {
         Ok(result) if say(&json!({"result": result})) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(why) => failed(&why),
+    }
+}
+
+/// The table as JSON, one value a line, as it is kept in the Python package.
+fn table() -> ExitCode {
+    let table = serde_json::to_string_pretty(Algorithm::ALL).expect("words only");
+    match writeln!(std::io::stdout().lock(), "{table}") {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
 

@@ -2,7 +2,9 @@
 
 use framegauge_frames::Picoseconds;
 
-use super::{Acked, Window};
+use super::control::CongestionControl;
+use super::{Acked, State, Window};
+use crate::{Hystart, TcpSettings};
 
 /// The factor of a decrease, in 1024ths: 0.7.
 const BETA: u64 = 717;
@@ -60,7 +62,7 @@ fn cube_root(number: u64) -> u64 {
 }
 
 impl Cubic {
-    pub(crate) fn new(hystart: bool, tick: Picoseconds) -> Cubic {
+    fn with(hystart: bool, tick: Picoseconds) -> Cubic {
         Cubic {
             tick_microseconds: microseconds(tick).max(1),
             hystart,
@@ -84,43 +86,18 @@ impl Cubic {
     }
 
     /// After a timeout everything that was learned is forgotten.
-    pub(crate) fn reset(&mut self, acked: &Acked) {
+    fn reset(&mut self, acked: &Acked) {
         let tick = Picoseconds::from_nanoseconds(self.tick_microseconds * 1000);
-        *self = Cubic::new(self.hystart, tick);
+        *self = Cubic::with(self.hystart, tick);
         self.begin_round(acked);
     }
 
-    pub(crate) fn threshold(&mut self, cwnd: u32) -> u32 {
+    fn decrease(&mut self, cwnd: u32) -> u32 {
         self.epoch = None;
         let cwnd = u64::from(cwnd);
         // Fast convergence: it leaves room for others if it had to stop earlier than the last time.
         self.last_maximum = if cwnd < self.last_maximum { cwnd * (SCALE + BETA) / (2 * SCALE) } else { cwnd };
         (cwnd * BETA / SCALE).max(2) as u32
-    }
-
-    /// The epoch does not go on while nothing is sent.
-    pub(crate) fn begin_again(&mut self, now: Picoseconds, last_sent: Picoseconds) {
-        let now = microseconds(now) / self.tick_microseconds;
-        let idle = now.saturating_sub(microseconds(last_sent) / self.tick_microseconds);
-        if let Some(epoch) = self.epoch.filter(|_| idle > 0) {
-            self.epoch = Some((epoch + idle).min(now));
-        }
-    }
-
-    pub(crate) fn note(&mut self, window: &mut Window, acked: &Acked) {
-        let Some(delay) = acked.rtt.map(|rtt| microseconds(rtt).max(1)) else { return };
-        let now = microseconds(acked.now);
-        // Right after a recovery delays are those of a queue that drains.
-        let second = 1_000_000 / self.tick_microseconds;
-        if self.epoch.is_some_and(|epoch| now / self.tick_microseconds - epoch < second) {
-            return;
-        }
-        if self.least_delay == 0 || self.least_delay > delay {
-            self.least_delay = delay;
-        }
-        if !self.found && window.is_slow_start() && self.hystart {
-            self.look_for_exit(window, delay, now, acked);
-        }
     }
 
     fn begin_round(&mut self, acked: &Acked) {
@@ -156,24 +133,6 @@ impl Cubic {
         if self.found {
             window.ssthresh = window.cwnd;
         }
-    }
-
-    /// So many acknowledged segments make cwnd grow by one.
-    pub(crate) fn growth(&mut self, cwnd: u32, count: u32, now: Picoseconds) -> u32 {
-        let tick = microseconds(now) / self.tick_microseconds;
-        self.acked += u64::from(count);
-        let a_thirtysecond = 1_000_000 / self.tick_microseconds / 32;
-        if self.last_cwnd == cwnd && tick - self.last_tick <= a_thirtysecond && self.every > 0 {
-            return self.every as u32;
-        }
-        if self.epoch.is_none() || tick != self.last_tick {
-            self.last_cwnd = cwnd;
-            self.last_tick = tick;
-            self.follow_the_cube(u64::from(cwnd), count, tick);
-        }
-        self.keep_up_with_reno(u64::from(cwnd));
-        self.every = self.every.max(2);
-        self.every as u32
     }
 
     fn follow_the_cube(&mut self, cwnd: u64, count: u32, tick: u64) {
@@ -213,6 +172,65 @@ impl Cubic {
     }
 }
 
+impl CongestionControl for Cubic {
+    fn new(settings: &TcpSettings) -> Cubic {
+        Cubic::with(settings.hystart == Hystart::Linux, settings.tick)
+    }
+
+    fn threshold(&mut self, window: &Window) -> u32 {
+        self.decrease(window.cwnd)
+    }
+
+    fn enter(&mut self, state: State, acked: &Acked) {
+        if state == State::Loss {
+            self.reset(acked);
+        }
+    }
+
+    fn note(&mut self, window: &mut Window, acked: &Acked) {
+        let Some(delay) = acked.rtt.map(|rtt| microseconds(rtt).max(1)) else { return };
+        let now = microseconds(acked.now);
+        // Right after a recovery delays are those of a queue that drains.
+        let second = 1_000_000 / self.tick_microseconds;
+        if self.epoch.is_some_and(|epoch| now / self.tick_microseconds - epoch < second) {
+            return;
+        }
+        if self.least_delay == 0 || self.least_delay > delay {
+            self.least_delay = delay;
+        }
+        if !self.found && window.is_slow_start() && self.hystart {
+            self.look_for_exit(window, delay, now, acked);
+        }
+    }
+
+    fn growth(&mut self, window: &Window, count: u32, now: Picoseconds) -> u32 {
+        let cwnd = window.cwnd;
+        let tick = microseconds(now) / self.tick_microseconds;
+        self.acked += u64::from(count);
+        let a_thirtysecond = 1_000_000 / self.tick_microseconds / 32;
+        if self.last_cwnd == cwnd && tick - self.last_tick <= a_thirtysecond && self.every > 0 {
+            return self.every as u32;
+        }
+        if self.epoch.is_none() || tick != self.last_tick {
+            self.last_cwnd = cwnd;
+            self.last_tick = tick;
+            self.follow_the_cube(u64::from(cwnd), count, tick);
+        }
+        self.keep_up_with_reno(u64::from(cwnd));
+        self.every = self.every.max(2);
+        self.every as u32
+    }
+
+    /// The epoch does not go on while nothing is sent.
+    fn begin_again(&mut self, now: Picoseconds, last_sent: Picoseconds) {
+        let now = microseconds(now) / self.tick_microseconds;
+        let idle = now.saturating_sub(microseconds(last_sent) / self.tick_microseconds);
+        if let Some(epoch) = self.epoch.filter(|_| idle > 0) {
+            self.epoch = Some((epoch + idle).min(now));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -225,10 +243,11 @@ mod tests {
     /// RFC 9438: K = ∛(W (1 − β) / C), and cwnd is W again after K seconds.
     #[test]
     fn the_plateau_comes_when_the_rfc_says() {
-        let mut cubic = Cubic::new(false, Picoseconds::from_nanoseconds(4_000_000));
-        let cwnd = cubic.threshold(1000);
+        let mut cubic = Cubic::with(false, Picoseconds::from_nanoseconds(4_000_000));
+        let cwnd = cubic.decrease(1000);
         assert_eq!(cwnd, 700);
-        cubic.growth(cwnd, 1, Picoseconds::from_nanoseconds(8_000_000));
+        let window = Window { cwnd, ..Window::new(&TcpSettings::default()) };
+        cubic.growth(&window, 1, Picoseconds::from_nanoseconds(8_000_000));
         let seconds = cubic.until_origin as f64 / 1024.0;
         assert!((seconds - (300.0f64 / 0.4).cbrt()).abs() < 0.05, "{seconds}");
     }

@@ -1,6 +1,8 @@
 //! DCTCP (RFC 8257), as Linux' `net/ipv4/tcp_dctcp.c`.
 
-use super::Acked;
+use super::control::CongestionControl;
+use super::{Acked, Window};
+use crate::TcpSettings;
 
 /// A fraction of 1, in 1024ths.
 const ONE: u64 = 1024;
@@ -25,11 +27,11 @@ impl Default for Dctcp {
 }
 
 impl Dctcp {
-    pub(crate) fn threshold(&self, cwnd: u32) -> u32 {
+    fn decrease(&self, cwnd: u32) -> u32 {
         (cwnd - ((u64::from(cwnd) * self.alpha) >> 11) as u32).max(2)
     }
 
-    pub(crate) fn note(&mut self, acked: &Acked) {
+    fn observe(&mut self, acked: &Acked) {
         if acked.unacknowledged < self.round_end {
             return;
         }
@@ -43,6 +45,27 @@ impl Dctcp {
         self.round_end = acked.next;
         self.delivered = acked.delivered;
         self.delivered_marked = acked.delivered_marked;
+    }
+}
+
+impl CongestionControl for Dctcp {
+    const TELLS_EVERY_MARK: bool = true;
+
+    fn new(_: &TcpSettings) -> Dctcp {
+        Dctcp::default()
+    }
+
+    fn threshold(&mut self, window: &Window) -> u32 {
+        self.decrease(window.cwnd)
+    }
+
+    /// Marks tell nothing of it (RFC 8257 section 3.4).
+    fn threshold_of_loss(&self, cwnd: u32, _threshold: u32) -> u32 {
+        (cwnd >> 1).max(2)
+    }
+
+    fn note(&mut self, _window: &mut Window, acked: &Acked) {
+        self.observe(acked);
     }
 }
 
@@ -68,10 +91,10 @@ mod tests {
             acked = Acked { unacknowledged: round * 10, next: round * 10 + 10, ..acked };
             acked.delivered += 100;
             acked.delivered_marked += 25;
-            dctcp.note(&acked);
+            dctcp.observe(&acked);
         }
         // The kernel's shifts round what is taken off down: a quarter, and up to a sixteenth of it more.
         assert!((256..=272).contains(&dctcp.alpha), "{}", dctcp.alpha);
-        assert_eq!(Dctcp::default().threshold(100), 50);
+        assert_eq!(Dctcp::default().decrease(100), 50);
     }
 }

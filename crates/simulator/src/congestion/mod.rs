@@ -1,17 +1,19 @@
 //! Congestion control: how cwnd grows, and to what it shrinks.
 
 mod bbr;
+mod control;
 mod cubic;
 mod dctcp;
 mod hystart_plus;
+mod reno;
 
 use framegauge_frames::Picoseconds;
 
 pub(crate) use self::bbr::{Bbr, Sample, View};
-use self::cubic::Cubic;
-use self::dctcp::Dctcp;
+pub use self::control::Algorithm;
+pub(crate) use self::control::Control;
 use self::hystart_plus::HystartPlus;
-use crate::{Algorithm, Hystart, TcpSettings};
+use crate::{Hystart, TcpSettings};
 
 /// ssthresh before anything is known of the path.
 pub(crate) const NO_THRESHOLD: u32 = 0x7fff_ffff;
@@ -109,115 +111,6 @@ pub(crate) struct Acked {
     pub(crate) burst: Picoseconds,
     /// The sender paces itself.
     pub(crate) is_paced: bool,
-}
-
-/// One of the algorithms.
-#[derive(Debug, Clone)]
-pub(crate) enum Control {
-    Reno,
-    Cubic(Box<Cubic>),
-    Dctcp(Box<Dctcp>),
-    /// `None` before the handshake has ended.
-    Bbr(Option<Box<Bbr>>),
-}
-
-impl Control {
-    pub(crate) fn new(settings: &TcpSettings) -> Control {
-        match settings.algorithm {
-            Algorithm::Reno => Control::Reno,
-            Algorithm::Cubic => {
-                Control::Cubic(Box::new(Cubic::new(settings.hystart == Hystart::Linux, settings.tick)))
-            }
-            Algorithm::Dctcp => Control::Dctcp(Box::default()),
-            Algorithm::Bbr => Control::Bbr(None),
-        }
-    }
-
-    /// The threshold after a loss or a mark; what it learns from that, it learns here.
-    pub(crate) fn threshold(&mut self, window: &Window) -> u32 {
-        let cwnd = window.cwnd;
-        match self {
-            Control::Reno => (cwnd >> 1).max(2),
-            Control::Cubic(cubic) => cubic.threshold(cwnd),
-            Control::Dctcp(dctcp) => dctcp.threshold(cwnd),
-            Control::Bbr(bbr) => {
-                bbr.iter_mut().for_each(|bbr| bbr.keep_window(cwnd));
-                window.ssthresh
-            }
-        }
-    }
-
-    /// Whether cwnd and pacing follow from a model of the path (`cong_control`), and not from losses.
-    pub(crate) fn is_bbr(&self) -> bool {
-        matches!(self, Control::Bbr(_))
-    }
-
-    pub(crate) fn bbr(&self) -> Option<&Bbr> {
-        match self {
-            Control::Bbr(bbr) => bbr.as_deref(),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn bbr_mut(&mut self) -> Option<&mut Bbr> {
-        match self {
-            Control::Bbr(bbr) => bbr.as_deref_mut(),
-            _ => None,
-        }
-    }
-
-    /// The threshold after a loss that no mark came before: marks tell DCTCP nothing of it (RFC 8257 section 3.4).
-    pub(crate) fn threshold_of_loss(&self, cwnd: u32, threshold: u32) -> u32 {
-        match self {
-            Control::Dctcp(_) => (cwnd >> 1).max(2),
-            _ => threshold,
-        }
-    }
-
-    /// The connection has come into another state.
-    pub(crate) fn enter(&mut self, state: State, acked: &Acked) {
-        if let (Control::Cubic(cubic), State::Loss) = (self, state) {
-            cubic.reset(acked);
-        }
-    }
-
-    /// Every acknowledgement, before cwnd grows.
-    pub(crate) fn note(&mut self, window: &mut Window, acked: &Acked) {
-        window.note(acked);
-        match self {
-            Control::Reno | Control::Bbr(_) => {}
-            Control::Cubic(cubic) => cubic.note(window, acked),
-            Control::Dctcp(dctcp) => dctcp.note(acked),
-        }
-    }
-
-    /// `count` segments were acknowledged, and cwnd was what limited the sender.
-    pub(crate) fn grow(&mut self, window: &mut Window, count: u32, acked: &Acked) {
-        let mut count = count;
-        if window.is_slow_start() {
-            count = window.grow_exponentially(count);
-            if count == 0 {
-                return;
-            }
-        }
-        let every = match self {
-            Control::Cubic(cubic) => cubic.growth(window.cwnd, count, acked.now),
-            _ => window.cwnd,
-        };
-        window.grow_linearly(every.max(1), count);
-    }
-
-    /// The sender begins to send again after it had nothing to send since `last_sent`.
-    pub(crate) fn begin_again(&mut self, now: Picoseconds, last_sent: Picoseconds) {
-        if let Control::Cubic(cubic) = self {
-            cubic.begin_again(now, last_sent);
-        }
-    }
-
-    /// cwnd that the sender gets back when it learns that nothing was lost.
-    pub(crate) fn undone(&self, cwnd: u32, prior: u32) -> u32 {
-        if self.is_bbr() { cwnd } else { cwnd.max(prior) }
-    }
 }
 
 #[cfg(test)]

@@ -321,7 +321,7 @@ impl Sender {
 
     /// PRR while cwnd shrinks; growth where the sender was limited by cwnd (`tcp_cong_control`).
     fn adapt_cwnd(&mut self, tick: &mut impl Tick, found: &Found, advance: u64) {
-        if self.control.is_bbr() {
+        if self.control.is_model() {
             self.adapt_to_rate(tick, found, advance);
         } else if self.is_reducing() {
             self.reduce(found);

@@ -187,7 +187,7 @@ impl Sender {
         if halvings < 32 && log > 0 {
             bytes = bytes.saturating_add(gso >> halvings);
         }
-        let least = self.control.bbr().map_or(LEAST_SEGMENTS, Bbr::least_segments);
+        let least = self.control.model().map_or(LEAST_SEGMENTS, Bbr::least_segments);
         (bytes.min(gso) / mss).max(least)
     }
 

@@ -43,7 +43,7 @@ impl Sender {
     /// Bytes per second at which cwnd goes out, with Linux' headroom: twice in slow start, 1.2 times otherwise
     /// (`tcp_update_pacing_rate`). Without pacing it only sizes super-segments.
     pub(crate) fn pacing_rate(&self, settings: &TcpSettings) -> Option<u64> {
-        if let Some(bbr) = self.control.bbr() {
+        if let Some(bbr) = self.control.model() {
             return Some(bbr.pacing_rate().max(1));
         }
         let srtt = self.rtt.smoothed()?.as_nanoseconds().max(1);
@@ -72,7 +72,7 @@ impl Sender {
     }
 
     pub(super) fn is_paced(&self) -> bool {
-        self.pace.bits_per_second.is_some() || self.control.bbr().is_some()
+        self.pace.bits_per_second.is_some() || self.control.model().is_some()
     }
 }
 

@@ -6,7 +6,7 @@ use framegauge_frames::Picoseconds;
 use super::Sender;
 use super::acks::Found;
 use super::queue::Sent;
-use crate::congestion::{Bbr, Control, Sample, View};
+use crate::congestion::{Bbr, Sample, View};
 use crate::endpoint::Tick;
 
 const SECOND_MILLISECONDS: u64 = 1000;
@@ -47,16 +47,19 @@ fn microseconds(time: Picoseconds) -> u64 {
 impl Sender {
     /// BBR begins when the handshake has ended.
     pub(super) fn begin_bbr(&mut self, tick: &impl Tick) {
-        if let Control::Bbr(None) = self.control {
+        if self.control.is_model() && self.control.model().is_none() {
             let view = self.view(tick);
             let least = self.rtt.minimum.map(microseconds);
-            self.control = Control::Bbr(Some(Box::new(Bbr::new(self.seed, least, &self.window, &view))));
+            let bbr = Bbr::new(self.seed, least, &self.window, &view);
+            if let Some(place) = self.control.place_of_model() {
+                *place = Some(bbr);
+            }
         }
     }
 
     pub(super) fn tell_bbr(&mut self, tick: &impl Tick, what: impl FnOnce(&mut Bbr, &View)) {
         let view = self.view(tick);
-        if let Some(bbr) = self.control.bbr_mut() {
+        if let Some(bbr) = self.control.model_mut() {
             what(bbr, &view);
         }
     }
@@ -86,10 +89,10 @@ impl Sender {
 
     /// Something is about to be sent: what is known now. Where nothing was under way, BBR begins again.
     pub(super) fn note_flight(&mut self, tick: &impl Tick) -> Option<Flight> {
-        self.control.bbr()?;
+        self.control.model()?;
         if self.queue.in_flight() == 0 && self.rates.limited_until > 0 {
             let view = self.view(tick);
-            if let Some(bbr) = self.control.bbr_mut() {
+            if let Some(bbr) = self.control.model_mut() {
                 bbr.begin_again(&mut self.window, &view);
             }
         }
@@ -108,7 +111,7 @@ impl Sender {
 
     /// The application writes: whether it had left the path idle (`tcp_rate_check_app_limited`).
     pub(super) fn note_write(&mut self, tick: &impl Tick) {
-        if self.control.is_bbr()
+        if self.control.is_model()
             && self.writing.accepted.saturating_sub(self.next) < u64::from(self.mss)
             && !self.held.holds_any(tick.now() - tick.held_back())
             && self.queue.in_flight() < self.window.cwnd
@@ -171,7 +174,7 @@ impl Sender {
         let sample = self.sample(tick.now(), found, advance);
         let view = self.view(tick);
         let window = &mut self.window;
-        if self.control.bbr_mut().is_some_and(|bbr| bbr.acknowledge(window, &view, &sample)) {
+        if self.control.model_mut().is_some_and(|bbr| bbr.acknowledge(window, &view, &sample)) {
             self.limit_by_application();
         }
     }

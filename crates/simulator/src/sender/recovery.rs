@@ -195,7 +195,7 @@ impl Sender {
     /// `tcp_end_cwnd_reduction`.
     pub(super) fn end_reduction(&mut self) {
         let is_done = self.state == State::Reduced || self.undo.marker.is_some();
-        if self.window.ssthresh < NO_THRESHOLD && is_done && !self.control.is_bbr() {
+        if self.window.ssthresh < NO_THRESHOLD && is_done && !self.control.is_model() {
             self.window.cwnd = self.window.ssthresh;
         }
     }

@@ -95,7 +95,7 @@ impl Sender {
             }
             self.set_state(tick, State::Recovery);
             self.reduction.out = 0;
-            if !self.control.is_bbr() {
+            if !self.control.is_model() {
                 self.window.cwnd = self.window.cwnd.min(self.queue.in_flight() + 1);
             }
         }

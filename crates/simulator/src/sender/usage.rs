@@ -20,7 +20,7 @@ impl Sender {
             return;
         }
         let mut idle = now - self.last_sent;
-        if !settings.slow_start_after_idle || idle <= rto || self.control.is_bbr() {
+        if !settings.slow_start_after_idle || idle <= rto || self.control.is_model() {
             return;
         }
         self.window.ssthresh = self.current_threshold();
@@ -54,7 +54,7 @@ impl Sender {
         }
         usage.used = usage.used.max(out);
         let is_long = tick.now() - usage.since >= self.rtt.timeout();
-        let may_shrink = tick.settings().slow_start_after_idle && !self.control.is_bbr();
+        let may_shrink = tick.settings().slow_start_after_idle && !self.control.is_model();
         if may_shrink && is_long && self.state == State::Open {
             let used = usage.used.max(tick.settings().initial_window_segments);
             usage.used = 0;

@@ -169,7 +169,7 @@ impl Sender {
         let segment = (u64::from(self.mss) + SEGMENT_BYTES).next_power_of_two() + DESCRIPTION_BYTES;
         let segments = u64::from(self.window.cwnd.max(FEWEST_SEGMENTS));
         // BBR provides for three windows (`bbr_sndbuf_expand`).
-        let windows = if self.control.is_bbr() { 3 } else { 2 };
+        let windows = if self.control.is_model() { 3 } else { 2 };
         self.writing.room = self.writing.room.max(windows * segments * segment);
         self.writing.accepted - self.unacknowledged < self.writing.room
     }

@@ -128,15 +128,7 @@ impl TcpSpec {
     }
 
     fn algorithm(&self) -> Result<Algorithm, String> {
-        match self.congestion_control.as_deref() {
-            Some("reno") => Ok(Algorithm::Reno),
-            None | Some("cubic") => Ok(Algorithm::Cubic),
-            Some("dctcp") => Ok(Algorithm::Dctcp),
-            Some("bbr") => Ok(Algorithm::Bbr),
-            Some(found) => {
-                Err(format!("tcp.congestion_control: found {found:?}, expected reno, cubic, dctcp or bbr"))
-            }
-        }
+        self.congestion_control.as_deref().map_or(Ok(Algorithm::default()), Algorithm::named)
     }
 
     fn hystart(&self) -> Result<Hystart, String> {

@@ -1,5 +1,6 @@
 //! All tests of the simulator in one program: it is linked once, and its tests run beside each other.
 
+mod algorithms;
 mod bbr;
 mod changes;
 mod common;

@@ -7,7 +7,9 @@ same in every arm, and costs CPU time alone is left out, and said (`left_out`).
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from framegauge.files.types import Problem, nearest
@@ -28,7 +30,9 @@ __all__ = [
     "unmeasured_problems",
 ]
 
-ALGORITHMS = ("reno", "cubic", "dctcp", "bbr")
+# The congestion controls of the simulator: what `framegauge-agent simulate --algorithms` prints; a test compares them.
+TABLE = Path(__file__).with_name("algorithms.json")
+ALGORITHMS: tuple[str, ...] = tuple(row["name"] for row in json.loads(TABLE.read_text("utf-8")))
 # The sysctls that the model obeys; experiment/simulated/scenario.py translates them.
 SYSCTLS = (
     "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_ecn", "net.ipv4.tcp_slow_start_after_idle",

@@ -21,7 +21,9 @@ use self::extra::Extra;
 use self::maximum::Maximum;
 use self::policed::Policed;
 pub(crate) use self::told::{Sample, View};
+use super::control::CongestionControl;
 use super::{State, Window};
+use crate::TcpSettings;
 
 pub(super) const RATE_BITS: u32 = 24;
 pub(super) const ONE: u64 = 256;
@@ -91,6 +93,35 @@ pub(crate) struct Bbr {
     policed: Policed,
     extra: Extra,
     draws: SplitMix,
+}
+
+/// BBR, which has no model of the path before the handshake has ended.
+#[derive(Debug, Clone)]
+pub(crate) struct Modelled(Option<Bbr>);
+
+impl CongestionControl for Modelled {
+    const IS_MODEL: bool = true;
+
+    fn new(_: &TcpSettings) -> Modelled {
+        Modelled(None)
+    }
+
+    fn threshold(&mut self, window: &Window) -> u32 {
+        self.0.iter_mut().for_each(|bbr| bbr.keep_window(window.cwnd));
+        window.ssthresh
+    }
+
+    fn undone(&self, cwnd: u32, _prior: u32) -> u32 {
+        cwnd
+    }
+
+    fn model(&self) -> Option<&Option<Bbr>> {
+        Some(&self.0)
+    }
+
+    fn model_mut(&mut self) -> Option<&mut Option<Bbr>> {
+        Some(&mut self.0)
+    }
 }
 
 impl Bbr {
