@@ -62,8 +62,8 @@ impl Simulation {
         }
     }
 
-    /// The connections of a host send no larger packets than it has by now; none larger than both ends announced.
-    fn follow_mtu(&mut self, end: HostIndex) {
+    /// The connections of a host send no larger packets than it takes the path for by now; none larger than both ends announced.
+    pub(crate) fn follow_mtu(&mut self, end: HostIndex) {
         for number in 0..self.connections.len() {
             for side in 0..2 {
                 let place = self.net.places[2 * number + side];

@@ -1,6 +1,8 @@
 //! What hosts learn of path MTUs from routers (RFC 1191, RFC 8201), as Linux keeps it: by destination, for all connections.
 //!
-//! Linux forgets it after ten minutes (`net.ipv4.route.mtu_expires`); a simulation does not.
+//! They forget it after ten minutes (RFC 1191 section 6.3, RFC 8201 section 4; `net.ipv4.route.mtu_expires`): from then on
+//! also connections that are open send segments as large as before, until a router tells again. That the same is told again
+//! of what was under way does not prolong it, as Linux has it in the first half of that time.
 
 use std::collections::BTreeMap;
 
@@ -9,6 +11,7 @@ use framegauge_frames::{Mtu, Picoseconds};
 
 use crate::Simulation;
 use crate::segment::Segment;
+use crate::simulation::Event;
 
 /// By host and destination: what was told, in bytes.
 pub(crate) type PathMtus = BTreeMap<(HostIndex, HostIndex), u32>;
@@ -34,6 +37,14 @@ impl Simulation {
         self.payload_of(self.path_mtus.get(&(host, peer)).map_or(own, |known| own.min(*known)))
     }
 
+    /// A host forgets what it has learned of the path to a destination, unless it has learned less since then.
+    pub(crate) fn forget_path(&mut self, host: HostIndex, peer: HostIndex, mtu: u32) {
+        if self.path_mtus.get(&(host, peer)) == Some(&mtu) {
+            self.path_mtus.remove(&(host, peer));
+            self.follow_mtu(host);
+        }
+    }
+
     /// A router's error has come to a host (`tcp_v4_err`, `tcp_v6_err`): of something under way it is believed.
     pub(crate) fn take_report(&mut self, now: Picoseconds, report: &Segment, mtu: u32) {
         let (number, side) = (report.to / 2, report.to as usize % 2);
@@ -46,6 +57,10 @@ impl Simulation {
         let known = self.path_mtus.entry((place.host, place.peer)).or_insert(u32::MAX);
         if mtu < *known {
             *known = mtu;
+            self.schedule(
+                now + self.scenario.tcp.path_mtu_expires,
+                Event::ForgetPath { host: place.host, peer: place.peer, mtu },
+            );
             self.share_path_mtu((place.host, place.peer), payload);
         }
         let Some(connection) = &mut self.connections[number as usize] else { return };

@@ -85,6 +85,8 @@ pub struct TcpSettings {
     pub receive_window_bytes: (u32, u32),
     /// The timers' granularity: 4 ms with `CONFIG_HZ=250`.
     pub tick: Picoseconds,
+    /// How long it believes what a router tells of a path MTU (`net.ipv4.route.mtu_expires`).
+    pub path_mtu_expires: Picoseconds,
     /// Whether it looks for the path MTU.
     pub probing: Probing,
     /// The IP version.
@@ -117,6 +119,7 @@ impl Default for TcpSettings {
             coalesces: false,
             receive_window_bytes: (65_535, 16_777_216),
             tick: milliseconds(4),
+            path_mtu_expires: milliseconds(600_000),
             probing: Probing::default(),
             family: Family::V4,
             seed: 0,

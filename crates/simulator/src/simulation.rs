@@ -15,7 +15,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use framegauge_fabric::Fabric;
+use framegauge_fabric::{Fabric, HostIndex};
 use framegauge_frames::{Picoseconds, SplitMix, mixed};
 
 use crate::applications::Arrived;
@@ -62,6 +62,12 @@ pub(crate) enum Event {
     /// A client's requests are due.
     Requests {
         client: u32,
+    },
+    /// A host has known the MTU of a path for long enough.
+    ForgetPath {
+        host: HostIndex,
+        peer: HostIndex,
+        mtu: u32,
     },
     /// The network, or a host's MTU, becomes another.
     Change {
@@ -216,6 +222,7 @@ impl Simulation {
             Event::Wake { endpoint } => self.wake(now, due, endpoint),
             Event::Arrival { segment, settles } => self.take(now, segment, settles),
             Event::Requests { client } => self.wake_requests(now, client),
+            Event::ForgetPath { host, peer, mtu } => self.forget_path(host, peer, mtu),
             Event::Change { number } => self.change(now, number),
             Event::Sample => self.sample(now),
             Event::SamplePorts => {

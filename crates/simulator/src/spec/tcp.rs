@@ -33,6 +33,7 @@ pub struct TcpSpec {
     pub initial_receive_window_segments: Option<u32>,
     pub tick_seconds: Option<f64>,
     pub mtu_probing: Option<u8>,
+    pub path_mtu_expires_seconds: Option<f64>,
 }
 
 /// Whether there is HyStart, or `plus`.
@@ -95,6 +96,11 @@ impl TcpSpec {
             receive_window_bytes: self.receive_window(smallest)?,
             tick: time("tick_seconds", self.tick_seconds, usual.tick)?,
             probing: self.probing()?,
+            path_mtu_expires: time(
+                "path_mtu_expires_seconds",
+                self.path_mtu_expires_seconds,
+                usual.path_mtu_expires,
+            )?,
             family: self.family()?,
             seed,
         })

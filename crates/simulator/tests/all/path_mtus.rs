@@ -138,6 +138,35 @@ fn what_a_host_has_learned_holds_for_its_next_connections() {
     assert_eq!(giants(&found, "r1.2>far"), FLIGHT);
 }
 
+/// RFC 1191 section 6.3, RFC 8201 section 4; as Linux 6.18 does with `net.ipv4.route.mtu_expires` of 3 s: `TCP_INFO` of an open
+/// connection has an MSS of 8948 again after 3 s, until the router has told it again.
+#[test]
+fn what_a_host_has_learned_is_forgotten_also_by_open_connections() {
+    let large = |more: Value| {
+        let found = run(&routed([9000, 9000], "on", more));
+        let sent = found.0.log.iter().filter(|sent| sent.from_client && sent.bytes > 1448);
+        (sent.map(|sent| sent.time.as_seconds_f64()).collect::<Vec<_>>(), found)
+    };
+    let (times, found) = large(json!({"tcp": {"path_mtu_expires_seconds": 3.0}, "end_seconds": 8.0}));
+    let begins: Vec<f64> = times
+        .iter()
+        .enumerate()
+        .filter(|(n, t)| *n == 0 || *t - times[n - 1] > 1.0)
+        .map(|(_, t)| *t)
+        .collect();
+    assert_eq!(begins.len(), 3, "{begins:?}");
+    let expired = [begins[1] - begins[0], begins[2] - begins[1]];
+    assert!(expired.iter().all(|seconds| (3.0..3.1).contains(seconds)), "{begins:?}");
+    assert_eq!(giants(&found, "r1.2>far"), times.len() as u64);
+    // Goodput between is that of small segments.
+    assert!((goodput(&found.0, 4, 6) / CEILING - 1.0).abs() < 2e-3, "{}", goodput(&found.0, 4, 6));
+    // Usually that takes ten minutes.
+    let slow = json!({"bits_per_second": 1_000_000, "rtt_seconds": 0.0008, "buffer_bytes": 262_144, "port_mtu": 9216});
+    let (times, _) = large(json!({"link": slow, "end_seconds": 602.0}));
+    let since: Vec<f64> = times.iter().map(|time| time - times[0]).filter(|since| *since > 300.0).collect();
+    assert!(since.first().is_some_and(|first| (600.0..601.0).contains(first)), "{since:?}");
+}
+
 #[test]
 fn ipv6_learns_from_packet_too_big() {
     let mut spec = routed([9000, 9000], "on", json!({"tcp": {"family": 6}}));

@@ -38,6 +38,7 @@ SYSCTLS = (
     "net.ipv4.tcp_sack", "net.ipv4.tcp_timestamps", "net.ipv4.tcp_ecn", "net.ipv4.tcp_slow_start_after_idle",
     "net.ipv4.tcp_rto_min_us", "net.ipv4.tcp_limit_output_bytes", "net.ipv4.tcp_tso_rtt_log", "net.ipv4.tcp_rmem",
     "net.ipv4.tcp_pacing_ss_ratio", "net.ipv4.tcp_pacing_ca_ratio", "net.ipv4.tcp_mtu_probing",
+    "net.ipv4.route.mtu_expires", "net.ipv6.route.mtu_expires",
 )  # fmt: skip
 # Limits that the model does not have: its send buffers hold two windows, as Linux tunes them.
 IGNORED_SYSCTLS = ("net.ipv4.tcp_wmem", "net.core.rmem_max", "net.core.wmem_max")

@@ -68,6 +68,7 @@ def _tcp(conditions: Conditions, work: Work) -> Json:
         "gso_bytes": conditions.gso_bytes or conditions.aggregate_bytes,
         **(RACK_TCP if conditions.shaping else {}),
         **_sysctls(conditions.sysctls),
+        **_expiry(conditions),
     }
     if conditions.initial_window_segments is not None:
         found["initial_window_segments"] = conditions.initial_window_segments
@@ -76,6 +77,12 @@ def _tcp(conditions: Conditions, work: Work) -> Json:
     if (segments := conditions.slow_start_threshold_segments) is not None:
         found["slow_start_threshold_segments"] = segments
     return found
+
+
+def _expiry(conditions: Conditions) -> Json:
+    """How long hosts believe what routers tell of path MTUs, if that is set for their IP version."""
+    text = conditions.sysctls.get(f"net.ipv{conditions.family}.route.mtu_expires")
+    return {} if text is None else {"path_mtu_expires_seconds": float(text.split()[0])}
 
 
 def _sysctls(given: Mapping[str, str]) -> Json:
