@@ -21,7 +21,7 @@ from framegauge.printable import one_line
 if TYPE_CHECKING:
     from pydantic_core import CoreSchema, SchemaValidator
 
-__all__ = ["LINE_BYTES", "error_of", "load", "message_of", "progress_of", "result_of", "shape"]
+__all__ = ["LINE_BYTES", "error_of", "load", "message_of", "progress_of", "result_of", "shape", "simulation_of"]
 
 SCHEMA = Path(__file__).with_name("pipe.schema.json")  # a link to pipe/schema.json
 # The longest honest line is a check's answer: 126 paths of 1,024 flows are 14 MB, with 650,000 values. A value takes
@@ -89,6 +89,16 @@ def error_of(method: str, message: Json) -> FramegaugeError:
 def shape(method: str, params: Mapping[str, Any]) -> str:
     """The method whose result the answer to a request has: that of a relay is the relayed method's."""
     return str(params.get("method")) if method == "relay" else method
+
+
+def simulation_of(value: object, part: str = "") -> Json:
+    """What a simulation printed: its result, or with `part` its "progress" or "memory"; BadAnswer if it is not as the
+    schema says."""
+    if not isinstance(value, dict):
+        raise BadAnswer(f"simulate: found {_shown(value)}, expected an object")
+    _check(f"simulation.{part}" if part else "simulation", value, f"simulate: {part or 'result'}")
+    found: Json = value
+    return found
 
 
 def _check(name: str, value: object, what: str) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from framegauge.errors import AgentMissing
 
-__all__ = ["find_agent", "find_nodelay", "lacking", "version"]
+__all__ = ["find_agent", "find_nodelay", "lacking", "remedy", "version"]
 
 PACKAGED = Path(__file__).resolve().parent / "bin" / "framegauge-agent"  # setup.py puts it there
 NODELAY = "libframegauge_nodelay.so"
@@ -45,7 +45,7 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
             return str(place)
     found = shutil.which("framegauge-agent", path=environment.get("PATH"))
     if found is None:
-        raise AgentMissing(f"framegauge-agent was not found: {_remedy()}, or name it in FRAMEGAUGE_AGENT")
+        raise AgentMissing(f"framegauge-agent was not found: {remedy()}, or name it in FRAMEGAUGE_AGENT")
     return found
 
 
@@ -66,7 +66,7 @@ def find_nodelay(environment: Mapping[str, str] = os.environ) -> str:
             places.insert(0, Path(find_agent(environment)).with_name(NODELAY))
     found = next((str(place) for place in places if place.is_file()), None)
     if found is None:
-        raise AgentMissing(f"{NODELAY} was not found: {_remedy()}, or name it in FRAMEGAUGE_NODELAY_LIBRARY")
+        raise AgentMissing(f"{NODELAY} was not found: {remedy()}, or name it in FRAMEGAUGE_NODELAY_LIBRARY")
     if any(mark in found for mark in " :"):
         raise AgentMissing(f"{NODELAY}: found {found}, expected a path without spaces and colons, for LD_PRELOAD")
     return found
@@ -87,12 +87,12 @@ def lacking() -> dict[str, str] | None:
             "name": "framegauge-agent",
             "needed_for": "everything that is measured",
             "found": f"FRAMEGAUGE_AGENT={named}, which is not an executable file" if named else "none",
-            "remedy": "correct or unset FRAMEGAUGE_AGENT" if named else _remedy(),
+            "remedy": "correct or unset FRAMEGAUGE_AGENT" if named else remedy(),
         }
     return None
 
 
-def _remedy() -> str:
+def remedy() -> str:
     """How to get an agent: a clone builds its own, anything else was installed without one."""
     if (CLONE / "Cargo.toml").exists():
         return "build it with `make agent`"

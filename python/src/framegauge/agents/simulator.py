@@ -1,12 +1,14 @@
 """`framegauge-agent simulate` as a process: a scenario in, its result and its tables out (crates/agent/src/tools).
 
 Each simulation is a process of its own. It has one thread and no clock, so equal scenarios have equal results, on any
-machine and however many run beside it.
+machine and however many run beside it. Nothing that it prints is believed before it fits pipe/schema.json: an agent of
+another build may have the version of this one.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tempfile
 import threading
@@ -17,17 +19,31 @@ from pathlib import Path
 from typing import Any
 
 from framegauge import temporary
-from framegauge.errors import AgentFailure, InputError, ending
+from framegauge.agents import answers, binary
+from framegauge.errors import AgentFailure, BadAnswer, InputError, ending
 from framegauge.networks.ports import capture_file
 from framegauge.printable import one_line
 
-__all__ = ["Processes", "Progress", "Simulated", "checked", "files"]
+__all__ = ["COLUMNS", "Processes", "Progress", "Simulated", "checked", "files", "other_build"]
 
 MEMORY = "--memory"  # instead of a folder
 TABLES = ("transfers", "samples", "drops", "queues")
+# What is read of the tables; an agent may write more columns.
+COLUMNS: Mapping[str, frozenset[str]] = {
+    "transfers": frozenset({
+        "flow", "round", "step", "start_seconds", "connected_seconds", "end_seconds", "bytes", "client_retransmits",
+        "server_retransmits", "complete",
+    }),
+    "samples": frozenset({
+        "time_seconds", "flow", "server_bytes", "client_bytes", "cwnd_segments", "in_flight_segments", "srtt_seconds",
+    }),
+    "drops": frozenset({"time_seconds", "port", "frame_bytes", "reason"}),
+}  # fmt: skip
 ARROW = ".arrow"
 MOST_SHOWN = 300
 PREFIX = "framegauge-agent simulate: "
+# What an agent says of a scenario with words that it does not know: those of a newer framegauge.
+UNKNOWN = ("scenario: unknown field", "scenario: unknown variant")
 
 Json = dict[str, Any]
 Progress = Callable[[Mapping[str, Any]], None]
@@ -74,7 +90,7 @@ class Processes:
         with temporary.folder() as folder:
             path = folder / "scenario.json"
             path.write_text(json.dumps(scenario), "utf-8")
-            memory = checked(*self._listen(path, MEMORY, lambda _: None), dict).result
+            memory = checked(*self._listen(path, MEMORY, lambda _: None), dict, "memory").result
             return int(memory["needed_bytes"]), memory["available_bytes"]
 
     def stop(self) -> None:
@@ -95,7 +111,7 @@ class Processes:
                     told = _told(line)
                     result = told.get("result", result)
                     if "progress" in told:
-                        on_progress(told["progress"])
+                        on_progress(_fit(told["progress"], "progress"))
                 code = process.wait()
             finally:
                 self._ended(process)
@@ -124,16 +140,37 @@ class Processes:
             self._running.discard(process)
 
 
-def checked(result: Json | None, code: int, said: str, left: Callable[[], Mapping[str, bytes]]) -> Simulated:
+def checked(
+    result: Json | None, code: int, said: str, left: Callable[[], Mapping[str, bytes]], part: str = ""
+) -> Simulated:
     """What a process came to, by its exit code and what it said on standard error; errors as for `Processes.run`."""
     complaint = one_line(said.removeprefix(PREFIX), MOST_SHOWN)
+    if code == 2 and complaint.startswith(UNKNOWN):
+        raise AgentFailure(f"simulation: {complaint}; {other_build()}")
     if code == 2:
         raise InputError(f"simulation: {complaint}")
     if code != 0 or result is None:
         raise AgentFailure(f"the simulation ended with {ending(code)}{complaint and f': {complaint}'}")
-    found = dict(left())
+    result = _fit(result, part)
+    try:
+        found = dict(left())
+    except OSError as error:
+        raise BadAnswer(f"simulate: found no {Path(error.filename or '').name}, expected it; {other_build()}") from None
     tables = {name.removesuffix(ARROW): found.pop(name) for name in list(found) if name.endswith(ARROW)}
     return Simulated(result, tables, found)
+
+
+def _fit(found: object, part: str = "") -> Json:
+    try:
+        return answers.simulation_of(found, part)
+    except BadAnswer as error:
+        raise BadAnswer(f"{error}; {other_build()}") from None
+
+
+def other_build() -> str:
+    """What to do where an agent does not say what this framegauge reads."""
+    named = " or unset FRAMEGAUGE_AGENT" if os.environ.get("FRAMEGAUGE_AGENT") else ""
+    return f"the agent is of another build than framegauge: {binary.remedy()}{named}"
 
 
 def _told(line: bytes) -> Json:

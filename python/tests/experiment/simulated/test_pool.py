@@ -67,7 +67,7 @@ def invented(scenario: Mapping[str, Any], _: Progress = lambda _: None) -> Simul
         "srtt_seconds",
     )
     samples = pa.table({name: pa.array([], pa.float64()) for name in sampled})
-    drops = pa.table({"time_seconds": pa.array([], pa.float64())})
+    drops = pa.table({name: pa.array([], pa.float64()) for name in ("time_seconds", "port", "frame_bytes", "reason")})
     return Simulated(
         result,
         {"transfers": arrow(transfers), "samples": arrow(samples), "drops": arrow(drops), "queues": arrow(drops)},

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from framegauge.agents import simulator
 from framegauge.agents.simulator import Simulated
 from framegauge.errors import BadAnswer, ProgramFailure
 from framegauge.evidence import changes, conservation, few, network, steady, waits
@@ -52,7 +53,7 @@ def judged(
     bulk = {"drops": found.tables["drops"], **found.captures, **{name: written(each) for name, each in kept.items()}}
     if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
         bulk["queues"] = found.tables["queues"]
-    broken = [f"{DOES_NOT_WORK}{line}" for line in stuck(work, done, record, table(found.tables["drops"], MOST_BYTES))]
+    broken = [f"{DOES_NOT_WORK}{line}" for line in stuck(work, done, record, _table(found, "drops"))]
     try:
         told, tables = workload.simulated(hosts, done)
     except ProgramFailure as error:
@@ -72,15 +73,23 @@ def judged(
 
 
 def _outcome(conditions: Conditions, found: Simulated) -> Outcome:
-    try:
-        transfers, samples = (table(found.tables[name], MOST_BYTES) for name in ("transfers", "samples"))
-    except Unfit as error:
-        raise BadAnswer(f"the simulation's table: {error}") from None
+    transfers, samples = _table(found, "transfers"), _table(found, "samples")
     headers = HEADERS_BYTES[conditions.family] + (TIMESTAMPS_BYTES if has_timestamps(conditions) else 0)
     return Outcome(
         transfers, samples, found.result["flows"], found.result["end_seconds"],
         str(conditions.congestion_control), _inner(conditions, found.result), headers, found.result["requests"],
     )  # fmt: skip
+
+
+def _table(found: Simulated, name: str) -> pa.Table:
+    try:
+        there = table(found.tables[name], MOST_BYTES)
+    except Unfit as error:
+        raise BadAnswer(f"the simulation's table: {error}") from None
+    if lacking := simulator.COLUMNS[name] - set(there.column_names):
+        expected = f"found no column {', '.join(sorted(lacking))}, expected it"
+        raise BadAnswer(f"the simulation's table {name}: {expected}; {simulator.other_build()}")
+    return there
 
 
 def _inner(conditions: Conditions, result: Mapping[str, Any]) -> dict[str, int]:
