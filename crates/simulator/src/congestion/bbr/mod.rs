@@ -11,6 +11,7 @@
 
 mod extra;
 mod maximum;
+mod modelled;
 mod policed;
 mod told;
 mod window;
@@ -19,11 +20,10 @@ use framegauge_frames::{SplitMix, below};
 
 use self::extra::Extra;
 use self::maximum::Maximum;
+pub(crate) use self::modelled::Modelled;
 use self::policed::Policed;
 pub(crate) use self::told::{Sample, View};
-use super::control::CongestionControl;
 use super::{State, Window};
-use crate::TcpSettings;
 
 pub(super) const RATE_BITS: u32 = 24;
 pub(super) const ONE: u64 = 256;
@@ -93,35 +93,6 @@ pub(crate) struct Bbr {
     policed: Policed,
     extra: Extra,
     draws: SplitMix,
-}
-
-/// BBR, which has no model of the path before the handshake has ended.
-#[derive(Debug, Clone)]
-pub(crate) struct Modelled(Option<Bbr>);
-
-impl CongestionControl for Modelled {
-    const IS_MODEL: bool = true;
-
-    fn new(_: &TcpSettings) -> Modelled {
-        Modelled(None)
-    }
-
-    fn threshold(&mut self, window: &Window) -> u32 {
-        self.0.iter_mut().for_each(|bbr| bbr.keep_window(window.cwnd));
-        window.ssthresh
-    }
-
-    fn undone(&self, cwnd: u32, _prior: u32) -> u32 {
-        cwnd
-    }
-
-    fn model(&self) -> Option<&Option<Bbr>> {
-        Some(&self.0)
-    }
-
-    fn model_mut(&mut self) -> Option<&mut Option<Bbr>> {
-        Some(&mut self.0)
-    }
 }
 
 impl Bbr {
