@@ -11,6 +11,7 @@ mod capture;
 mod changes;
 mod congestion;
 mod connection;
+mod cores;
 mod endpoint;
 mod log;
 mod memory;
@@ -35,6 +36,7 @@ mod work;
 pub use capture::{Passed, Point, Side};
 pub use changes::Change;
 pub use congestion::Algorithm;
+pub use cores::{Cost, Cpu, CpuCounts};
 pub use error::SimulationError;
 pub use log::Logged;
 pub use outcome::{FlowCounts, Outcome, Sample};
@@ -47,8 +49,8 @@ pub use series::PortSample;
 pub use settings::{Hystart, Nagle, Probing, TcpSettings};
 pub use simulation::Simulation;
 pub use spec::{
-    ChangeSpec, FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, OverlaySpec, RepeatSpec, RequestsSpec,
-    ScenarioSpec, SetSpec, ShaperSpec, SideSpec, StepSpec, TcpSpec,
+    ChangeSpec, CostSpec, CpuSpec, FlowSpec, HostSpec, HystartSpec, LinkSpec, NicSpec, OverlaySpec,
+    RepeatSpec, RequestsSpec, ScenarioSpec, SetSpec, ShaperSpec, SideSpec, StepSpec, TcpSpec,
 };
 pub use work::{Flow, Repeat, Step, Transfer};
 

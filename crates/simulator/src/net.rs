@@ -5,6 +5,7 @@ use framegauge_frames::{ETHERNET_HEADER_BYTES, Family, Picoseconds, TCP_HEADER_B
 
 use crate::Scenario;
 use crate::capture::Capture;
+use crate::cores::Cores;
 use crate::endpoint::Wire;
 use crate::log::Log;
 use crate::routers::Routers;
@@ -42,6 +43,8 @@ pub(crate) struct Net {
     /// What passes ports that are watched.
     pub(crate) capture: Capture,
     pub(crate) routers: Option<Box<Routers>>,
+    /// The hosts' CPUs, if any are modelled.
+    pub(crate) cores: Option<Box<Cores>>,
 }
 
 impl Net {
@@ -59,6 +62,7 @@ impl Net {
             log: scenario.logs_segments.then(Box::default),
             capture: Capture::default(),
             routers: scenario.routers.clone().map(Box::new),
+            cores: Cores::new(&scenario.cpus).map(Box::new),
         }
     }
 
@@ -103,6 +107,25 @@ impl Net {
     }
 }
 
+impl Net {
+    /// The core of a host that has to do with what comes to an endpoint of its; none: it is not modelled.
+    pub(crate) fn core_of(&self, endpoint: u32) -> Option<(HostIndex, u16)> {
+        let host = self.places[endpoint as usize].host;
+        // The hash is that of what the peer sends, also for what is sent to it.
+        let core = self.cores.as_ref()?.core_of(host, self.places[(endpoint ^ 1) as usize].flow)?;
+        Some((host, core))
+    }
+
+    #[cold]
+    fn charge(&mut self, now: Picoseconds, host: HostIndex, segment: &Segment) {
+        let Some(place) = self.core_of(segment.from) else { return };
+        debug_assert_eq!(place.0, host);
+        if let Some(cores) = &mut self.cores {
+            cores.charge(now, place, segment.from, u64::from(segment.bytes));
+        }
+    }
+}
+
 impl Wire for Net {
     fn send(&mut self, now: Picoseconds, mut segment: Segment) -> Picoseconds {
         let place = &mut self.places[segment.from as usize];
@@ -111,6 +134,9 @@ impl Wire for Net {
         let Place { host, next, .. } = *place;
         if let Some(log) = &mut self.log {
             log.note(now, &segment);
+        }
+        if self.cores.is_some() {
+            self.charge(now, host, &segment);
         }
         let id = self.slab.insert(segment);
         self.segments += 1;

@@ -5,6 +5,7 @@ use framegauge_frames::Picoseconds;
 
 use crate::SenderCounts;
 use crate::capture::Passed;
+use crate::cores::CpuCounts;
 use crate::log::Logged;
 use crate::requests::RequestCounts;
 use crate::series::PortSample;
@@ -59,6 +60,8 @@ pub struct Outcome {
     pub passed: Vec<Passed>,
     /// See there.
     pub passed_left_out: u64,
+    /// Of the hosts whose CPUs are modelled.
+    pub cpus: Vec<CpuCounts>,
     /// What happened at hosts by the clock; frames and interrupts in the network are in the counters.
     pub events: u64,
     /// Segments that endpoints have sent.

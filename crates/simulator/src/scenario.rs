@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use framegauge_fabric::{FabricConfig, HostIndex};
 use framegauge_frames::{Mtu, Picoseconds, TIMESTAMPS_OPTION_BYTES};
 
-use crate::{Change, Flow, Point, Repeat, Requests, Routers, SimulationError, TcpSettings};
+use crate::{Change, Cpu, Flow, Point, Repeat, Requests, Routers, SimulationError, TcpSettings};
 
 /// What is simulated.
 #[derive(Debug, Clone)]
@@ -20,6 +20,8 @@ pub struct Scenario {
     pub routers: Option<Routers>,
     /// What every endpoint is set to.
     pub tcp: TcpSettings,
+    /// By host: what its CPUs take for packets, if that is modelled; or nothing at all.
+    pub cpus: Vec<Option<Cpu>>,
     /// The work.
     pub flows: Vec<Flow>,
     /// What is requested at a rate, by client ([`crate::Repeat::Requests`]).

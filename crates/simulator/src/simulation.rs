@@ -59,6 +59,11 @@ pub(crate) enum Event {
         /// It was not merged with one that follows.
         settles: bool,
     },
+    /// A core of a host begins with what waits, or is done with it.
+    Poll {
+        host: HostIndex,
+        core: u16,
+    },
     /// A client's requests are due.
     Requests {
         client: u32,
@@ -221,6 +226,7 @@ impl Simulation {
             Event::Read { connection, side } => self.read_again(now, connection, usize::from(side)),
             Event::Wake { endpoint } => self.wake(now, due, endpoint),
             Event::Arrival { segment, settles } => self.take(now, segment, settles),
+            Event::Poll { host, core } => self.poll(now, host, core),
             Event::Requests { client } => self.wake_requests(now, client),
             Event::ForgetPath { host, peer, mtu } => self.forget_path(host, peer, mtu),
             Event::Change { number } => self.change(now, number),
@@ -242,6 +248,11 @@ impl Simulation {
             self.inbox.arrived = arrived;
             return;
         }
+        if self.net.cores.is_some() && self.net.core_of(self.net.slab.get(arrived[0]).to).is_some() {
+            arrived.drain(..).for_each(|id| self.wait_for_core(now, id));
+            self.inbox.arrived = arrived;
+            return;
+        }
         let handled = self.jittered(now, arrived[0]);
         for (place, id) in arrived.iter().enumerate() {
             let to = self.net.slab.get(*id).to;
@@ -258,7 +269,7 @@ impl Simulation {
     }
 
     /// When the host of a segment gets around to what came with it, if that is later; nothing overtakes there.
-    fn jittered(&mut self, now: Picoseconds, id: u32) -> Option<Picoseconds> {
+    pub(crate) fn jittered(&mut self, now: Picoseconds, id: u32) -> Option<Picoseconds> {
         let most = self.scenario.jitter.get();
         if most == 0 {
             return None;
@@ -270,7 +281,7 @@ impl Simulation {
         Some(self.handled[host])
     }
 
-    fn take(&mut self, now: Picoseconds, id: u32, settles: bool) {
+    pub(crate) fn take(&mut self, now: Picoseconds, id: u32, settles: bool) {
         let segment = self.net.slab.remove(id);
         self.net.delivered += 1;
         if let Some(mtu) = segment.reported_mtu() {
@@ -361,6 +372,7 @@ impl Simulation {
                 passed
             },
             passed_left_out: self.net.capture.left_out,
+            cpus: self.net.cores.as_ref().map_or_else(Vec::new, |cores| cores.counts()),
             events: self.numbered - self.events.len() as u64,
             segments: self.net.segments,
             delivered: self.net.delivered,

@@ -1,6 +1,7 @@
 //! A scenario as `framegauge-agent simulate` reads it: the network in the words of `rack.up`, the hosts' TCP, the work.
 
 mod changes;
+mod cpu;
 mod tcp;
 mod work;
 
@@ -15,9 +16,10 @@ use framegauge_networks::{
 use serde::Deserialize;
 
 pub use self::changes::{ChangeSpec, SetSpec};
+pub use self::cpu::{CostSpec, CpuSpec};
 pub use self::tcp::{HystartSpec, TcpSpec};
 pub use self::work::{FlowSpec, RepeatSpec, RequestsSpec, SideSpec, StepSpec};
-use crate::{Point, Routers, Scenario};
+use crate::{Cpu, Point, Routers, Scenario};
 
 /// The longest time that a scenario may last, in seconds of its own: what picoseconds in 64 bits hold, and half of it.
 const LONGEST_SECONDS: f64 = 9_000_000.0;
@@ -48,6 +50,7 @@ pub struct ScenarioSpec {
     #[serde(default)]
     pub nic: NicSpec,
     pub shaper: Option<ShaperSpec>,
+    pub cpu: Option<CpuSpec>,
     #[serde(default)]
     pub tcp: TcpSpec,
     pub flows: Vec<FlowSpec>,
@@ -167,6 +170,7 @@ impl ScenarioSpec {
                 .first()
                 .map_or(Ok(0), |host| self.fit(host.mtu).map(|fit| fit.overhead_bytes()))?,
             routers: Routers::of(ends, &sizes),
+            cpus: self.cpus(ends)?,
             tcp: self.tcp.settings(self.nic.coalesces, self.seed, smallest)?,
             flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
             changes,
@@ -180,6 +184,23 @@ impl ScenarioSpec {
             seed: self.seed,
         };
         Ok((scenario, network))
+    }
+
+    /// By end: the model of its host's CPUs, if there is one; routers have none.
+    fn cpus(&self, ends: &Ends) -> Result<Vec<Option<Cpu>>, String> {
+        let Some(cpu) = &self.cpu else { return Ok(Vec::new()) };
+        let of_hosts = (0..ends.len()).map(|end| match ends.owner(end) {
+            Owner::Host(_) => ends.owner_name(end),
+            Owner::Router(_) => "",
+        });
+        let names: Vec<&str> = of_hosts.collect();
+        let mut models = cpu.models(&names, self.nic.coalesces)?;
+        names
+            .iter()
+            .zip(&mut models)
+            .filter(|(name, _)| name.is_empty())
+            .for_each(|(_, model)| *model = None);
+        Ok(models)
     }
 
     fn network_spec(&self) -> NetworkSpec {

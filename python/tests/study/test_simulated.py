@@ -103,7 +103,7 @@ def test_thousands_of_hosts() -> None:
         ),
         ({"rest": "meters: {diagnose: true}"}, "meters.diagnose: found True, expected no such key"),
         ({"rest": "meters: {watch: [switch>h1]}"}, "meters.watch: found "),
-        ({"rest": "margins: {receiver_cpu_cost: 5 %}"}, "expected no metric of CPUs: a simulation has none"),
+        ({"rest": "margins: {receiver_cpu_cost: 5 %}"}, "expected no metric of CPUs without testbed.cpu"),
     ],
 )
 def test_what_is_not_simulated_is_one_line(change: dict[str, str], said: str) -> None:

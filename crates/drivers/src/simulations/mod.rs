@@ -130,6 +130,13 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
             "late": requests.late, "unfinished": requests.unfinished,
         })
     });
+    let cpus = outcome.cpus.iter().map(|cpu| {
+        json!({
+            "host": network.hosts.get(usize::from(cpu.host)).map(|host| host.name.as_str()),
+            "busy_seconds": cpu.busy.iter().map(|busy| busy.as_seconds_f64()).collect::<Vec<_>>(),
+            "received_packets": cpu.received_packets, "received_aggregates": cpu.received_aggregates,
+        })
+    });
     json!({
         "end_seconds": outcome.end.as_seconds_f64(),
         "received_bytes": outcome.transfers.iter().map(|transfer| transfer.bytes).sum::<u64>(),
@@ -143,6 +150,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "flows": flows.collect::<Vec<_>>(),
         "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,
+        "cpus": cpus.collect::<Vec<_>>(),
         "captured_left_out": outcome.passed_left_out,
         "drops_left_out": outcome.counters.unrecorded_drops,
     })

@@ -97,7 +97,7 @@ def run(
     """Simulates what is left, and judges what there is; errors in the file, the sweep or the agent come first."""
     base, notes = simulated(asked.source)
     found = points(asked.source, asked.axes)
-    if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings)]:
+    if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings, base.testbed.cpu is not None)]:
         say(f"without effect in a simulation, and left out: {', '.join(dict.fromkeys(notes))}")
     narrow = {each.text(): each.as_json() for point in found for each in narrow_links(point.study)}
     for text in narrow:

@@ -95,14 +95,14 @@ class Study(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
-        able = self.testbed.capabilities
+        able, cpu = self.testbed.capabilities, self.testbed.cpu
         printed = self._declared()
         if able.is_virtual:  # neither CPUs nor a wire: what a capture would show is known
             self.meters = self.meters.model_copy(update={"cpu": False, "wire": False})
             if "control" not in self.model_fields_set:  # equal scenarios have equal results
                 self.control = len(self.factors.levels(self.treatment)) < 2
         if not self.margin():
-            self.margins = usual([each.parameters for each in self.workloads], printed, self.meters.cpu)
+            self.margins = usual([each.parameters for each in self.workloads], printed, self.meters.cpu or bool(cpu))
         if able.builds_hosts:
             self._fill()
         elif "wire" not in self.meters.model_fields_set:
@@ -257,7 +257,7 @@ def _simulation_problems(study: Study) -> Iterator[Problem]:
         return
     workloads = [each.parameters for each in study.workloads]
     yield from simulation_problems(study.testbed, study.factors, workloads, study.sysctls, study.tunings)
-    yield from unmeasured_problems(study.meters, study.margin())
+    yield from unmeasured_problems(study.meters, study.margin(), study.testbed.cpu is not None)
 
 
 def _on(value: bool) -> str:

@@ -48,6 +48,7 @@ _RACK = "testbed rack has it"
 LEAST_PATH_MTU = 552  # that Linux believes with IPv4, as there
 LONGEST_SECONDS = 9_000_000  # that a run may last, as in crates/simulator/src/spec.rs
 OF_CPUS = "_per_gigabyte"  # the unit of metrics that CPUs have
+OF_MODELS = ("receiver_cpu_cost", "sender_cpu_cost")  # of these, what a model of CPUs has
 
 
 def no_rack(bed: Testbed, parameters: Parameters, index: int) -> Problem:
@@ -71,7 +72,7 @@ def simulation_problems(
         return
     for index, parameters in enumerate(workloads):
         yield from _workload(("workloads", index, parameters.key), parameters)
-    yield from _factors(factors)
+    yield from _factors(factors, bed.cpu is not None)
     for name in sysctls:
         yield from _sysctl(("sysctls", name), name)
     for name, tuning in tunings.items():
@@ -109,8 +110,8 @@ def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[
         yield Problem(where, parameters.key, expected)
 
 
-def _factors(factors: Factors) -> Iterator[Problem]:
-    for name in _ONLY_CPU:
+def _factors(factors: Factors, has_cpus: bool) -> Iterator[Problem]:
+    for name in _only_cpu(has_cpus):
         if len(levels := factors.levels(name)) > 1:
             said = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
             found = ", ".join("on" if each else "off" for each in levels)
@@ -130,18 +131,25 @@ def _sysctl(where: tuple[str | int, ...], name: str) -> Iterator[Problem]:
         yield Problem(where, name, f"a setting that is simulated: {nearest(name, SYSCTLS)}")
 
 
-def unmeasured_problems(meters: Meters, metrics: Collection[str]) -> Iterator[Problem]:
-    """Problems with what nobody measures in a simulation."""
+def unmeasured_problems(meters: Meters, metrics: Collection[str], has_cpus: bool = False) -> Iterator[Problem]:
+    """Problems with what nobody measures in a simulation; with a model of CPUs, their time is known."""
     for name in ("watch", "diagnose"):
         if found := getattr(meters, name):
             yield Problem(("meters", name), found, f"no such key on testbed simulator ({_RACK})")
     for name in metrics:
-        if METRICS[name].unit.endswith(OF_CPUS):
-            yield Problem(("margins", name), name, "no metric of CPUs: a simulation has none")
+        if METRICS[name].unit.endswith(OF_CPUS) and not (has_cpus and name in OF_MODELS):
+            expected = f"{' or '.join(OF_MODELS)}" if has_cpus else "no metric of CPUs without testbed.cpu"
+            yield Problem(("margins", name), name, expected)
 
 
-def left_out(factors: Factors, sysctls: Mapping[str, str], tunings: Mapping[str, Any]) -> list[str]:
+def _only_cpu(has_cpus: bool) -> tuple[str, ...]:
+    return tuple(name for name in _ONLY_CPU if not (has_cpus and name == "tso"))
+
+
+def left_out(
+    factors: Factors, sysctls: Mapping[str, str], tunings: Mapping[str, Any], has_cpus: bool = False
+) -> list[str]:
     """What a simulation leaves out of a study, by its keys: it has no effect there."""
-    found = [f"factors.{name}" for name in _ONLY_CPU if getattr(factors, name) is not None]
+    found = [f"factors.{name}" for name in _only_cpu(has_cpus) if getattr(factors, name) is not None]
     own = itertools.chain(sysctls, *((each.sysctls or {}) for each in tunings.values()))
     return found + [f"sysctls {name}" for name in dict.fromkeys(own) if name in IGNORED_SYSCTLS]

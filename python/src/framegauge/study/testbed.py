@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import Field, StrictInt, StrictStr, ValidationInfo, model_validator
+from pydantic import BeforeValidator, Field, StrictInt, StrictStr, ValidationInfo, model_validator
 
 from framegauge.files.machines import Machine, full, named
 from framegauge.files.types import Bytes, FrameLimit, Model, Problem, Rate, Seconds, Share
 from framegauge.networks.capabilities import CAPABILITIES, Capabilities
+from framegauge.study.cpus import Cpu, of_file, problems as cpu_problems
 from framegauge.study.network import Background, LinkSettings, SharedBuffer
 from framegauge.study.topology import Topology
 
@@ -60,6 +61,11 @@ class Fake(Model):
     faults: list[StrictStr] = []
 
 
+def _cpu(value: object, info: ValidationInfo) -> object:
+    """The name of a file stands for what is in it."""
+    return of_file(value, (info.context or {}).get("beside")) if isinstance(value, str) else value
+
+
 class Testbed(Model):
     """Where the study runs: `rack` is the emulated fabric, `veth` the kernel's own link, `fake` an invented network,
     `simulator` the same switches and modelled hosts in virtual time, `ssh` the user's own hosts.
@@ -68,7 +74,8 @@ class Testbed(Model):
     others. `links` override `link` for single links; later entries take precedence.
 
     With `simulator` a host takes up to `jitter` to handle a packet, drawn evenly for each. Without any, flows keep the
-    phase in which they began, and taildrop may lock one of them out for good.
+    phase in which they began, and taildrop may lock one of them out for good. `cpu` is what packets take of the hosts'
+    cores, or a file that says so: without it hosts have CPUs without end.
 
     With `ssh` the hosts are `machines`, or those of an `inventory` (its `group`). Changes to them last for `lease`
     unless renewed; `when_lost` determines whether a host that fails during the study ends it.
@@ -86,6 +93,7 @@ class Testbed(Model):
     family: Literal[4, 6] = 4
     fake: Fake | None = None
     jitter: Annotated[Seconds, Field(le=1)] | None = None
+    cpu: Annotated[Cpu | None, BeforeValidator(_cpu, json_schema_input_type=Cpu | StrictStr | None)] = None
     machines: list[Machine | StrictStr] = Field(default_factory=list)
     inventory: StrictStr | None = None
     group: StrictStr = "all"
@@ -121,6 +129,8 @@ class Testbed(Model):
             raise Problem(("fake",), "fake", "no such key unless kind: fake")
         if self.jitter is not None and not self.capabilities.is_virtual:
             raise Problem(("jitter",), self.jitter, "no such key unless kind: simulator")
+        if self.cpu is not None and not self.capabilities.is_virtual:
+            raise Problem(("cpu",), "cpu", "no such key unless kind: simulator: other hosts have CPUs of their own")
         if self.nic.link_loss and (not self.capabilities.has_fabric or self.capabilities.is_virtual):
             raise Problem(
                 ("nic", "link_loss"), self.nic.link_loss, "no such key unless kind: rack: no MTU changes there"
@@ -139,6 +149,8 @@ class Testbed(Model):
                     raise Problem((key,), key, "no such key unless kind: rack")
         if self.capabilities.builds_hosts:
             self._count()
+        for problem in cpu_problems(self.cpu, self.host_names) if self.cpu is not None else ():
+            raise problem
         return self
 
     def _count(self) -> None:

@@ -39,6 +39,10 @@ def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
                 "CPU figures are for whole hosts: they include whatever else ran there, less its use before each run"
             )
         return lines
+    if scope == "simulated":
+        if any(metric.endswith("_cpu_cost") for metric in metrics):
+            lines.append("CPU figures follow from the costs that testbed.cpu states: not evidence about hosts")
+        return lines
     if any(METRICS[metric].unit.endswith("_per_gigabyte") for metric in metrics):
         lines.append("CPU figures are for this machine's kernel and a virtual NIC: not evidence about hardware")
     if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):

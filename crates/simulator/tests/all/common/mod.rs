@@ -31,6 +31,7 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
         network,
         tunnel_bytes: 0,
         routers: None,
+        cpus: Vec::new(),
         tcp: TcpSettings::default(),
         flows,
         requests: Vec::new(),

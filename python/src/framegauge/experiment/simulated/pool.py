@@ -66,6 +66,8 @@ def _prepared(planned: Planned) -> tuple[Conditions, Known, list[Host], Work, Js
     hosts = [Host(name, name, nobody()) for name in conditions.hosts]
     work = workload.work(hosts)
     asked = scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot))
+    if study.testbed.cpu is not None:
+        asked["cpu"] = study.testbed.cpu.as_json(bool(conditions.tso))
     return conditions, workload, hosts, work, asked
 
 

@@ -18,6 +18,7 @@ from framegauge.agents.simulator import Simulated
 from framegauge.errors import BadAnswer, ProgramFailure
 from framegauge.evidence import changes, conservation, few, network, steady, waits
 from framegauge.experiment.runner import load_failures
+from framegauge.experiment.simulated import cpus
 from framegauge.experiment.simulated.flows import completions, flows
 from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
 from framegauge.experiment.simulated.stuck import stuck
@@ -116,6 +117,7 @@ def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Js
             # Waiting times are not recorded.
             "fabric": {"ports": result["ports"], "waits": [], "drops_left_out": result["drops_left_out"]},
         },
+        **({"cpus": modelled} if (modelled := result.get("cpus", ())) and len(modelled) <= MOST_HOSTS else {}),
         "changes": _made(conditions, result["end_seconds"]),
         "simulation": {name: result[name] for name in ("segments", "under_way", "end_seconds", *more)},
     }
@@ -151,6 +153,7 @@ def _checked(
     # A run with changes has no steady part.
     part = None if conditions.changes else steady.of_streams(done, tables)
     metrics, short = steady.bulk(metrics, part, conditions.rtt_seconds)
+    metrics |= cpus.metrics(record)
     excluded = [f"proof: {line}" for line in changes.change_failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
@@ -160,6 +163,7 @@ def _checked(
     readings: Json = {
         **waits.readings(record),
         **few.readings(record),
+        **cpus.readings(record),
         "ceiling_bits_per_second": lowest * done.get("links", 1) if has_ceiling else None,
         "steady": None if part is None else part.as_json(),
         "simulated_segments": record["simulation"]["segments"],
