@@ -11,3 +11,4 @@ mod laws;
 mod lossless;
 mod pacing;
 mod path_mtus;
+mod theory;
