@@ -362,11 +362,20 @@ impl Connection {
         let half = self.half(sender);
         half.way.knows_window()
             && half.way.room() < needed
+            && !self.repeats_all(sender)
             && !half.rounds.fills_slow_start(
                 half.way.una(),
                 self.slack(sender, limits),
                 self.mss(sender).into(),
             )
+    }
+
+    /// Whether a sender is about to repeat all that was under way, after a timeout or because a router had refused it: what lies
+    /// before it fits into the receiver's window, and only congestion control lets it wait.
+    fn repeats_all(&self, sender: Side) -> bool {
+        let half = self.half(sender);
+        let is_lost = || self.notes.tell_too_big() || half.silences.is_repaired_by_timer(half.run.end());
+        half.sent.is_repeat() && half.run.end() < half.way.high() && is_lost()
     }
 
     /// Whether an end's window is closed.

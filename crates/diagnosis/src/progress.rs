@@ -77,6 +77,12 @@ impl Run {
         self.end = end;
         self.longest_bytes = self.longest_bytes.max(self.bytes);
     }
+
+    /// The place after the newest.
+    pub(crate) fn end(&self) -> u64 {
+        self.end
+    }
+
     /// The most bytes in a row.
     pub(crate) fn longest_bytes(&self) -> u64 {
         self.longest_bytes

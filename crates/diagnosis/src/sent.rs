@@ -24,6 +24,8 @@ pub(crate) struct Sent {
     /// A payload that came once, and is larger than usual packets hold.
     candidate_bytes: u32,
     stamp: Option<u32>,
+    /// It had been sent before.
+    is_repeat: bool,
     had_more: bool,
     is_pushed: bool,
     /// It was full, and had no PSH.
@@ -53,6 +55,11 @@ impl Sent {
     /// The largest payload of one segment so far, in bytes: of what may be aggregates, none.
     pub(crate) fn largest_bytes(&self) -> u32 {
         self.largest_bytes
+    }
+
+    /// It had been sent before.
+    pub(crate) fn is_repeat(&self) -> bool {
+        self.is_repeat
     }
 
     /// It ended with a full segment that was not the end of a write: more was there.
@@ -102,6 +109,7 @@ impl Sent {
     /// before; what is sent again says nothing of what waits behind that.
     pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_known: bool, is_new: bool, now: i64) {
         let bytes = segment.payload_bytes;
+        self.is_repeat = !is_new;
         if is_new {
             self.take_new(segment, mss, now);
         }

@@ -222,3 +222,24 @@ fn an_answer_after_an_rtt_of_40_ms_is_no_delayed_one_while_more_is_under_way() {
     let time = &scene.diagnosis().connections[0].time;
     assert!(time["network_limited"] > 0.3 && time["application_limited"] < 0.001, "{time:?}");
 }
+
+#[test]
+fn who_repeats_all_after_a_timeout_does_not_wait_for_room() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    // Less than a segment of the window is left.
+    let begins: Vec<u32> = (0..45).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(230 * MS);
+    let (mut done, mut flight) = (0, 1);
+    while done < begins.len() {
+        let burst = &begins[done..begins.len().min(done + flight)];
+        burst.iter().for_each(|begin| scene.again(CLIENT, *begin, MSS));
+        (done, flight) = (done + burst.len(), flight * 2);
+        scene.pass(RTT);
+        scene.sack(SERVER, begins[done - 1].wrapping_add(MSS), &[]);
+        scene.pass(10_000);
+    }
+    scene.talk(2, RTT);
+    let found = scene.diagnosis();
+    assert!(!found.connections[0].time.contains_key("receiver_limited"), "{:?}", found.connections[0].time);
+}
