@@ -83,6 +83,14 @@ def test_a_working_folder_that_is_gone_is_one_line(tmp_path: Path) -> None:
     assert "working folder" in done.stderr
 
 
+def test_no_place_for_temporary_files_is_no_lost_working_folder() -> None:
+    """As tempfile says it (_get_default_tempdir) where all places that it tries are full."""
+    line = limits.reached(FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/tmp', '/']"))
+    assert line is not None
+    assert line.startswith("No usable temporary directory found in ")
+    assert "TMPDIR" in line
+
+
 @pytest.mark.parametrize("error", [RuntimeError("else"), OSError(errno.EIO, "Input/output error"), OSError("x")])
 def test_another_error_is_none_of_a_limit(error: Exception) -> None:
     assert limits.reached(error) is None

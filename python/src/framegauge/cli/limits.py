@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 
 __all__ = ["reached"]
 
@@ -23,8 +24,10 @@ def reached(error: BaseException) -> str | None:
     """The line; None for an error with another reason."""
     if isinstance(error, OSError) and error.errno in _OF_PLACES and error.filename is not None:
         return f"{error.filename}: cannot be used ({error.strerror}), expected a place that can be"
-    if isinstance(error, FileNotFoundError) and error.filename is None:  # as os.getcwd() raises it
-        return "found no working folder (it was deleted), expected one"
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        if error.strerror == os.strerror(errno.ENOENT):  # as os.getcwd() raises it
+            return "found no working folder (it was deleted), expected one"
+        return f"{error.strerror}, expected one that can be written to and has room (TMPDIR)"  # as tempfile raises it
     if isinstance(error, MemoryError):
         return f"found {MEMORY}"
     if isinstance(error, RuntimeError) and NO_THREAD in str(error):
