@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import io
 import json
 import math
 import re
@@ -23,18 +24,20 @@ from helpers.sealing import seal
 from helpers.support import STUDY
 from hypothesis import example, given, strategies as st
 from markdown_it import MarkdownIt
+from rich.console import Console
 
 from framegauge.cli import commands, documents, main as cli
 from framegauge.errors import InputError
 from framegauge.plots import axis, draw
 from framegauge.printable import printable
-from framegauge.report import markdown, method
+from framegauge.report import markdown, method, terminal
 from framegauge.report.decision.model import split
 from framegauge.report.page import html
 from framegauge.report.pictures import material, records, series
 from framegauge.results.journal import Journal, Run, Saved, read
 from framegauge.study import file as study_file
 from framegauge.summary import document as summary
+from framegauge.summary.interactions import ALONE
 from framegauge.summary.units import unit_scale
 from framegauge.testbeds.fake.model import FAULTS
 
@@ -58,6 +61,15 @@ def found(varied: Saved) -> material.Material:
 @pytest.fixture(scope="module")
 def varied(tmp_path_factory: pytest.TempPathFactory) -> Saved:
     return made(pages.VARIED, tmp_path_factory.mktemp("varied") / "out")
+
+
+def test_intervals_that_decide_no_verdict_say_so_wherever_they_are(varied: Saved, found: material.Material) -> None:
+    """The same figure has a wider one among the verdicts, which is corrected for all comparisons."""
+    file = io.StringIO()
+    terminal.show(found.summary, Console(file=file, width=120))
+    for text in (file.getvalue(), html.page(found), markdown.markdown(found)):
+        assert "what the effect depends on" in text.lower()
+        assert ALONE in unescape(text.replace("\N{NO-BREAK SPACE}", " "))
 
 
 def test_a_study_of_several_workloads_and_levels_has_every_section(varied: Saved, found: material.Material) -> None:

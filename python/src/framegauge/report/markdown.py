@@ -14,7 +14,7 @@ from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
 from framegauge.summary import big_tcp, contention, few, levels, lost_time, trial
-from framegauge.summary.interactions import sentences
+from framegauge.summary.interactions import ALONE, sentences
 from framegauge.summary.intervals import CORRECTED
 
 __all__ = ["decision", "escaped", "markdown", "table"]
@@ -60,7 +60,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         ]
     faithful = material.summary["faithful"]
     if faithful and (said := list(sentences(material.summary.get("interactions", ())))):
-        parts += ["## What the effect depends on", _list(said)]
+        parts += [f"## What the effect depends on ({ALONE})", _list(said)]
     if faithful and (said := causes.lines(material.summary)):
         parts += ["## Why", _list(said)]
     if faithful and (said := list(lost_time.lines(material.summary))):

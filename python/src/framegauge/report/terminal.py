@@ -11,7 +11,7 @@ from rich.text import Text
 from framegauge.printable import wrapped
 from framegauge.report import causes, evidence, narrow
 from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, trial, unread, words
-from framegauge.summary.interactions import sentences
+from framegauge.summary.interactions import ALONE, sentences
 from framegauge.summary.intervals import CORRECTED, shown
 from framegauge.summary.sentence import answer
 
@@ -46,7 +46,7 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     _few(console, "the smallest level that is enough:", list(levels.lines(summary)))
     _few(console, "what larger aggregates give:", list(big_tcp.lines(summary)))
     if summary["faithful"]:
-        _few(console, "what the effect depends on:", list(sentences(summary.get("interactions", ()))))
+        _few(console, f"what the effect depends on ({ALONE}):", list(sentences(summary.get("interactions", ()))))
         _few(console, "why:", causes.lines(summary))
         _few(console, "where the time of connections went:", list(lost_time.lines(summary)))
     _few(console, "what the switch changed:", list(switch.lines(summary)))

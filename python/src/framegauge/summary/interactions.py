@@ -16,7 +16,10 @@ from framegauge.statistics.sequential import StoppingRule
 from framegauge.summary import words
 from framegauge.summary.intervals import interval
 
-__all__ = ["interactions", "sentences"]
+__all__ = ["ALONE", "interactions", "sentences"]
+
+# Of the same figure as a verdict's, whose interval is corrected for all comparisons, and wider.
+ALONE = "each 95 % interval by itself; none decides a verdict"
 
 
 def interactions(

@@ -22,7 +22,7 @@ from framegauge.report.pictures.material import Material
 from framegauge.report.pictures.series import SERIES, Cell as Courses
 from framegauge.results.journal import Run
 from framegauge.summary import big_tcp, intervals, levels, lost_time, units, words
-from framegauge.summary.interactions import sentences
+from framegauge.summary.interactions import ALONE, sentences
 from framegauge.summary.intervals import CORRECTED
 from framegauge.summary.units import unit_scale
 
@@ -84,8 +84,7 @@ def _interactions(material: Material) -> str:
     if not any(each["factors"] for each in entries):
         return ""
     intro = (
-        "<p>How the effect depends on what else was varied. These figures are descriptive; verdicts apply to "
-        "comparisons only.</p>\n"
+        f"<p>How the effect depends on what else was varied: {ALONE}.</p>\n"
         if said
         else "<p>This study is no evidence, so nothing follows from these figures.</p>\n"
         if not material.summary["faithful"]
