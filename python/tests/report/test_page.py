@@ -72,6 +72,12 @@ def test_intervals_that_decide_no_verdict_say_so_wherever_they_are(varied: Saved
         assert ALONE in unescape(text.replace("\N{NO-BREAK SPACE}", " "))
 
 
+def test_no_number_of_a_paragraph_or_list_is_parted_from_its_unit(found: material.Material) -> None:
+    said = re.findall(r"<(p|li|h2|h3)\b[^>]*>(.*?)</\1>", html.page(found), re.DOTALL)
+    assert [text for _, text in said if re.search(r"\d (?:%|[kMG]?b/s|[mnuµ]?s\b)", text)] == []
+    assert any("95\N{NO-BREAK SPACE}%" in text for _, text in said)
+
+
 def test_a_study_of_several_workloads_and_levels_has_every_section(varied: Saved, found: material.Material) -> None:
     text = html.page(found)
     page = pages.check(text)

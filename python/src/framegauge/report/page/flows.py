@@ -25,8 +25,8 @@ def flows(material: Material) -> str:
     more = len(material.summary.get("flows", ())) - len(found)
     key = (
         '<p class="soft">Shown where three or more flows go to one host. Each mark is one run, the stroke their mean, '
-        "the thick line its 95 % interval. More than eight flows are grouped by their input port at the receiver’s "
-        "switch: a mark is then the mean of its flows, and the thin line goes from the lowest to the highest.</p>\n"
+        "the thick line its 95&nbsp;% interval. More than eight flows are grouped by their input port at the receiver’s"
+        " switch: a mark is then the mean of its flows, and the thin line goes from the lowest to the highest.</p>\n"
     )
     rest = f"<p>{more} more are in summary.json.</p>\n" if more else ""
     parts = [

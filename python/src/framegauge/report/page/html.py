@@ -76,6 +76,6 @@ def _answer(material: Material) -> str:
 def _number(number: Number) -> str:
     return (
         f'<div><dt>{text(number.label)}</dt><dd><span class="big">{text(number.change)}</span> '
-        f'<span class="interval">{text(number.interval)}, {CORRECTED}</span> '
+        f'<span class="interval">{text(number.interval)}, {text(CORRECTED)}</span> '
         f'<span class="soft">{text(number.values)}</span></dd></div>\n'
     )

@@ -39,7 +39,7 @@ def _grid(material: Material, kind: str) -> str:
 
 def _effects(material: Material) -> str:
     key = (
-        f'<p class="soft">Each row is one comparison with the baseline. Line: the {CORRECTED}, which decides the '
+        f'<p class="soft">Each row is one comparison with the baseline. Line: the {text(CORRECTED)}, which decides the '
         "verdict: all comparisons are judged together. Grey band: no practical difference. Hollow diamond: A/A, the "
         "baseline against itself. Logarithmic axis.</p>\n"
     )
@@ -61,8 +61,8 @@ def _levels(material: Material) -> str:
     key = (
         '<p class="soft">A level is enough if it is not worse than the largest by more than the margin (grey band). '
         "Levels are tested from the largest down, and the first that is not enough ends the test; at most "
-        f"{units.error(material.summary['family']['error'])} of such studies call a level enough that is not. "
-        f"Bars: against the baseline, {CORRECTED}. Dashed: what the headers "
+        f"{text(units.error(material.summary['family']['error']))} of such studies call a level enough that is not. "
+        f"Bars: against the baseline, {text(CORRECTED)}. Dashed: what the headers "
         "alone would give, from the goodput ceilings.</p>\n"
     )
     inside = items(said) + _grid(material, "levels") + key
@@ -84,7 +84,7 @@ def _interactions(material: Material) -> str:
     if not any(each["factors"] for each in entries):
         return ""
     intro = (
-        f"<p>How the effect depends on what else was varied: {ALONE}.</p>\n"
+        f"<p>How the effect depends on what else was varied: {text(ALONE)}.</p>\n"
         if said
         else "<p>This study is no evidence, so nothing follows from these figures.</p>\n"
         if not material.summary["faithful"]
@@ -242,8 +242,8 @@ def _cpu(material: Material) -> str:
     if cpu := material.summary.get("cpu"):
         shares = ", ".join(f"{name} {100 * cpu[name]:.0f} %" for name in records.USERS.values())
         intro = (
-            f"<p>CPU time of the whole system in the median run: {shares}. Reading the CPU meter took "
-            f"{cpu['meter_seconds'] * 1e3:.1f} ms per run.</p>\n"
+            f"<p>CPU time of the whole system in the median run: {text(shares)}. Reading the CPU meter took "
+            f"{cpu['meter_seconds'] * 1e3:.1f}&nbsp;ms per run.</p>\n"
         )
     heads = {**records.USERS, **records.STATES}
     tables = _medians(material, "CPU time, core-seconds per gigabyte delivered, by user and by state", heads)
