@@ -83,6 +83,7 @@ fn scenarios_name_the_rows_of_the_table_and_the_error_lists_them() {
 
 /// A new one is one file and its row: elsewhere the sender asks what it decides, and knows no algorithm by name.
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a test reads the sources")]
 fn no_other_file_of_the_simulator_names_an_algorithm() {
     fn sources(folder: &std::path::Path, found: &mut Vec<std::path::PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap().flatten() {
