@@ -81,13 +81,14 @@ fn of<'a>(found: &'a Value, role: &str, port: u64) -> Vec<&'a Value> {
 }
 
 /// What a watch sees of a connection that is open until its last look, and at which port it was. The machine may be too
-/// busy to look often; then it is watched again.
+/// busy to look often; then it is watched again, for twice as long.
 fn watched_to_the_end(agent: &mut Agent, address: &str) -> Option<(Value, u64)> {
-    for _ in 0..ATTEMPTS {
+    for attempt in 0..ATTEMPTS {
+        let pause = format!("{}", 0.02 * f64::from(1 << attempt));
         let server = spawn(agent, SERVER, &[address])?;
         let port = first_line(agent, server);
         assert_eq!(agent.call("sockets.watch", json!({"interval_seconds": 0.005}))["result"], json!({}));
-        let client = spawn(agent, CLIENT, &[address, &port, "1", "0.02", "stay"])?;
+        let client = spawn(agent, CLIENT, &[address, &port, "1", &pause, "stay"])?;
         assert_eq!(first_line(agent, client), "done");
         let found = agent.call("sockets.watched", json!({}))["result"].clone();
         agent.call("process.kill", json!({"process": client}));
