@@ -35,12 +35,17 @@ def plan() -> Schema:
         "finds_better_from": NUMBER, "finds_equality_with_probability": NUMBER, "blocks_for_equality": _maybe(COUNT),
         "ending_early_costs_at_most": NUMBER,
     })  # fmt: skip
+    warning = _object({
+        "level": {}, "links": _list(TEXT), "router": _maybe(TEXT), "mtu": COUNT, "packet_bytes": COUNT,
+        "fate": {"enum": ["dropped", "too_big", "filtered"]}, "text": TEXT,
+    })  # fmt: skip
     return _document("A plan of framegauge", _object({
         "schema": {"const": 1}, "question": TEXT, "testbed": TEXT, "treatment": TEXT, "arms": _list(arm),
         "cells": COUNT, "blocks": COUNT, "stop": {"enum": ["blocks", "settled"]}, "seed": COUNT, "runs": COUNT,
         "seconds": NUMBER, "budget_seconds": NUMBER, "comparisons": COUNT,
         "trial": _maybe(_object({"bits_per_second": _list(COUNT), "adapts": FLAG})), "order": _list(slot),
         "reach": _list(reach), "missing": _list(_ref("requirement")), "unknown": _list(TEXT),
+        "warnings": _list(warning),
     }))  # fmt: skip
 
 
