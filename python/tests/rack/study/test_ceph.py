@@ -88,7 +88,11 @@ def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent:
             again = 9000 * sum(deltas(record, host, "nstat")["TcpRetransSegs"] for host in record["counters_after"])
             # Sockets of heartbeats may open and close between two looks.
             assert sockets - 2000 <= payload_bytes(record, [host]) <= sockets + 20_000 + again
-        assert each.metrics["latency_p50"] <= each.metrics["latency_p95"] <= each.metrics["latency_p99"]
+        # Of few operations, which are all that a busy cluster does, there is no 99th percentile.
+        latencies = [
+            each.metrics[name] for name in ("latency_p50", "latency_p95", "latency_p99") if name in each.metrics
+        ]
+        assert latencies == sorted(latencies) != []
         assert each.metrics["goodput"] == pytest.approx(8 * 65_536 * each.metrics["iops"])
         assert set(each.readings["osds"]) == {"h3", "h4"}
         sizes[level] = data_frame_bytes(fabric_hosts(record))
