@@ -98,9 +98,8 @@ def shortened(study: Study) -> Study:
         )
         factors = factors.model_copy(update={"rtt": farthest})
     changes = [each.model_copy(update={"at": 0.2}) for each in study.changes]
-    # A run that a busy machine has excluded proves as much as another; only to carry a load it has three attempts, and to
-    # log in again to storage whose link a change takes down.
-    carries = bool(study.changes) or any(each.stream is not None and each.stream.rate for each in study.workloads)
+    # A run that a busy machine has excluded proves as much as another; only to carry a load it has three attempts.
+    carries = any(each.stream is not None and each.stream.rate for each in study.workloads)
     short = {
         "blocks": 1, "workloads": workloads, "retries": 2 if carries or SOAK else 0, "testbed": bed, "factors": factors, "changes": changes,
         "control": study.control and SOAK, "meters": study.meters.model_copy(update={"idle": 0.05}),
