@@ -32,6 +32,8 @@ while True:
         os._exit(0)
     connection.close()
 """
+# Clients stay for a second: after its first looks, which may be over before they begin, a watch looks some five times a
+# second.
 CLIENT = """
 import asyncio, socket, sys, time
 async def main():
@@ -41,7 +43,7 @@ async def main():
     for _ in range(20):
         writer.write(bytes(100))
         await reader.readexactly(100)
-        await asyncio.sleep(0.01)
+        await asyncio.sleep(0.05)
 asyncio.run(main())
 """
 # A client that calls the kernel by itself, as Go and static programs do.
@@ -58,7 +60,7 @@ connection = socket.socket(fileno=number)
 for _ in range(20):
     connection.sendall(bytes(100))
     connection.recv(100, socket.MSG_WAITALL)
-    time.sleep(0.01)
+    time.sleep(0.05)
 """
 NGINX = """
 daemon off; worker_processes 2; pid {folder}/pid; error_log stderr;
