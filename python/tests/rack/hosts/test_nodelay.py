@@ -32,8 +32,7 @@ while True:
         os._exit(0)
     connection.close()
 """
-# Clients stay for a second: after its first looks, which may be over before they begin, a watch looks some five times a
-# second.
+# Clients stay when they are done, so that the last look of a watch sees them, however seldom it looked before.
 CLIENT = """
 import asyncio, socket, sys, time
 async def main():
@@ -43,7 +42,9 @@ async def main():
     for _ in range(20):
         writer.write(bytes(100))
         await reader.readexactly(100)
-        await asyncio.sleep(0.05)
+        await asyncio.sleep(0.01)
+    print("done", flush=True)
+    await asyncio.Event().wait()
 asyncio.run(main())
 """
 # A client that calls the kernel by itself, as Go and static programs do.
@@ -60,7 +61,9 @@ connection = socket.socket(fileno=number)
 for _ in range(20):
     connection.sendall(bytes(100))
     connection.recv(100, socket.MSG_WAITALL)
-    time.sleep(0.05)
+    time.sleep(0.01)
+print("done", flush=True)
+time.sleep(3600)
 """
 NGINX = """
 daemon off; worker_processes 2; pid {folder}/pid; error_log stderr;
@@ -94,10 +97,8 @@ def first_line(host: Agent, process: int) -> str:
     return text.split()[0]
 
 
-def seen(host: Agent, port: int, process: int) -> Mapping[str, Json]:
-    """What a watch that is under way has seen of a port when a program has ended, by role."""
-    ended = host.request("process.wait", {"process": process, "timeout_seconds": PATIENCE_SECONDS})
-    assert ended["exit_code"] == 0, output(host, process, "stderr")
+def seen(host: Agent, port: int) -> Mapping[str, Json]:
+    """What a watch has seen of a port until now, by role."""
     watched = host.request("sockets.watched")
     assert watched["unread"] == []
     return {each["role"]: each for each in watched["sockets"] if each["port"] == port}
@@ -108,7 +109,8 @@ def talked(host: Agent, client: str, switch: str | None, own: bool) -> Mapping[s
     server = spawn(host, switch, "python3", "-c", SERVER, str(int(own)))
     port = first_line(host, server)
     host.request("sockets.watch", {"interval_seconds": 0.005})
-    return seen(host, int(port), spawn(host, switch, "python3", "-c", client, str(int(own)), port))
+    assert first_line(host, spawn(host, switch, "python3", "-c", client, str(int(own)), port)) == "done"
+    return seen(host, int(port))
 
 
 @pytest.mark.parametrize("switch", ["on", "off"])
@@ -148,7 +150,10 @@ def test_nginx_whose_workers_have_no_environment_obeys(
     address = f"http://127.0.0.1:{free_port}/file"
     words = ["curl", "-sf", "--retry", "20", "--retry-connrefused", "--retry-delay", "1"]
     twice = [*words, "-o", "/dev/null", address, "-o", "/dev/null", address]
-    found = seen(host, free_port, spawn(host, switch, *twice))
+    process = spawn(host, switch, *twice)
+    ended = host.request("process.wait", {"process": process, "timeout_seconds": PATIENCE_SECONDS})
+    assert ended["exit_code"] == 0, output(host, process, "stderr")
+    found = seen(host, free_port)
     assert {role: each["nodelay"] for role, each in found.items()} == {
         "server": [switch == "on"],
         "client": [switch == "on"],
