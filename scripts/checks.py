@@ -84,6 +84,9 @@ NETWORKS = [
 SLOWEST = 40
 MOST_UNJUDGED = 0.02  # of the tests on racks: more is a fault of ours, or no machine to test on
 AGAIN, MOST_AGAIN = "pytest, again", 5  # tests on racks that are run once more, alone
+# numpy's and scipy's: a thread for each CPU that spins, which is half of what it takes to import them, in each of
+# thousands of programs.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 UNPASSED = {"failure", "error", "skipped"}  # words of pytest's reports
 UNJUDGED = "not judged: "  # so begins what helpers/unjudged.py writes into pytest's report
 # What a check may take: several times what it takes on a busy machine. A test has a limit of its own.

@@ -29,7 +29,7 @@ def test_a_study_comes_to_the_same(days, study, tmp_path):
             ticks = itertools.count()
             Runner(
                 study, FakeTestbed(FakeModel()), journal, now=lambda ticks=ticks: float(next(ticks)),
-                wall=lambda clock=clock: next(clock), cpu_time=lambda: 0.0,
+                wall=lambda clock=clock: next(clock), pause=lambda _: None, cpu_time=lambda: 0.0,
             ).run()  # fmt: skip
         saved = read(tmp_path / name)
         summaries.append(summarise(saved))
