@@ -2,11 +2,12 @@
 //!
 //! ```text
 //!   packets arrive ──▶ queue of a core ──▶ poll: up to a batch ──▶ merged (GRO) ──▶ TCP ──▶ what it sends is charged here
-//!                       (by the flow's hash)   packets x c_p + aggregates x c_a + bytes x c_b
+//!                       (by the flow's hash)   wakeup (if it was idle) + packets x c_p + aggregates x c_a + bytes x c_b
 //! ```
 //!
 //! A core does one thing after the other. What waits is polled in batches, as NAPI does (`NAPI_POLL_WEIGHT`), and the data of
-//! one flow in a batch are merged as GRO does where the NIC coalesces; so the busier a core is, the more it merges. TCP gets
+//! one flow in a batch are merged as GRO does where the NIC coalesces; so the busier a core is, the more it merges. One that
+//! polled nothing has to be woken first: an interrupt, and the scheduler where a thread polls. TCP gets
 //! a batch when the time for all of it is over. What TCP sends leaves at once, and its time is taken after it: at the limit
 //! of a core both are the same. A queue has no limit: what waits is bounded by the windows of TCP.
 
@@ -46,6 +47,8 @@ impl Cost {
 pub struct Cpu {
     /// Cores, each with a queue of the NIC; a flow belongs to one of them.
     pub cores: u16,
+    /// For each time that polling begins: the interrupt, and the scheduler's work.
+    pub wakeup: Picoseconds,
     /// Of what arrives.
     pub receive: Cost,
     /// Of what is sent.
@@ -77,6 +80,8 @@ struct Core {
     /// What is being handled: segments, and whether the aggregate ends with one.
     batch: Vec<(u32, bool)>,
     is_polling: bool,
+    /// It has been woken for what waits, which takes time.
+    wakes: bool,
     until: Picoseconds,
     busy: Picoseconds,
     /// Who sent last, when, and how much at once.
@@ -114,7 +119,9 @@ impl Cores {
     pub(crate) fn wait(&mut self, now: Picoseconds, place: (HostIndex, u16), id: u32) -> Option<Picoseconds> {
         let core = self.cores.entry(place).or_default();
         core.waiting.push_back(id);
-        (!std::mem::replace(&mut core.is_polling, true)).then(|| core.until.max(now))
+        let was_idle = !std::mem::replace(&mut core.is_polling, true);
+        core.wakes |= was_idle;
+        was_idle.then(|| core.until.max(now))
     }
 
     /// A core begins with what waits, unless it is still busy: when it is to go on.
@@ -122,6 +129,11 @@ impl Cores {
         let Some(model) = self.models[usize::from(place.0.0)].as_ref() else { return now };
         let Some(core) = self.cores.get_mut(&place) else { return now };
         if core.until > now {
+            return core.until;
+        }
+        if std::mem::take(&mut core.wakes) && model.wakeup > Picoseconds::ZERO {
+            core.busy += model.wakeup;
+            core.until = now + model.wakeup;
             return core.until;
         }
         let count = core.waiting.len().min(model.batch as usize);

@@ -27,7 +27,7 @@ def parse(text=STUDY, name="x"):
 def test_costs_are_times_and_costs_of_cpus_are_judged():
     study = parse()
     assert study.testbed.cpu.as_json(cuts=False) == {
-        "cores": 1, "batch": 64, "hosts": None, "tso": False,
+        "cores": 1, "wakeup_seconds": 0.0, "batch": 64, "hosts": None, "tso": False,
         "receive": {"packet_seconds": 1e-6, "aggregate_seconds": 3e-6, "byte_seconds": 5e-10},
         "send": {"packet_seconds": 1e-6, "aggregate_seconds": 1e-6, "byte_seconds": 0.0},
     }  # fmt: skip

@@ -21,6 +21,9 @@ pub struct CostSpec {
 #[allow(missing_docs, reason = "the names of the documentation of the pipe")]
 pub struct CpuSpec {
     pub cores: u16,
+    /// For each time that polling begins.
+    #[serde(default)]
+    pub wakeup_seconds: f64,
     pub receive: CostSpec,
     pub send: CostSpec,
     /// The NIC cuts aggregates (TSO).
@@ -64,6 +67,7 @@ impl CpuSpec {
         }
         let model = Cpu {
             cores: self.cores,
+            wakeup: span("cpu.wakeup_seconds", self.wakeup_seconds)?,
             receive: self.receive.cost("receive")?,
             send: self.send.cost("send")?,
             merges,

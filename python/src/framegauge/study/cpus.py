@@ -33,10 +33,12 @@ class Cpu(Model):
     """The CPUs of hosts in simulations: `cores`, each with a queue of the NIC, to which flows belong by their hash.
 
     What packets take of a core as they arrive is `receive`, as they are sent `send`. A core polls up to `batch` packets
-    at once. `hosts` are those that it is about; all, unless they are named.
+    at once; each time that it begins to, it is woken, which takes `wakeup`. `hosts` are those that it is about; all,
+    unless they are named.
     """
 
     cores: Annotated[StrictInt, Field(ge=1, le=1024)] = 1
+    wakeup: Annotated[Seconds, Field(le=1e-3)] = 0.0
     receive: Cost
     send: Cost
     batch: Annotated[StrictInt, Field(ge=1, le=65_536)] = NAPI_WEIGHT
@@ -45,8 +47,8 @@ class Cpu(Model):
     def as_json(self, cuts: bool) -> dict[str, Any]:
         """As the scenario has it; `cuts`: the NIC cuts aggregates (TSO)."""
         return {
-            "cores": self.cores, "receive": self.receive.as_json(), "send": self.send.as_json(), "batch": self.batch,
-            "hosts": self.hosts, "tso": cuts,
+            "cores": self.cores, "wakeup_seconds": self.wakeup, "receive": self.receive.as_json(),
+            "send": self.send.as_json(), "batch": self.batch, "hosts": self.hosts, "tso": cuts,
         }  # fmt: skip
 
 

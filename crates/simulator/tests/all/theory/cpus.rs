@@ -123,3 +123,41 @@ pub fn merged_packets_of_a_receiver() -> Law {
         &outcome,
     )
 }
+
+pub fn wakeups_of_a_receiver() -> Law {
+    let cost = |packet: f64, aggregate: f64| {
+        json!({
+            "packet_seconds": packet * MICROSECONDS, "aggregate_seconds": aggregate * MICROSECONDS,
+            "byte_seconds": BYTE * MICROSECONDS,
+        })
+    };
+    const WAKEUP: f64 = 4.0;
+    let outcome = run(network(
+        2,
+        1500,
+        100_000_000,
+        5e-5,
+        json!({
+            "flows": [transfer(1, 2, json!(1448 * 1000))], "end_seconds": 1.0,
+            "cpu": {
+                "cores": 1, "hosts": ["h2"], "wakeup_seconds": WAKEUP * MICROSECONDS, "receive": cost(PACKET, AGGREGATE),
+                "send": cost(SENT_PACKET, SENT_AGGREGATE),
+            },
+        }),
+    ));
+    let cpu = &outcome.cpus[0];
+    let busy = cpu.busy[0].as_seconds_f64();
+    // Packets come every 123 us, when the last one is long done.
+    let known = received(1500) + WAKEUP;
+    Law {
+        name: "wakeups of a receiver",
+        formula: "w + c_p + c_a + b c_b + a / 2",
+        source: "a core that is idle takes an interrupt for every packet: J. Mogul, K. Ramakrishnan, \"Eliminating receive \
+                 livelock in an interrupt-driven kernel\", USENIX ATC 1996",
+        unit: "microseconds of a core per packet",
+        known,
+        found: busy / MICROSECONDS / 1000.0,
+        tolerance: 0.03,
+        because: BECAUSE,
+    }
+}

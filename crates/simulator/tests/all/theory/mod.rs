@@ -79,7 +79,7 @@ laws! {
     sharing: processor_sharing closed_network closed_network_bound max_min ecmp_collisions incast_after_its_collapse
         lossless_pauses;
     cpus: packets_of_a_receiver jumbo_frames_of_a_receiver packets_of_two_cores packets_of_a_sender
-        merged_packets_of_a_receiver;
+        merged_packets_of_a_receiver wakeups_of_a_receiver;
 }
 
 /// Hosts of one MTU on a switch with links of a rate; `more` replaces keys.
