@@ -25,11 +25,12 @@ SIZES = {"--mtu", "--old-mtu", "--buffer", "--snaplen", "--most", "--datagram", 
 OTHERS = """
     --again --alerts --all --allow-changes --at --blocks --check --control --copy --csv --dashboard --decision
     --details --document --down --dry-run --encap --engine --explain --fail-on-undecided --flows --force --gate
-    --group --help --host --hosts --html --interface --jobs --journal --json --levels --list --listen --live --margin
-    --markdown --metric --no-blame --noise --notify --once --one-ended --only --open --out --pcap --pcap-runs --pcapng
-    --persist --pictures --pilot --ping --platform --port --preset --prove --queue --rack --rdma --reseal --resume
-    --run --run-inventory --sample --scope --seed --seeds --sign --sweep --switched --tags --tcp-port --testbed
-    --textfile --threshold --undo --until-trouble --up --version --wait --wave --with-ssh --without --workload --write
+    --group --help --host --hosts --html --interface --jobs --journal --json --levels --list --listen --live
+    --margin --markdown --metric --model --no-blame --noise --notify --once --one-ended --only --open --out --pcap
+    --pcap-runs --pcapng --persist --pictures --pilot --ping --platform --port --preset --prove --queue --rack
+    --rdma --reseal --resume --run --run-inventory --sample --scope --seed --seeds --sign --sweep --switched --tags
+    --tcp-port --testbed --textfile --threshold --undo --until-trouble --up --version --wait --wave --with-ssh
+    --without --workload --write
 """
 FORMER = {
     ("check", "--target-mtu"): "--mtu", ("check", "--watch"): "--every", ("check", "--metrics"): "--listen",

@@ -12,7 +12,7 @@ from helpers.support import ROOT
 
 from framegauge.cli import main, printed
 
-MAKERS = ("plan", "wire", "hosts", "rack", "requirements")
+MAKERS = ("plan", "wire", "hosts", "rack", "requirements", "cpu_model")
 KEEPER = {"pid": 4711, "start_ticks": 5}
 
 
@@ -23,7 +23,7 @@ def printed_by(words: list[str], capsys: pytest.CaptureFixture[str]) -> Any:
 
 @pytest.mark.parametrize("name", MAKERS)
 def test_each_is_a_schema_that_stands_alone(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.main(["schema", name]) == 0
+    assert main.main(["schema", name.replace("_", "-")]) == 0
     schema = json.loads(capsys.readouterr().out)
     assert schema == getattr(printed, name)()
     jsonschema.Draft202012Validator.check_schema(schema)

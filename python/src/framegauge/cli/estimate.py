@@ -33,9 +33,13 @@ examples:
   framegauge estimate local%eth0 netns:blue --for 10s --rate 10Gb/s
   framegauge estimate --hosts inventory.ini --group storage
   framegauge estimate rack:all --for 5s
+  framegauge study --preset cpu-model --out cpu && framegauge estimate --model cpu > cpu.yaml
 
 exit codes: 0 estimated, 1 a host was lost or could not begin, 2 bad input, 130 interrupted (the estimate of what was
 read is printed)
+
+--model FOLDER asks no host: from the results of a study it fits what a core takes for a wakeup, a packet, an aggregate
+and a byte, and prints that as the file that simulations name under testbed (cpu: cpu.yaml).
 """
 USUAL_TARGETS = "4200,9000"
 TARGETS = (576, 65_535)
@@ -59,6 +63,9 @@ def parser() -> Verb:
     )
     whole.add_argument("--rate", metavar="RATE", help="link rate, such as 10Gb/s, where NICs do not tell the truth")
     whole.add_former("--speed", "--rate")
+    whole.add_argument(
+        "--model", metavar="FOLDER", type=output.place, help="what packets take of CPUs, from the results of a study"
+    )
     whole.add_argument("--dry-run", action="store_true", help="say what would be asked of which host, and ask nothing")
     whole.add_argument("--json", action="store_true", help="print the estimate as JSON (framegauge schema estimate)")
     return whole
@@ -67,6 +74,8 @@ def parser() -> Verb:
 def run(words: Sequence[str]) -> int:
     """Read, estimate, show, and give the exit code."""
     options = parser().parse_args(words)
+    if options.model is not None:
+        return _model(options)
     seconds, targets = values.seconds("--for", options.seconds, *SECONDS), _targets(options.mtu)
     rate = None if options.rate is None else values.rate("--rate", options.rate)
     machines = []
@@ -89,6 +98,22 @@ def run(words: Sequence[str]) -> int:
     if taken.interrupted:
         raise KeyboardInterrupt
     return 1 if taken.lost else 0
+
+
+def _model(options: argparse.Namespace) -> int:
+    if options.hosts or options.inventory is not None:
+        raise InputError("estimate: found hosts beside --model, expected a folder of results alone")
+    if options.dry_run:
+        output.show(f"{options.model}: read the runs of a study; no host is asked, and nothing is changed")
+        return 0
+    from framegauge.experiment import modelled
+
+    found = modelled.model(options.model)
+    if options.json:
+        output.show_json(found, indent=1)
+    else:
+        output.exact(modelled.text(found))
+    return 0
 
 
 def _told(options: argparse.Namespace, names: Sequence[str], seconds: float) -> int:

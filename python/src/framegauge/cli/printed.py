@@ -1,4 +1,5 @@
-"""JSON Schemas (2020-12) of what `plan`, `wire`, `hosts`, `rack` and `requirements` print with --json.
+"""JSON Schemas (2020-12) of what `plan`, `wire`, `hosts`, `rack`, `requirements` and `estimate --model`
+print with --json.
 
 Where an agent's answer is printed, its shape is that of the pipe's schema, and is taken from there.
 """
@@ -10,8 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from framegauge.agents.answers import SCHEMA
+from framegauge.estimate.model import COSTS
 
-__all__ = ["hosts", "plan", "rack", "requirements", "wire"]
+__all__ = ["cpu_model", "hosts", "plan", "rack", "requirements", "wire"]
 
 Schema = dict[str, Any]
 TEXT, NUMBER, COUNT = {"type": "string"}, {"type": "number"}, {"type": "integer", "minimum": 0}
@@ -95,6 +97,17 @@ def requirements() -> Schema:
     shape = _object({"missing": lacks, "degraded": lacks})
     shape["properties"]["precedence"] = {"enum": ["real time", "nice", "ordinary"]}
     return _document("What a machine lacks for a testbed", shape)
+
+
+def cpu_model() -> Schema:
+    """Of `framegauge estimate --model`."""
+    cost = _object({"seconds": NUMBER, "low_seconds": NUMBER, "high_seconds": NUMBER})
+    return _document("What packets take of a CPU", _object({
+        "schema": {"const": 1}, "source": TEXT, "runs": COUNT,
+        "left_out": {"type": "object", "additionalProperties": COUNT},
+        "costs": _object(dict.fromkeys(COSTS, cost)),
+        "deviations": {"type": "object", "additionalProperties": NUMBER},
+    }))  # fmt: skip
 
 
 def _object(properties: Mapping[str, Any], **more: Any) -> Schema:

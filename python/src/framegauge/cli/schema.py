@@ -18,7 +18,7 @@ examples:
 WHAT = (
     "study", "summary", "decision", "decide", "check", "compare", "compare-several", "capture", "diagnose", "estimate",
     "rollout", "rollout-plan", "rollout-status", "rollout-preflight", "rollout-ticket", "watch", "watched",
-    "plan", "wire", "hosts", "rack", "requirements",
+    "plan", "wire", "hosts", "rack", "requirements", "cpu-model",
 )  # fmt: skip
 
 
@@ -29,8 +29,8 @@ def parser() -> Verb:
         "what", nargs="?", default="study", choices=WHAT, metavar="WHAT",
         help=f"{', '.join(WHAT)}: a study file (the default), a roll-out's or a watch file, a capture's HOST.json, or "
         "what study and report, report --decision, decide, check, compare of one NEW or of several, diagnose, "
-        "estimate, rollout plan, status, preflight or ticket, watch (watched), plan, wire, hosts, rack up or list, or "
-        "requirements print with --json",
+        "estimate, rollout plan, status, preflight or ticket, watch (watched), plan, wire, hosts, rack up or list, "
+        "requirements or estimate --model (cpu-model) print with --json",
     )  # fmt: skip
     return whole
 
@@ -73,5 +73,6 @@ def run(words: Sequence[str]) -> None:
         "hosts": printed.hosts,
         "rack": printed.rack,
         "requirements": printed.requirements,
+        "cpu-model": printed.cpu_model,
     }
     output.show_json(makers[options.what](), indent=2)

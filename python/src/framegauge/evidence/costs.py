@@ -14,7 +14,7 @@ from typing import Any
 from framegauge.evidence import scheduling
 from framegauge.testbeds.base import Json
 
-__all__ = ["COUNTED", "accounts", "disagreements", "metrics", "not_measured", "readings"]
+__all__ = ["COUNTED", "accounts", "disagreements", "metrics", "not_measured", "readings", "used"]
 
 GIGABYTE = 1e9
 TICK_SECONDS = 0.01  # the resolution of CPU states in /proc/stat (USER_HZ, proc_stat(5))
@@ -31,7 +31,7 @@ def _parts(reading: Mapping[str, Any]) -> Iterator[Mapping[str, Any] | None]:
     yield reading["receive_path"]
 
 
-def _used(record: Json, host: str, field: str) -> float | None:
+def used(record: Json, host: str, field: str) -> float | None:
     """One host's use during the run less its idle use; None if it could not be measured."""
     run, idle = record["cpu"][host], record["cpu_idle"][host]
     total = 0.0
@@ -58,7 +58,7 @@ def metrics(record: Json) -> dict[str, float]:
     for metric, (side, field) in COUNTED.items():
         if field in left_out:
             continue
-        values = [_used(record, host, field) for host in record["workload"][_SIDES[side]]]
+        values = [used(record, host, field) for host in record["workload"][_SIDES[side]]]
         if values and None not in values:
             # A cost at or below zero is noise of the idle use, and has no ratio.
             total = sum(value for value in values if value is not None)

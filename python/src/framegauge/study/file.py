@@ -17,7 +17,7 @@ from framegauge.study.model import Study
 
 __all__ = ["dump", "json_schema", "keys", "load", "load_preset", "parse", "presets"]
 
-
+FIRST = "demo"
 Alter = Callable[[dict[str, Any]], None]
 
 
@@ -47,9 +47,10 @@ def keys(path: str | Path) -> set[str]:
 
 
 def presets() -> list[str]:
-    """Names of the studies that come with framegauge."""
+    """Names of the studies that come with framegauge; first the one that a newcomer wants."""
     folder = resources.files("framegauge") / "presets"
-    return sorted(item.name.removesuffix(".yaml") for item in folder.iterdir() if item.name.endswith(".yaml"))
+    names = (item.name.removesuffix(".yaml") for item in folder.iterdir() if item.name.endswith(".yaml"))
+    return sorted(names, key=lambda name: (name != FIRST, name))
 
 
 def load_preset(name: str) -> Study:
