@@ -45,6 +45,8 @@ impl Cost {
 /// The CPUs of a host.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cpu {
+    /// Whose they are: the first of a host's ends. What comes to the others is theirs, too.
+    pub host: HostIndex,
     /// Cores, each with a queue of the NIC; a flow belongs to one of them.
     pub cores: u16,
     /// For each time that polling begins: the interrupt, and the scheduler's work.
@@ -91,13 +93,14 @@ struct Core {
 /// The cores of all hosts that have a model.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Cores {
+    /// By end.
     models: Vec<Option<Cpu>>,
     cores: BTreeMap<(HostIndex, u16), Core>,
     packets: Vec<(u64, u64)>,
 }
 
 impl Cores {
-    /// By host; none if no host has a model.
+    /// By end; none if no host has a model.
     pub(crate) fn new(models: &[Option<Cpu>]) -> Option<Cores> {
         models.iter().any(Option::is_some).then(|| Cores {
             models: models.to_vec(),
@@ -110,9 +113,9 @@ impl Cores {
         self.models.get(usize::from(host.0))?.as_ref()
     }
 
-    /// Which core of a host a flow that comes to it belongs to; none: the host has no model.
-    pub(crate) fn core_of(&self, host: HostIndex, flow: u64) -> Option<u16> {
-        self.model(host).map(|model| (mixed(flow) % u64::from(model.cores)) as u16)
+    /// Which core of which host a flow that comes to an end belongs to; none: the host has no model.
+    pub(crate) fn core_of(&self, end: HostIndex, flow: u64) -> Option<(HostIndex, u16)> {
+        self.model(end).map(|model| (model.host, (mixed(flow) % u64::from(model.cores)) as u16))
     }
 
     /// A segment waits for a core. When it is polled, if the core did nothing.
@@ -183,7 +186,7 @@ impl Cores {
         let of = |(place, model): (usize, &Option<Cpu>)| {
             let host = HostIndex(place as u16);
             let busy = |core| self.cores.get(&(host, core)).map_or(Picoseconds::ZERO, |core| core.busy);
-            model.as_ref().map(|model| CpuCounts {
+            model.as_ref().filter(|model| model.host == host).map(|model| CpuCounts {
                 host: host.0,
                 busy: (0..model.cores).map(busy).collect(),
                 received_packets: self.packets[place].0,

@@ -110,10 +110,9 @@ impl Net {
 impl Net {
     /// The core of a host that has to do with what comes to an endpoint of its; none: it is not modelled.
     pub(crate) fn core_of(&self, endpoint: u32) -> Option<(HostIndex, u16)> {
-        let host = self.places[endpoint as usize].host;
+        let end = self.places[endpoint as usize].host;
         // The hash is that of what the peer sends, also for what is sent to it.
-        let core = self.cores.as_ref()?.core_of(host, self.places[(endpoint ^ 1) as usize].flow)?;
-        Some((host, core))
+        self.cores.as_ref()?.core_of(end, self.places[(endpoint ^ 1) as usize].flow)
     }
 
     #[cold]

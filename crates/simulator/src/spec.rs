@@ -155,9 +155,12 @@ impl ScenarioSpec {
         let ends = &network.ends;
         let mtus: Vec<Mtu> = (0..ends.len()).map(|end| self.mtu_of(ends, end)).collect::<Result<_, _>>()?;
         let sizes: Vec<u32> = mtus.iter().map(|mtu| mtu.bytes()).collect();
+        // A host is its first NIC; with several, each has a name of its own, too.
         let hosts = (0..ends.len()).rev().filter(|end| matches!(ends.owner(*end), Owner::Host(_)));
-        let places: BTreeMap<&str, HostIndex> =
-            hosts.map(|end| (ends.owner_name(end), HostIndex(end as u16))).collect();
+        let named = |end: usize| {
+            [ends.owner_name(end), &network.config.hosts[end].name].map(|name| (name, HostIndex(end as u16)))
+        };
+        let places: BTreeMap<&str, HostIndex> = hosts.flat_map(named).collect();
         let smallest = places.values().map(|host| mtus[usize::from(host.0)]).min();
         let flow = |(number, flow): (usize, &FlowSpec)| {
             flow.flow(&places).map_err(|problem| format!("flow {}: {problem}", number + 1))

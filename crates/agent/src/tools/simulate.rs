@@ -61,7 +61,7 @@ fn simulate(folder: &std::path::Path) -> Result<Value, String> {
         say(&json!({"progress": progress}));
     })?;
     simulations::write(&outcome, &network.config, watched.as_ref(), folder)?;
-    let mut result = simulations::describe(&outcome, &network.config, cpu_seconds);
+    let mut result = simulations::describe(&outcome, &network, cpu_seconds);
     result["ceilings"] = ceilings;
     result["network"] = serde_json::to_value(network.describe()).unwrap_or_default();
     Ok(result)

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use framegauge_fabric::{FabricConfig, PortCounters};
 use framegauge_frames::Picoseconds;
+use framegauge_networks::Network;
 use framegauge_simulator::{Logged, Outcome, PortSample, Scenario, ScenarioSpec, Simulation};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -110,7 +111,7 @@ pub fn run(scenario: Scenario, mut report: impl FnMut(Progress)) -> Result<(Outc
 }
 
 /// What a simulation came to, without the tables.
-pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> Value {
+pub fn describe(outcome: &Outcome, network: &Network, cpu_seconds: f64) -> Value {
     let port = |(name, counters): (String, &PortCounters)| {
         let mut value = serde_json::to_value(Port::from(counters)).unwrap_or_default();
         value["port"] = json!(name);
@@ -132,7 +133,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
     });
     let cpus = outcome.cpus.iter().map(|cpu| {
         json!({
-            "host": network.hosts.get(usize::from(cpu.host)).map(|host| host.name.as_str()),
+            "host": network.ends.owner_name(usize::from(cpu.host)),
             "busy_seconds": cpu.busy.iter().map(|busy| busy.as_seconds_f64()).collect::<Vec<_>>(),
             "received_packets": cpu.received_packets, "received_aggregates": cpu.received_aggregates,
         })
@@ -148,7 +149,7 @@ pub fn describe(outcome: &Outcome, network: &FabricConfig, cpu_seconds: f64) -> 
         "peak_bytes": peak_bytes(),
         "requests": requests.collect::<Vec<_>>(),
         "flows": flows.collect::<Vec<_>>(),
-        "ports": network.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
+        "ports": network.config.port_names().into_iter().zip(&outcome.counters.ports).map(port).collect::<Vec<_>>(),
         "interrupts": outcome.counters.interrupts,
         "cpus": cpus.collect::<Vec<_>>(),
         "captured_left_out": outcome.passed_left_out,

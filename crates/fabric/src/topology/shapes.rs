@@ -144,7 +144,7 @@ pub(super) fn custom(
     for (place, name) in owners.iter().enumerate() {
         let count = drawn.iter().filter(|(one, other)| *one == place || *other == place).count();
         let (owner, expected) = match place.checked_sub(hosts.len()) {
-            None => (Owner::Host(place), 1..=2),
+            None => (Owner::Host(place), 1..=MOST_NICS),
             Some(router) => (Owner::Router(router), 2..=MOST_NICS),
         };
         if !expected.contains(&count) {

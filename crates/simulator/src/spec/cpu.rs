@@ -1,5 +1,6 @@
 //! The hosts' CPUs as a scenario tells them.
 
+use framegauge_fabric::HostIndex;
 use serde::Deserialize;
 
 use super::span;
@@ -54,7 +55,7 @@ impl CostSpec {
 }
 
 impl CpuSpec {
-    /// The model of each host of these names, in their order; `merges`: their NICs do.
+    /// By end, the model of its host, whose names are these; `merges`: their NICs do.
     pub(super) fn models(&self, names: &[&str], merges: bool) -> Result<Vec<Option<Cpu>>, String> {
         if !(1..=1024).contains(&self.cores) {
             return Err(format!("cpu.cores: found {}, expected 1 to 1024", self.cores));
@@ -65,17 +66,24 @@ impl CpuSpec {
         if let Some(strange) = self.hosts.iter().flatten().find(|host| !names.contains(&host.as_str())) {
             return Err(format!("cpu.hosts: found {strange:?}, expected a host"));
         }
-        let model = Cpu {
-            cores: self.cores,
-            wakeup: span("cpu.wakeup_seconds", self.wakeup_seconds)?,
-            receive: self.receive.cost("receive")?,
-            send: self.send.cost("send")?,
-            merges,
-            cuts: self.tso,
-            batch: self.batch,
+        let of = |host: usize| -> Result<Cpu, String> {
+            Ok(Cpu {
+                host: HostIndex(host as u16),
+                cores: self.cores,
+                wakeup: span("cpu.wakeup_seconds", self.wakeup_seconds)?,
+                receive: self.receive.cost("receive")?,
+                send: self.send.cost("send")?,
+                merges,
+                cuts: self.tso,
+                batch: self.batch,
+            })
         };
         let is_modelled =
-            |name: &&str| self.hosts.as_ref().is_none_or(|hosts| hosts.iter().any(|host| host == name));
-        Ok(names.iter().map(|name| is_modelled(name).then(|| model.clone())).collect())
+            |name: &str| self.hosts.as_ref().is_none_or(|hosts| hosts.iter().any(|host| host == name));
+        let model = |name: &&str| {
+            let first = names.iter().position(|other| other == name).unwrap_or_default();
+            is_modelled(name).then(|| of(first)).transpose()
+        };
+        names.iter().map(model).collect()
     }
 }

@@ -110,7 +110,7 @@ def _overlay(
         yield Problem(where, found[0], f"none with routers ({', '.join(routers)}): the overlay spans one segment")
     several = [host for host in bed.host_names if len(topologies.ends_of(drawn, host)) > 1]
     if several:
-        yield Problem(where, found[0], f"none where hosts have two NICs ({several[0]}): the overlay uses one")
+        yield Problem(where, found[0], f"none where hosts have several NICs ({several[0]}): the overlay uses one")
 
 
 def _routers(bed: Testbed) -> Iterator[Problem]:

@@ -98,8 +98,6 @@ def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[
     if longest > LONGEST_SECONDS:
         yield Problem((*where, "duration"), f"{longest:g} s", f"at most {LONGEST_SECONDS} s in a simulation")
     if isinstance(parameters, Stream):
-        if max(parameters.nics) > 1:
-            yield Problem((*where, "nics"), max(parameters.nics), f"1: one NIC per host is simulated ({_RACK})")
         if parameters.sizes != [None]:
             yield Problem((*where, "sizes"), "sizes", f"null: sockets' sizes are not simulated ({_RACK})")
     elif not isinstance(parameters, RequestResponse | Mixed | Incast) and not parameters.only_simulated:

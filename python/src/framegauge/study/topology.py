@@ -34,7 +34,7 @@ NAMES: Mapping[str, tuple[re.Pattern[str], str]] = {
     "switch": (re.compile(r"[A-Za-z][A-Za-z0-9_-]*"), "letters, digits, - and _"),
     "router": (re.compile(r"[A-Za-z][A-Za-z0-9-]*"), "letters, digits and -"),
 }
-MOST_NICS = 2
+MOST_NICS = 8  # as in crates/fabric/src/topology/shapes.rs
 ROUTER_LINKS = (2, 8)
 
 

@@ -190,12 +190,15 @@ class Stream(Phases):
 
     def _parts(self, hosts: Sequence[Host]) -> list[Part]:
         """The planned runs with the numbers of their flows."""
-        planned = self._plan(hosts)
+        planned, several = self._plan(hosts), self.nics > 1
         firsts = itertools.accumulate((run.flows for run in planned), initial=0)
         return [
-            Part(run.client.name, run.server.name, run.reverse, first, run.flows, self.size_bytes)
+            Part(
+                run.client.name, run.server.name, run.reverse, first, run.flows, self.size_bytes,
+                run.nic if several else None,
+            )
             for run, first in zip(planned, firsts, strict=False)
-        ]
+        ]  # fmt: skip
 
     @property
     def _sizes(self) -> dict[str, int]:

@@ -27,7 +27,7 @@ NONE: Mapping[str, Any] = {"retransmits": None, "srtt_median_seconds": None, "me
 
 @dataclass(frozen=True)
 class Part:
-    """The flows of one `stream.run`: from the number `first` on, `count` of them."""
+    """The flows of one `stream.run`: from the number `first` on, `count` of them, between the hosts' NICs `nic`."""
 
     client: str
     server: str
@@ -35,6 +35,13 @@ class Part:
     first: int
     count: int
     size_bytes: int | None
+    nic: int | None = None
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """The NICs of client and server, by their number from 0; their hosts, if only one of each is used."""
+        number = "" if self.nic is None else f".{self.nic + 1}"
+        return f"{self.client}{number}", f"{self.server}{number}"
 
     @property
     def numbers(self) -> range:
@@ -69,7 +76,7 @@ def flows(part: Part, repeat_seconds: float, pacing_bits_per_second: int | None)
         steps = (Step(CLIENT, GREETING_BYTES + size, GREETING_BYTES, closes=True), Step(SERVER, CONFIRMATION_BYTES))
     until = None if size is None else repeat_seconds
     one = Flow(
-        part.client, part.server, steps,
+        *part.ends, steps,
         new_until_seconds=until,
         pacing_bits_per_second=pacing_bits_per_second,
         barrier=None if size is None or part.count == 1 else part.first,

@@ -24,6 +24,7 @@ from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_B
 from framegauge.experiment.simulated.stuck import stuck
 from framegauge.files.tables import Unfit, table, written
 from framegauge.networks.settings import place_of
+from framegauge.networks.topologies import node_of
 from framegauge.printable import one_line
 from framegauge.results.journal import Run
 from framegauge.results.runs import DOES_NOT_WORK
@@ -103,7 +104,7 @@ def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Js
     ceilings = {each["mtu"]: each for each in result["ceilings"]}
     mss = {name: mtu - HEADERS_BYTES[conditions.family] for name, mtu in _inner(conditions, result).items()}
     more = ("captured_left_out",) if result.get("captured_left_out") else ()
-    ends = dict.fromkeys(name for flow in work.flows for name in (flow.client, flow.server))
+    hosts = dict.fromkeys(node_of(end) for flow in work.flows for end in (flow.client, flow.server))
     return {
         "conditions": conditions.as_json(),
         "rack": {
@@ -111,7 +112,7 @@ def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Js
             "network": result["network"],
         },
         "before": {name: {"mtu": mtu} for name, mtu in conditions.mtu.items()},
-        "wire": {name: {"syns": [{"mss_bytes": mss[name]}]} for name in ends},
+        "wire": {name: {"syns": [{"mss_bytes": mss[name]}]} for name in hosts},
         "measure": {
             "elapsed_seconds": result["end_seconds"],
             # Waiting times are not recorded.
@@ -137,7 +138,7 @@ def _timeouts(work: Work, result: Mapping[str, Any]) -> Json:
     found: dict[str, int] = {}
     for flow, counts in zip(work.flows, result["flows"], strict=True):
         bulk = max(flow.steps, key=lambda step: float("inf") if step.size_bytes is None else step.size_bytes)
-        sender = getattr(flow, bulk.side)
+        sender = node_of(getattr(flow, bulk.side))
         found[sender] = found.get(sender, 0) + counts["timeouts"]
     return {name: {"nstat": {"TcpExtTCPTimeouts": count}} for name, count in found.items()}
 
@@ -158,7 +159,7 @@ def _checked(
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     lowest = min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values())
-    pairs = {(flow.client, flow.server) for flow in work.flows}
+    pairs = {(node_of(flow.client), node_of(flow.server)) for flow in work.flows}
     has_ceiling = not conditions.changes and not network.narrowed(conditions, pairs)
     readings: Json = {
         **waits.readings(record),
