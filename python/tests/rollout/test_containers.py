@@ -10,7 +10,8 @@ from rollout.test_neighbours import host
 
 from framegauge.rollout import text
 from framegauge.rollout.model import Asked
-from framegauge.rollout.preflight.containers import DAEMON, afterwards
+from framegauge.rollout.owners.docker import DAEMON
+from framegauge.rollout.preflight.containers import afterwards
 
 Json = dict[str, Any]
 

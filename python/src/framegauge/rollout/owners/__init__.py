@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from framegauge.rollout.owners import cloud, cni, dhcp, elsewhere, ifcfg, ifupdown, netplan, networkd, networkmanager
+from framegauge.rollout.owners import (
+    cloud,
+    cni,
+    dhcp,
+    docker,
+    elsewhere,
+    ifcfg,
+    ifupdown,
+    netplan,
+    networkd,
+    networkmanager,
+    searched,
+)
 from framegauge.rollout.owners.cni import Pods
 from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
@@ -39,10 +51,15 @@ class Ownership:
 
 
 def ownership(
-    files: Files, nic: Nic, mtu: int, running: frozenset[str] = frozenset(), kept: Kept | None = None
+    files: Files,
+    nic: Nic,
+    mtu: int,
+    running: frozenset[str] = frozenset(),
+    kept: Kept | None = None,
+    others: Files | None = None,
 ) -> Ownership:
     """Who sets the MTU of `nic` by these files, and how they come to set `mtu`. `running`: names of programs that run.
-    `kept`: routes through a gateway that do not get it.
+    `kept`: routes through a gateway that do not get it. `others`: files that are searched for its name and an MTU.
 
     Files that netplan generates for networkd and NetworkManager are left out, since it generates them again.
     """
@@ -63,7 +80,7 @@ def ownership(
         # Of what netplan has generated, only what a server told counts: the rest is netplan's.
         claims += [claim for claim in found if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
     claims += tried(lambda: dhcp.claims(files, nic, running), [])
-    claims += elsewhere.claims(files, nic)
+    claims += elsewhere.claims(files, nic) + docker.claims(files, nic)
     # Who only manages the interface leaves its MTU to those that set it.
     if any(claim.mtu is not None and claim.lasting for claim in claims):
         claims = [claim for claim in claims if claim.mtu is not None or not claim.lasting]
@@ -71,8 +88,18 @@ def ownership(
     edits = tried(lambda: _edits(files, written, nic, mtu, claims, running, kept), none)
     loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
     pods = tried(lambda: cni.pods(files), None)
-    mentions = tuple(elsewhere.mentions(files, nic))
+    unclear: list[Mention] = tried(lambda: networkd.unclear(files, nic), [])
+    mentions = (*unclear, *_mentions(files, others or {}, nic, {claim.path for claim in claims}))
     return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions)
+
+
+def _mentions(files: Files, others: Files, nic: Nic, claimed: set[str]) -> Iterable[Mention]:
+    """Of each file those lines that name the interface itself, else those that a search of the whole file came to,
+    unless the file has claimed it."""
+    read, by_search = elsewhere.mentions(files, nic), searched.mentions(others, files, nic)
+    named = {each.path for each in read if each.is_named} | claimed
+    more = [each for each in by_search if each.path not in named]
+    return *(each for each in read if each.path not in {other.path for other in more}), *more
 
 
 def _after(edits: Iterable[Edit]) -> dict[str, str]:

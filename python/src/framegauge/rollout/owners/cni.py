@@ -30,6 +30,7 @@ ADVICE = {
     "cilium-cni": "nothing: Cilium follows its devices, from 1.17 on at once and for running pods; helm's value MTU is "
                   "that of the device, from which Cilium takes its overhead by itself",
 }  # fmt: skip
+MULTUS = ("multus", "multus-shim")
 PLAIN = ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device")
 
 
@@ -65,8 +66,8 @@ def pods(files: Files) -> Pods | None:
     mine = sorted(path for path in files if is_mine(path))
     if not mine:
         return None
-    path = mine[0]
-    for plugin in _plugins(files[path], path):
+    path, listed = _beneath_multus(files, mine)
+    for plugin in listed:
         inner = plugin.get("delegate")
         given = plugin if not isinstance(inner, dict) else {**plugin, **inner, "type": plugin["type"]}
         mtu = given.get("mtu")
@@ -79,6 +80,24 @@ def pods(files: Files) -> Pods | None:
         master = given.get("master")
         return Pods(path, plugin["type"], mtu or None, master if isinstance(master, str) else None)
     return None
+
+
+def _beneath_multus(files: Files, mine: list[str]) -> tuple[str, list[dict[str, Any]]]:
+    """The file and the plugins of the network that pods have first: the first file's own, or that to which Multus
+    delegates, by a list, by the name of a file, or to the next file (github.com/k8snetworkplumbingwg/multus-cni)."""
+    path, *rest = mine
+    listed = list(_plugins(files[path], path))
+    if not listed or listed[0]["type"] not in MULTUS:
+        return path, listed
+    delegates = listed[0].get("delegates")
+    if isinstance(delegates, list) and delegates:
+        return path, list(_plugins(json.dumps(delegates[0]), path))
+    cluster = listed[0].get("clusterNetwork")
+    named = [
+        each for each in rest if isinstance(cluster, str) and posixpath.basename(each) == posixpath.basename(cluster)
+    ]
+    beneath = [*named, *rest][:1]
+    return (beneath[0], list(_plugins(files[beneath[0]], beneath[0]))) if beneath else (path, listed)
 
 
 def edit(files: Files, nic: Nic, mtu: int) -> Edit | None:

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from framegauge.rollout.owners.commands import SETS
-from framegauge.rollout.owners.model import Claim, Files, Nic
+from framegauge.rollout.owners.model import SECRET, Claim, Files, Nic
 
-__all__ = ["FILES", "Mention", "claims", "mentions"]
+__all__ = ["FILES", "Mention", "claims", "is_of_another", "joined", "mentions", "names", "owner", "short"]
 
 # What runs each, in words, by the files that it reads.
 FILES = {
@@ -70,16 +70,35 @@ def mentions(files: Files, nic: Nic) -> list[Mention]:
     """The other lines that may."""
     listed = []
     for owner, path, number, line in _lines(files):
-        named = _names(line, nic.name) or bool(nic.address and nic.address in line.lower())
+        named = names(line, nic)
         if owner == UDEV:
             matches = _matches(line, nic)
             may, named = matches is not False, named or matches is True
         else:
-            names = [setting["name"] for pattern in SETTING for setting in pattern.finditer(line)]
-            may = named or (bool(VARIABLE.search(line)) and not any(not VARIABLE.search(name) for name in names))
+            may = named or (bool(VARIABLE.search(line)) and not is_of_another(line, nic))
         if may and _setting(owner, line, nic) is None:
-            listed.append(Mention(owner, path, number, " ".join(line.split())[:120], named))
+            listed.append(Mention(owner, path, number, short(line), named))
     return listed
+
+
+def is_of_another(line: str, nic: Nic) -> bool:
+    """Whether it sets the MTU of interfaces that it names, none of which is this one."""
+    named = [setting["name"].strip("\"'") for pattern in SETTING for setting in pattern.finditer(line)]
+    return any(not VARIABLE.search(name) for name in named) and nic.name not in named
+
+
+def names(line: str, nic: Nic) -> bool:
+    """Whether it has the name of the interface, or the address of its hardware."""
+    if any(address and address in line.lower() for address in (nic.address, nic.permanent)):
+        return True
+    return re.search(rf"(?<![A-Za-z0-9-]){re.escape(nic.name)}(?![\w-]|\.\d)", line) is not None
+
+
+def short(line: str) -> str:
+    """As it is told: on one line, and no value that may be a secret."""
+    if SECRET.search(line):
+        return "a line that may hold a secret"
+    return " ".join(line.split())[:120]
 
 
 def _setting(owner: str, line: str, nic: Nic) -> tuple[str, int] | None:
@@ -121,31 +140,36 @@ def _matches(line: str, nic: Nic) -> bool | None:
     return applies
 
 
-def _names(line: str, name: str) -> bool:
-    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", line) is not None
-
-
 def _lines(files: Files) -> Iterator[tuple[str, str, int, str]]:
     """Owner, path, number and text of each line that speaks of an MTU and is no comment, continued ones joined."""
     for path in sorted(files):
-        owner = _owner(path)
-        if owner is None:
+        by = owner(path)
+        if by is None:
             continue
+        for number, line in joined(files[path]):
+            if MTU.search(line) and not line.lstrip().startswith(("#", ";")):
+                yield by, path, number, line
+
+
+def joined(text: str) -> Iterator[tuple[int, str]]:
+    """Its lines with the number of their first, those that end with a backslash joined with the next."""
+    begun, parts = 0, ""
+    for number, line in enumerate(text.split("\n"), 1):
+        begun = begun or number
+        if line.endswith("\\"):
+            parts += line[:-1] + " "
+            continue
+        yield begun, parts + line
         begun, parts = 0, ""
-        for number, line in enumerate(files[path].split("\n"), 1):
-            begun = begun or number
-            parts += line[:-1] + " " if line.endswith("\\") else line
-            if line.endswith("\\"):
-                continue
-            if MTU.search(parts) and not parts.lstrip().startswith(("#", ";")):
-                yield owner, path, begun, parts
-            begun, parts = 0, ""
+    if parts:
+        yield begun, parts
 
 
-def _owner(path: str) -> str | None:
-    for owner, patterns in FILES.items():
+def owner(path: str) -> str | None:
+    """Who reads the file, of these; None for any other."""
+    for by, patterns in FILES.items():
         for pattern in patterns:
             same_depth = pattern.count("/") == path.count("/")
             if same_depth and fnmatch.fnmatchcase(path, pattern) and not posixpath.basename(path).startswith("."):
-                return owner
+                return by
     return None

@@ -12,6 +12,9 @@ from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Troub
 
 __all__ = ["claims", "edits", "held", "is_mine", "with_mtu"]
 
+# Its successors take a stanza that names neither family nor method; one of these files is there where they are.
+SUCCESSORS = ("/etc/network/ifupdown2/ifupdown2.conf", "/etc/network/ifupdown-ng.conf")
+WHOLE = "iface NAME FAMILY METHOD"
 MAIN, FOLDER = "/etc/network/interfaces", "/etc/network/interfaces.d"
 # The words that begin a stanza, and so end the one before.
 STANZAS = ("iface", "auto", "mapping", "source", "source-directory", "no-auto-down", "no-scripts", "rename", "template")
@@ -21,7 +24,7 @@ ROUTE = re.compile(
 )
 HOOKS = ("pre-up", "up", "post-up")
 OWN_NAMES = ("$IFACE", '"$IFACE"', "${IFACE}")
-WITH_MTU = ("static", "manual")  # the methods that take the option
+WITH_MTU = ("static", "manual", "")  # the methods that take the option; none is a successor's
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,21 @@ def is_mine(path: str) -> bool:
     return path == MAIN or posixpath.dirname(path) == FOLDER
 
 
+def _refuse_short(text: str, path: str) -> None:
+    """Trouble for a stanza that ifupdown itself refuses."""
+    for number, line in _lines(text):
+        words = line.split()
+        if words[0] == "iface" and len(words) < 4 and "inherits" not in words:
+            raise Trouble(f"{path}:{number + 1}", repr(line.strip()[:40]), WHOLE)
+
+
 def claims(files: Files, nic: Nic) -> list[Claim]:
     """What sets its MTU, or else the stanza by which it is managed. Trouble for a file that ifup refuses."""
     found: list[Claim] = []
     managed: Claim | None = None
     for path in sorted(each for each in files if is_mine(each)):
+        if not any(successor in files for successor in SUCCESSORS):
+            _refuse_short(files[path], path)
         for stanza in _of(files[path], path, nic):
             managed = managed or Claim("ifupdown", path, stanza.line + 1, f"iface {nic.name}", None)
             for option, mtu in _setting(stanza, path, nic):
@@ -166,9 +179,9 @@ def _of(text: str, path: str, nic: Nic) -> Iterator[_Stanza]:
                 yield _Stanza(*head, tuple(options))
             head, options = None, []
             if words[0] == "iface":
-                if len(words) < 4 and "inherits" not in words:
-                    raise Trouble(f"{path}:{number + 1}", repr(line.strip()[:40]), "iface NAME FAMILY METHOD")
-                family = 6 if words[2] == "inet6" else 4
+                if len(words) < 2:
+                    raise Trouble(f"{path}:{number + 1}", repr(line.strip()[:40]), WHOLE)
+                family = 6 if words[2:3] == ["inet6"] else 4
                 head = number, words[1], family, words[3] if len(words) > 3 else ""
         elif head is not None:
             name, _, value = line.strip().partition(" ") if " " in line.strip() else line.strip().partition("\t")

@@ -2,7 +2,8 @@
 
 Of .network files the first one by name that matches counts, wherever it is; /etc hides the same name in /run and /usr,
 and drop-ins (NAME.network.d/*.conf) add to it (systemd.network(5)). Which one that is networkd itself notes in
-/run/systemd/netif/links. A .link file's MTU is given by udev when the interface appears (systemd.link(5)).
+/run/systemd/netif/links. A .link file's MTU is given by udev when the interface appears (systemd.link(5)); udev notes
+the file in /run/udev/data. A .netdev file's MTU is that of an interface which networkd makes (systemd.netdev(5)).
 """
 
 from __future__ import annotations
@@ -13,17 +14,19 @@ import re
 from dataclasses import replace
 
 from framegauge.rollout.owners import ini
+from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.ini import Entry
 from framegauge.rollout.owners.model import Claim, Command, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["claims", "edits", "held", "lease_mtu", "of_netplan"]
+__all__ = ["claims", "edits", "held", "lease_mtu", "of_netplan", "unclear"]
 
 FOLDERS = ("/lib/systemd/network", "/usr/lib/systemd/network", "/usr/local/lib/systemd/network",
            "/run/systemd/network", "/etc/systemd/network")  # fmt: skip
 ETC = "/etc/systemd/network"
-LINKS, LEASES = "/run/systemd/netif/links", "/run/systemd/netif/leases"
+LINKS, LEASES, UDEV_DATA = "/run/systemd/netif/links", "/run/systemd/netif/leases", "/run/udev/data/n"
 DROP_IN = "90-framegauge-mtu.conf"
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+ANY = Entry("Match", "OriginalName", "*", 0)
 TRUE = ("1", "yes", "y", "true", "t", "on")
 
 
@@ -38,9 +41,11 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     for path, entry in _values(files, nic, ".link"):
         found.append(Claim("udev", path, entry.line, "[Link] MTUBytes", _bytes(entry, path)))
     main = _main(files, nic, ".network")
+    values = _values(files, nic, ".network")
+    if not values:  # those of a .network file come later
+        found += _made(files, nic)
     if main is None:
         return found
-    values = _values(files, nic, ".network")
     found += [Claim("networkd", path, each.line, "[Link] MTUBytes", _bytes(each, path)) for path, each in values[-1:]]
     told = lease_mtu(files, nic)
     if told is not None and _uses_lease(files, main) and not values:
@@ -48,6 +53,48 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     if not found:
         found.append(Claim("networkd", main, 0, "[Link]", None))
     return found
+
+
+def _made(files: Files, nic: Nic) -> list[Claim]:
+    """The MTU with which a .netdev file makes the interface."""
+    found = []
+    for path in _by_name(files, ".netdev").values():
+        listed = [(each, entry) for each in _all(files, path) for entry in ini.entries(files[each], each)]
+        name = [entry.value for _, entry in listed if (entry.section, entry.key) == ("NetDev", "Name")]
+        sizes = [each for each in listed if (each[1].section, each[1].key) == ("NetDev", "MTUBytes") and each[1].value]
+        if name[-1:] == [nic.name] and sizes:
+            where, entry = sizes[-1]
+            found.append(Claim("a .netdev file", where, entry.line, "[NetDev] MTUBytes", _bytes(entry, where)))
+    return found
+
+
+def unclear(files: Files, nic: Nic) -> list[Mention]:
+    """What sets an MTU in files of which it cannot be said here whether they are of the interface: [Match] asks for
+    what only udev knows, such as Path=, and udev and networkd have not noted what they chose."""
+    found = []
+    noted = {".network": f"{LINKS}/{nic.index}" in files, ".link": _noted_link(files, nic) is not None}
+    for ending in (each for each, is_noted in noted.items() if not is_noted):
+        for path in _by_name(files, ending).values():
+            if _is_unclear(files[path], path, nic):
+                found += [
+                    Mention("a [Match]", where, entry.line, f"{entry.key}={entry.value}", True)
+                    for where in _all(files, path)
+                    if (entry := ini.last(ini.entries(files[where], where), "Link", "MTUBytes")) and entry.value
+                ]
+    return found
+
+
+def _is_unclear(text: str, path: str, nic: Nic) -> bool:
+    """Whether [Match] would mean the interface but for what is not known here."""
+    asked = [each for each in ini.entries(text, path) if each.section == "Match"]
+    known = [each for each in asked if each.key in _known(nic)]
+    return len(known) < len(asked) and _matches(known or [ANY], nic)
+
+
+def _noted_link(files: Files, nic: Nic) -> str | None:
+    """The .link file that udev has noted, if it is there."""
+    said = re.search(r"^E:ID_NET_LINK_FILE=(.*)$", files.get(f"{UDEV_DATA}{nic.index}", ""), re.MULTILINE)
+    return said[1] if said is not None and said[1] in files else None
 
 
 def reload(interface: str) -> tuple[Command, ...]:
@@ -162,6 +209,17 @@ def _main(files: Files, nic: Nic, ending: str) -> str | None:
         if noted in files:
             entry = ini.last(ini.entries(files[noted], noted), "", "NETWORK_FILE")
             return entry.value if entry is not None and entry.value in files else None
+    elif (chosen := _noted_link(files, nic)) is not None and _is_unclear(files[chosen], chosen, nic):
+        return chosen
+    by_name = _by_name(files, ending)
+    for name in sorted(by_name):
+        if _matches(ini.entries(files[by_name[name]], by_name[name]), nic):
+            return by_name[name]
+    return None
+
+
+def _by_name(files: Files, ending: str) -> dict[str, str]:
+    """The files that count, by their names: /etc hides what is elsewhere."""
     by_name: dict[str, str] = {}
     for folder in FOLDERS:
         by_name |= {
@@ -169,10 +227,7 @@ def _main(files: Files, nic: Nic, ending: str) -> str | None:
             for path in files
             if posixpath.dirname(path) == folder and path.endswith(ending)
         }
-    for name in sorted(by_name):
-        if _matches(ini.entries(files[by_name[name]], by_name[name]), nic):
-            return by_name[name]
-    return None
+    return by_name
 
 
 def _all(files: Files, main: str) -> list[str]:
@@ -220,12 +275,17 @@ def _matches(found: list[Entry], nic: Nic) -> bool:
     asked = [each for each in found if each.section == "Match"]
     if not asked:
         return False
-    known: dict[str, list[str | None]] = {
+    known = _known(nic)
+    return all(each.key in known and _one_of(each.value, known[each.key]) for each in asked)
+
+
+def _known(nic: Nic) -> dict[str, list[str | None]]:
+    """What the keys of [Match] are compared with."""
+    return {
         "Name": [nic.name], "OriginalName": [nic.name], "MACAddress": [nic.address],
         "PermanentMACAddress": [nic.permanent or nic.address], "Driver": [nic.driver], "Type": ["ether"],
         "Kind": [nic.kind],
     }  # fmt: skip
-    return all(each.key in known and _one_of(each.value, known[each.key]) for each in asked)
 
 
 def _one_of(value: str, mine: list[str | None]) -> bool:

@@ -12,15 +12,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from framegauge.rollout.model import Asked, Json
-from framegauge.rollout.owners import cni
+from framegauge.rollout.owners import cni, docker
 from framegauge.rollout.owners.model import Trouble
 from framegauge.rollout.preflight import devices
 from framegauge.rollout.preflight.case import Case
 from framegauge.rollout.preflight.links import Link
 
-__all__ = ["DAEMON", "Advice", "afterwards"]
+__all__ = ["Advice", "afterwards"]
 
-DAEMON = "/etc/docker/daemon.json"
 DOCKER = re.compile(r"docker0|br-[0-9a-f]{12}|docker_gwbridge")
 # Interfaces that networks of containers make for their overlays, by what they are called.
 OVERLAYS = re.compile(
@@ -51,18 +50,16 @@ def afterwards(facts: Mapping[str, Json], asked: Asked) -> list[Json]:
 def _docker(case: Case) -> Iterator[Advice]:
     """The daemon's default, then each bridge of a network of its own, which has its own option."""
     named = [each for each in _links(case) if DOCKER.fullmatch(each.name)]
-    text = case.files.get(DAEMON, "")
-    if not named and DAEMON not in case.files:
+    if not named and docker.DAEMON not in case.files:
         return
-    listed = re.search(r'"mtu"\s*:\s*"?(\d{1,6})', text)
     target = case.target
-    docker0 = case.links.get("docker0")
-    now = int(listed[1]) if listed else None if docker0 is None else docker0.mtu
+    configured, bridge = docker.configured(case.files), case.links.get(docker.BRIDGE)
+    now = configured[0] if configured else None if bridge is None else bridge.mtu
     if now != target:
-        how = f'"mtu": {target} in {DAEMON}, then restart dockerd: docker0 and what is made from then on have it'
+        how = f'"mtu": {target} in {docker.DAEMON}, then restart dockerd: docker0 and what is made from then on have it'
         yield Advice(case.host, "Docker's default network (docker0)", now, target, how)
     for each in named:
-        if each.name != "docker0" and each.mtu != target:
+        if each.name != docker.BRIDGE and each.mtu != target:
             how = f"make its network anew: docker network create -o com.docker.network.driver.mtu={target} NAME"
             yield Advice(case.host, f"Docker's network {each.name}", each.mtu, target, how)
     inner = target - devices.OVERHEADS["vxlan"]

@@ -13,7 +13,7 @@ from framegauge.rollout.preflight.devices import carriers
 __all__ = ["below", "edits", "found", "of"]
 
 
-MOST_MENTIONS = 4
+MOST_MENTIONS, MOST_NAMED = 4, 8
 MAKERS = ("boot", "static")  # of routes: those that files name, and not what a router or a daemon tells
 
 
@@ -22,7 +22,8 @@ def of(case: Case, hold: int | None = None) -> Ownership:
     of the interface before."""
     kept = _kept(case, case.before if hold is None else hold)
     udhcpc = dhcp.udhcpc_takes_it(case.facts.get("udhcpc", ()), case.interface)
-    return ownership(case.files, case.nic(), case.target, case.programs | ({"udhcpc"} if udhcpc else set()), kept)
+    programs = case.programs | ({"udhcpc"} if udhcpc else set())
+    return ownership(case.files, case.nic(), case.target, programs, kept, case.facts.get("others"))
 
 
 def _kept(case: Case, hold: int) -> Kept | None:
@@ -71,7 +72,10 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
         yield case.finding("unread", "note", text, "the files of who sets MTUs", remedy)
     elif not mine.claims and not mine.troubles and not mine.mentions:
         remedy = "the new MTU is lost at reboot, and when the interface is made anew"
-        yield case.finding("owner", "note", "no config file that sets this MTU", "one that does", remedy)
+        searched = "" if case.facts.get("searched", True) else ", of those that could be searched in time"
+        mine_only = "" if case.facts.get("as_root", True) else ", of those that this user may read"
+        text = f"no config file that sets this MTU{searched or mine_only}"
+        yield case.finding("owner", "note", text, "one that does", remedy)
     yield from _mentions(case, mine)
     if mine.pods is not None:
         yield from _pods(case, mine)
@@ -80,11 +84,16 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
 def _mentions(case: Case, mine: Ownership) -> Iterator[Finding]:
     """Lines of programs that may set it: those that have its name first, and of others a few."""
     listed = sorted(mine.mentions, key=lambda each: not each.is_named)
-    for each in [mention for mention in listed if mention.is_named] or listed[:MOST_MENTIONS]:
+    named = [mention for mention in listed if mention.is_named]
+    for each in named[:MOST_NAMED] or listed[:MOST_MENTIONS]:
         text = f"{each.owner} that is not understood and may set it: {each.text} ({each.place})"
         remedy = f"look there: it may set another MTU than {case.target} at the next start"
         expected = f"none, or one that sets {case.target}"
         yield case.finding("program", "warning" if each.is_named else "note", text, expected, remedy)
+    if rest := named[MOST_NAMED:]:
+        places = ", ".join(each.place for each in rest[:MOST_NAMED])
+        text = f"{len(rest)} more lines that are not understood and may set it: {places}"
+        yield case.finding("program", "warning", text, "none", "look there, too")
 
 
 def below(case: Case) -> Iterator[Finding]:
@@ -147,8 +156,8 @@ def _pods(case: Case, mine: Ownership) -> Iterator[Finding]:
     assert pods is not None
     if pods.mtu is not None and pods.mtu > case.target:
         text = f"pods of {pods.plugin} with {pods.mtu} ({pods.path})"
-        remedy = f"lower them first, below {case.target} by what the overlay takes: {pods.advice(case.target)}"
-        yield case.finding("pods", "refused", text, f"less than {case.target}", remedy)
+        remedy = f"lower them first, by what an overlay takes below {case.target}: {pods.advice(case.target)}"
+        yield case.finding("pods", "refused", text, f"{case.target} or less", remedy)
         return
     has = "an MTU that it finds by itself" if pods.mtu is None else str(pods.mtu)
     text = f"pods of {pods.plugin} with {has} ({pods.path})"

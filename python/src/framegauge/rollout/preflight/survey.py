@@ -14,8 +14,7 @@ from framegauge.check.plan import Member
 from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
-from framegauge.rollout.owners import elsewhere
-from framegauge.rollout.preflight import containers
+from framegauge.rollout.owners import docker, elsewhere
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -34,15 +33,26 @@ FILES = (
     "/run/systemd/network/*.network", "/run/systemd/network/*.link", "/run/systemd/network/*/*.conf",
     "/usr/lib/systemd/network/*.network", "/usr/lib/systemd/network/*.link",
     "/usr/local/lib/systemd/network/*.network", "/usr/local/lib/systemd/network/*.link",
-    "/run/systemd/netif/links/*", "/run/systemd/netif/leases/*",
+    "/etc/systemd/network/*.netdev", "/run/systemd/network/*.netdev", "/usr/lib/systemd/network/*.netdev",
+    "/run/udev/data/n[0-9]*", "/run/systemd/netif/links/*", "/run/systemd/netif/leases/*",
     "/etc/NetworkManager/system-connections/*", "/run/NetworkManager/system-connections/*",
     "/usr/lib/NetworkManager/system-connections/*", "/run/NetworkManager/devices/*",
-    "/etc/network/interfaces", "/etc/network/interfaces.d/*",
+    "/etc/network/interfaces", "/etc/network/interfaces.d/*", "/etc/network/ifupdown2/ifupdown2.conf",
+    "/etc/network/ifupdown-ng.conf",
     "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
     "/etc/dhcp/dhclient.conf", "/etc/dhcp/dhclient-enter-hooks.d/*",
     "/etc/dhcpcd.conf", "/var/lib/dhcp/*.leases", "/var/lib/dhclient/*.lease*",
     "/etc/cloud/cloud.cfg.d/*.cfg", "/etc/cni/net.d/*", "/run/flannel/subnet.env", "/etc/ceph/*.conf",
 )  # fmt: skip
+# Where anything else that sets an MTU would be: configurations, and scripts that units and hooks call. Of each file
+# that speaks of an MTU only those lines are read, and which interfaces the others name.
+SEARCHED = (
+    "/etc", "/run/systemd/system", "/run/systemd/network", "/usr/lib/systemd/system", "/usr/local/lib/systemd",
+    "/usr/lib/udev/rules.d", "/usr/local/bin", "/usr/local/sbin", "/usr/local/etc", "/usr/local/libexec", "/opt",
+    "/var/lib/cloud/scripts", "/var/lib/cloud/seed", "/var/lib/cni", "/var/lib/rancher", "/var/lib/libvirt/network",
+    "/var/lib/lxc", "/var/spool/cron",
+)  # fmt: skip
+SEARCH_SECONDS, MOST_OTHERS = 10, 100
 PROGRAM_FILES = tuple(pattern for patterns in elsewhere.FILES.values() for pattern in patterns)
 # NetworkManager's profiles may hold passwords of networks: of those no more is read than who they are, their MTU and
 # their routes.
@@ -94,12 +104,33 @@ for f in {" ".join(FILES)}; do
   esac
 done
 # Of programs only the lines that speak of an MTU, each at its place.
-for f in {" ".join(PROGRAM_FILES)} {containers.DAEMON}; do
+for f in {" ".join(PROGRAM_FILES)} {docker.DAEMON}; do
   [ -f "$f" ] || continue
   if [ ! -r "$f" ]; then part "unreadable $f" ''; continue; fi
   grep -qi mtu "$f" 2>/dev/null || continue
   part "file $f" "$(bounded "$f" | awk '{{ print (tolower($0) ~ /mtu/ || $0 ~ /\\\\$/) ? $0 : "" }}'; printf x)"
 done
+names=$(for d in /sys/class/net/*; do
+  if [ "${{d##*/}}" != lo ]; then echo "${{d##*/}}"; cat "$d/address"; fi
+done 2>/dev/null)
+listed=$(timeout {SEARCH_SECONDS} sh -c 'search() {{ find "$@" -xdev -type f -size -512 -exec grep -li mtu {{}} +; }}
+  search {" ".join(SEARCHED)} -maxdepth 6; search /root -maxdepth 2; exit 0' 2>/dev/null)
+[ $? -eq 0 ] || part unsearched ''
+printf '%s\\n' "$listed" | while IFS= read -r f; do
+  [ -f "$f" ] && printf '%s\\n' "${{f##*/}}" | cat - "$f" | grep -qiF -e "$names" || continue
+  [ "$(head -c 4096 "$f" | tr -d '\\000' | wc -c)" = "$(head -c 4096 "$f" | wc -c)" ] || continue  # a binary
+  [ $((count += 1)) -le {MOST_OTHERS} ] || {{ part unsearched ''; break; }}
+  part "other $f" "$(bounded "$f" | awk -v names="$(echo $names)" '
+    BEGIN {{ n = split(names, name, " ") }}
+    {{
+      line = ""
+      if (tolower($0) ~ /mtu/ || $0 ~ /\\\\$/) line = substr($0, 1, 500)
+      else if ($0 !~ /^[ \\t]*[#;]/)
+        for (i = 1; i <= n; i++) if (index(tolower($0), tolower(name[i]))) line = line " " name[i]
+      print line
+    }}'; printf x)"
+done
+part user "$(id -u)"
 for f in /etc/netplan /etc/NetworkManager/system-connections /var/lib/dhcp; do
   if [ -d "$f" ] && [ ! -r "$f" ]; then part "unreadable $f" ''; fi
 done
@@ -118,7 +149,9 @@ def read(hosts: Sequence[Host], errors: dict[str, str], checked: Mapping[str, Js
     null; `locked`: destination and interface of routes with a locked MTU, which JSON does not show; `neighbours`,
     `fdb`, `lldp`: the tables of ARP and ND, those of bridges, and what switches tell, or null; `session`: both ends of
     the ssh session, or empty; `programs`; `udhcpc`: the commands of those that run; `ovs`: a list by interface, or
-    null; `files`: texts by path; `unreadable`: paths that this user may not read.
+    null; `files`: texts by path; `unreadable`: paths that this user may not read; `others`: by path the lines that
+    speak of an MTU, and the names of interfaces in others, of files that name one; `searched`: whether all places could
+    be searched for those; `as_root`.
     """
     members = [Member(host) for host in hosts]
     checked = check_plan.read_facts(members, errors) if checked is None else checked
@@ -151,7 +184,8 @@ def parsed(data: bytes, name: str) -> Json:
     """What the script has printed; BadAnswer for anything else."""
     found: Json = {
         "links": None, "routes": None, "routes6": None, "neighbours": None, "fdb": None, "lldp": None, "ovs": None,
-        "locked": [], "session": "", "programs": [], "udhcpc": [], "files": {}, "unreadable": [],
+        "locked": [], "session": "", "programs": [], "udhcpc": [], "files": {}, "unreadable": [], "others": {},
+        "searched": True, "as_root": True,
     }  # fmt: skip
     at = 0
     while True:
@@ -177,6 +211,12 @@ def _add(found: Json, kind: str, what: str, octets: bytes) -> None:
         found["files"][what] = text
     elif kind in ("file", "unreadable"):  # other than UTF-8 cannot be read
         found["unreadable"].append(what)
+    elif kind == "other":
+        found["others"][what] = text
+    elif kind == "unsearched":
+        found["searched"] = False
+    elif kind == "user":
+        found["as_root"] = text == "0"
     elif kind == "session":
         found["session"] = text
     elif kind == "udhcpc":

@@ -1,0 +1,60 @@
+"""Files of programs that nothing here reads: a line that speaks of an MTU, in a file that names the interface.
+
+There is no end of programs that set MTUs (os-net-config, nmstate, netctl, wg-quick, libvirt, SR-IOV operators, scripts
+of one's own). Their files are not understood, and are told so that somebody looks. What nobody names is not found so.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+
+from framegauge.rollout.owners import dhcp, elsewhere
+from framegauge.rollout.owners.elsewhere import Mention
+from framegauge.rollout.owners.model import Files, Nic
+
+__all__ = ["mentions"]
+
+OWNER = "a file"
+# A word of its own, or of camel case (vethMTU, MTUBytes); not what a kernel or a router does with path MTUs.
+MTU = re.compile(
+    r"(?<!accept_ra_)(?:(?<![A-Za-z])(?:mtu|MTU|Mtu)|(?<=[a-z])(?:MTU|Mtu))(?![a-z]|[_-](?:probing|expires|ignore))"
+)
+COMMENTS = ("#", ";", "//", "<!--", "*", '"#')
+# What nobody runs or reads: copies that editors and package managers leave, and documentation.
+LEFT = re.compile(
+    r"(~|\.(bak|old|orig|save|swp|rpm\w+|dpkg-\w+|ucf-\w+|md|rst|html|example|sample|pem|crt)|README.*)$", re.IGNORECASE
+)
+# Read by who owns them, but not for whatever they may say of an interface.
+READ_FOR_OTHERS = ("/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf")
+OWN = ("/etc/framegauge/", dhcp.HOOK_FILE)
+
+
+def mentions(others: Files, read: Files, nic: Nic) -> list[Mention]:
+    """A line of each of the `others` that may set its MTU, or more where they name it themselves. `read`: the files
+    that are understood, which are left out."""
+    return [
+        Mention(elsewhere.owner(path) or OWNER, path, number, elsewhere.short(line), True)
+        for path in sorted(others)
+        if not _is_understood(path, read) and not path.startswith(OWN) and not LEFT.search(path)
+        for number, line in _of(path, others[path], nic)
+    ]
+
+
+def _is_understood(path: str, read: Files) -> bool:
+    return path in read and not path.startswith(READ_FOR_OTHERS) and elsewhere.owner(path) is None
+
+
+def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:
+    lines = [each for each in elsewhere.joined(text) if not each[1].lstrip().startswith(COMMENTS)]
+    said = [(number, line) for number, line in lines if MTU.search(line) and not elsewhere.is_of_another(line, nic)]
+    named = [number for number, line in lines if elsewhere.names(line, nic)]
+    both = [each for each in said if each[0] in named]
+    if both or not said:
+        yield from both
+    elif named:
+        # The nearest to its name; below it rather than above, as most files have it.
+        yield min(said, key=lambda each: min((abs(each[0] - number), each[0] < number) for number in named))
+    elif elsewhere.names(re.sub(r"[-_.](?!\d)", " ", posixpath.basename(path)), nic):
+        yield said[0]
