@@ -622,6 +622,8 @@ def test_a_tunnel_that_encrypts_is_unknown_and_no_bound() -> None:
     conforms(document, schema.json_schema())
     [_, target] = document["hosts"][0]["targets"]
     assert (target["answer"], target["goodput"]["at_most"]) == ("cannot tell", None)
+    # wireguard-go took 122 ticks of a CPU for 60 MB at MTU 1500 and 59 at 9000: time that is no softirq's.
+    assert target["cpu"]["at_most"] is None
     assert target["packets"]["ratio"]["least"] < 1.1
     assert target["packets"]["ratio"]["most"] > 6
     assert document["total"][1]["answer"] == "cannot tell"

@@ -218,7 +218,7 @@ def bound_of(estimate: Json | None, target_mtu: int) -> Bound | None:
     total = next((each for each in (estimate or {"total": []})["total"] if each["mtu"] == target_mtu), None)
     if total is None or not _is_load(total):
         return None
-    return Bound(total["answer"] == NO, f"they bring the load as it is {_at_most(total)}, a bound from readings")
+    return Bound(total["answer"] == NO, f"they bring the load as it is {_at_most(total)}")
 
 
 def load_lines(estimate: Json | None) -> Iterator[str]:
@@ -227,7 +227,7 @@ def load_lines(estimate: Json | None) -> Iterator[str]:
         if each["answer"] in LOADED and not _is_load(each):
             yield f"MTU {each['mtu']}: too little load to judge, fewer than {LEAST_LOAD} packets per second"
         elif _is_load(each):
-            yield f"MTU {each['mtu']} brings the load as it is {_at_most(each)} (a bound)"
+            yield f"MTU {each['mtu']} brings the load as it is {_at_most(each)}"
         else:
             yield f"MTU {each['mtu']}, the load as it is: {each['answer']}"
     for host in (estimate or {"hosts": []})["hosts"]:
@@ -242,8 +242,10 @@ def _is_load(total: Json) -> bool:
 
 def _at_most(total: Json) -> str:
     goodput, cpu = total["goodput"]["at_most"], total["cpu"]["at_most"]
+    if goodput is None and cpu is None:
+        return "an unknown share of goodput and of CPU time"
     said = "an unknown share of goodput" if goodput is None else f"{_rounded_up(goodput)} of goodput"
-    return f"at most {said} and {_rounded_up(cpu)} of CPU time"
+    return f"at most {said} and {'an unknown share' if cpu is None else _rounded_up(cpu)} of CPU time, a bound"
 
 
 def _rounded_up(share: float) -> str:
