@@ -2,7 +2,8 @@
 //!
 //! | known so far | next |
 //! | --- | --- |
-//! | nothing delivered | target, 1500 and a control; then controls, until one is answered or it is *unreachable* |
+//! | nothing delivered | target, 1500 and a control; then controls, until one is answered |
+//! | no control answered | controls of one flow alone, slowly; then *unreachable* |
 //! | target delivered | done: *carries the target* |
 //! | target silent once | once more, beside a control |
 //! | a size fails, others between | who was told or what a sibling found; the common MTUs; then a 16-way split |
@@ -275,10 +276,14 @@ impl Flow {
             return self.try_sizes([self.target].into_iter().chain(ordinary));
         }
         if self.controls_lost >= UNREACHABLE_CONTROLS {
+            if !siblings.answered && !siblings.asked_alone {
+                return Step::Alone;
+            }
             // What is lost of all that its siblings send may be lost of its own.
             let (sent, lost) = (siblings.controls.sent, siblings.controls.lost);
             let (sent, lost) = (sent - self.controls_sent, lost - self.controls_lost);
-            let is_loss = sent > lost && silence_by_loss(self.controls_lost, sent, lost) > self.false_claim;
+            let is_loss =
+                siblings.answered && silence_by_loss(self.controls_lost, sent, lost) > self.false_claim;
             return self.finish(if is_loss { Verdict::Unknown } else { Verdict::Unreachable });
         }
         let control = |round| Planned { after: UNREACHABLE_GAP * round, bytes: self.control, round: None };

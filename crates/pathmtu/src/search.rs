@@ -37,14 +37,14 @@ use crate::config::Config;
 use crate::flow::Flow;
 use crate::pace::Pace;
 use crate::round_trip::Patience;
-use crate::steps::{Planned, Siblings, Step};
-use crate::verdict::Told;
+use crate::steps::{self, Planned, Siblings, Step};
 use slowly::Slow;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::time::Duration;
 
 mod known;
+mod refusals;
 mod slowly;
 
 /// Flows that search for themselves where the target fails; the others first try what these have found.
@@ -94,6 +94,8 @@ pub struct Search {
     /// Flows that wait for a scout.
     awaiting: Vec<u16>,
     scouts: Vec<u16>,
+    /// The flow that asks, or has asked, alone because nothing was answered.
+    alone: Option<u16>,
     planned: BinaryHeap<Reverse<Plan>>,
     plans: u64,
     outstanding: HashMap<u32, Sent>,
@@ -127,6 +129,7 @@ impl Search {
             idle: (0..config.flows).collect(),
             awaiting: Vec::new(),
             scouts: Vec::new(),
+            alone: None,
             planned: BinaryHeap::new(),
             plans: 0,
             outstanding: HashMap::new(),
@@ -220,7 +223,16 @@ impl Search {
             if self.waits_for_sweep(index) {
                 continue;
             }
+            if self.alone == Some(index)
+                && self.flows[usize::from(index)].delivered() > 0
+                && self.slow.is_before()
+            {
+                // Whatever was lost of all flows together was lost because it came fast.
+                self.doubt(index);
+                continue;
+            }
             let chances = self.chances();
+            let asked_alone = self.alone.is_some_and(|alone| alone == index || self.is_finished(alone));
             let asked_slowly = self.slow.is_over();
             let controls = self.controls();
             let hints = self.hints();
@@ -232,15 +244,25 @@ impl Search {
                 self.scouts.push(index);
             }
             let searching = searching && !self.scouts.contains(&index);
-            let siblings = Siblings { hints, searching, answered, lossy, controls, asked_slowly, chances };
+            let siblings =
+                Siblings { hints, searching, answered, asked_alone, lossy, controls, asked_slowly, chances };
             match flow.step(&siblings) {
                 Step::Send(packets) => self.plan(now, index, &packets),
                 Step::Doubt => self.doubt(index),
-                Step::Await => self.awaiting.push(index),
+                Step::Alone if self.alone.is_none() => {
+                    self.alone = Some(index);
+                    let packets = steps::alone(self.control, self.slow.random());
+                    self.plan(now, index, &packets);
+                }
+                Step::Alone | Step::Await => self.awaiting.push(index),
                 // A scout that has found something: those who wait may learn from it.
                 Step::Done => self.idle.extend(self.awaiting.drain(..)),
             }
         }
+    }
+
+    fn is_finished(&self, flow: u16) -> bool {
+        self.flows[usize::from(flow)].verdict().is_some()
     }
 
     fn plan(&mut self, now: Duration, flow: u16, packets: &[Planned]) {
@@ -372,29 +394,5 @@ impl Search {
             flow.on_delivered(sent.bytes, sent.round);
         }
         Some(took)
-    }
-
-    /// Somebody says that a probe was too big, even if the MTU that is named would let it pass: then that is wrong, and the
-    /// probe is gone all the same. Unless this host said so itself, it may yet arrive, which disproves what was said.
-    pub fn on_too_big(&mut self, now: Duration, flow: u16, number: u32, told: Told) {
-        let known = self.outstanding.get(&number).or_else(|| self.given_up.get(&number));
-        let Some(sent) = known.copied().filter(|sent| sent.flow == flow) else { return };
-        self.resolve(number);
-        self.flows[usize::from(flow)].on_refused(sent.bytes, told);
-        if told.by.is_some() {
-            self.remember(number, sent);
-            self.disproof_until = now + self.patience.limit();
-        }
-    }
-
-    /// Somebody says that a probe to this path was too big, without saying which: every one under way that is larger.
-    pub fn on_too_big_unnamed(&mut self, now: Duration, flow: u16, told: Told) {
-        let Some(mtu) = told.mtu_bytes else { return };
-        let larger =
-            |(number, sent): (&u32, &Sent)| (sent.flow == flow && sent.bytes > mtu).then_some(*number);
-        let numbers: Vec<u32> = self.outstanding.iter().filter_map(larger).collect();
-        for number in numbers {
-            self.on_too_big(now, flow, number, told);
-        }
     }
 }

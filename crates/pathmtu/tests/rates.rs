@@ -159,6 +159,60 @@ fn a_short_buffer_is_no_mtu() {
     assert!(carrying > 900 * usize::from(FLOWS), "{carrying}");
 }
 
+/// Searches at the same time behind one policer that counts packets, those of answers as well; their reports.
+fn together(searches: u64, packets_per_second: f64, burst: f64, seed: u64) -> Vec<Report> {
+    let config = |index| Config { seed: seed + index, controls_a_probe: 1, ..config(TARGET, 32) };
+    let mut all: Vec<Search> = (0..searches).map(|index| Search::new(config(index))).collect();
+    let limit = Reason::Policer { bytes_per_second: packets_per_second, burst };
+    let mut path = Path::new(limit, seed);
+    let mut due = BinaryHeap::new();
+    let mut now = Duration::ZERO;
+    loop {
+        let mut next: Option<Duration> = None;
+        for (index, search) in all.iter_mut().enumerate() {
+            loop {
+                match search.poll(now, true) {
+                    Next::Send { flow, number, bytes } => {
+                        if path.carry(now.as_secs_f64(), 1.0).is_some()
+                            && path.carry(now.as_secs_f64(), 1.0).is_some()
+                        {
+                            due.push(Reverse((now + Duration::from_micros(300), index, flow, number, bytes)));
+                        }
+                    }
+                    Next::Wait(until) => {
+                        next = Some(next.map_or(until, |time| time.min(until)));
+                        break;
+                    }
+                    Next::Done => break,
+                }
+            }
+        }
+        let arrives = due.peek().map(|Reverse((at, ..))| *at);
+        match next.into_iter().chain(arrives).min() {
+            None => return all.iter().map(Search::report).collect(),
+            Some(time) => now = now.max(time) + Duration::from_micros(path.random.below(20)),
+        }
+        while due.peek().is_some_and(|Reverse((at, ..))| *at <= now) {
+            let Some(Reverse((at, index, flow, number, bytes))) = due.pop() else { unreachable!() };
+            let search: &mut Search = &mut all[index];
+            search.on_delivered(at, flow, number, bytes, None);
+        }
+    }
+}
+
+#[test]
+fn a_policer_of_packets_makes_nobody_unreachable() {
+    let limits = spread(40.0, 2000.0, 1).zip(spread(10.0, 200.0, 387)).step_by(5);
+    for (seed, (packets_per_second, burst)) in limits.enumerate() {
+        for report in together(4, packets_per_second, burst, seed as u64) {
+            for flow in &report.flows {
+                let told = matches!(flow.verdict, Verdict::CarriesTarget | Verdict::Unknown);
+                assert!(told, "{packets_per_second} packets/s, burst {burst}: {report:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn random_early_drops_are_no_mtu() {
     let limits = spread(50_000.0, 20e6, 1).zip(spread(9000.0, 60_000.0, 387));

@@ -64,6 +64,16 @@ impl Slow {
         }
     }
 
+    /// What draws the order and times of slow packets.
+    pub(super) fn random(&mut self) -> &mut Random {
+        &mut self.random
+    }
+
+    /// Whether nothing had to be asked slowly yet.
+    pub(super) fn is_before(&self) -> bool {
+        self.stage == Stage::Before
+    }
+
     /// Whether all was asked slowly that had to be.
     pub(super) fn is_over(&self) -> bool {
         self.stage == Stage::After
