@@ -677,9 +677,54 @@ def test_the_ports_of_a_bridge_come_before_it():
     lab.fault(lab.some(lambda a, b: a == "b"), 1500, "too_small", told=[(None, 1500)])
     found = only(lab, "host_interface_too_small")
     assert [each["run"] for each in found["commands"]] == [
-        "ip -br link show master eth0", "ip link set dev eth0 mtu 9000",
+        "ip link show master eth0", "ip link set dev eth0 mtu 9000",
     ]  # fmt: skip
     assert "first raise each port that has less than 9000" in found["commands"][0]["purpose"]
+
+
+def test_a_tunnel_that_may_be_the_small_port_of_a_bridge_comes_with_its_overhead():
+    """VXLAN over IPv6 on an underlay of 9000: 8930, and a bridge alone at 9000 would be a black hole."""
+    lab = Lab((2,))
+    lab.device("b").update({"mtu": 8930, "kind": "bridge"})
+    lab.hosts["b"]["facts"]["interfaces"] += [
+        interface("vx0", "10.8.0.1", 8930, overhead_bytes=70, parent="eth9", kind="vxlan"),
+        interface("eth9", "10.9.0.1"),
+        interface("vx1", "10.8.1.1", 1430, overhead_bytes=70, parent="eth9", kind="vxlan"),
+    ]
+    lab.fault(lab.some(lambda a, b: b == "b"), 8930)
+    lab.fault(lab.some(lambda a, b: a == "b"), 8930, "too_small", told=[(None, 8930)])
+    found = only(lab, "host_interface_too_small")
+    assert [each["run"] for each in found["commands"]] == [
+        "ip link show master eth0", "ip link set dev eth9 mtu 9070", "ip link set dev vx0 mtu 9000",
+        "ip link set dev eth0 mtu 9000",
+    ]  # fmt: skip
+    assert found["commands"][1]["purpose"] == "if vx0 is a port: with 70 bytes of overhead"
+
+
+@pytest.mark.parametrize(("below", "kind"), [(1500, "overlay_overhead"), (9000, "router_too_small")])
+def test_an_error_in_the_name_of_the_far_end_is_the_sender_s_own_tunnel(below: int, kind: str):
+    """Linux's tunnels answer so for what a bridge gives them (`skb_tunnel_check_pmtu`); another size has another cause."""
+    lab = Lab((2,))
+    lab.hosts["a"]["facts"]["interfaces"] += [
+        interface("vx0", "10.8.0.1", 1500, overhead_bytes=50, parent="eth9", kind="vxlan"),
+        interface("eth9", "10.9.0.1", below),
+    ]
+    far = lab.pairs["a", "b", 4]["destination_address"]
+    lab.fault([("a", "b", 4)], 1450, "too_small", told=[(far, 1450)])
+    [found] = [each for each in lab.blame() if CATALOGUE[each["kind"]].is_fault]
+    assert found["kind"] == kind
+    if kind == "overlay_overhead":
+        assert "in the name of the far end" in found["summary"]
+        assert [each["run"] for each in found["commands"]] == [
+            "ip link set dev eth9 mtu 9050", "ip link set dev vx0 mtu 9000", "ip link set dev vx0 mtu 1450",
+        ]  # fmt: skip
+
+
+def test_a_limit_of_the_rate_both_ways_is_one_finding():
+    lab = Lab((2,))
+    for key in lab.pairs:
+        lab.pairs[key]["slowly"] = {"flows": 12, "bytes_per_second": 250_000}
+    assert kinds(lab) == ["rate_limited"]
 
 
 def test_what_arrives_when_asked_slowly_is_a_limit_of_the_rate():
@@ -883,6 +928,7 @@ def test_half_of_the_window_is_the_kernels_own_limit_and_no_clamp():
         (1486, "1500 less 14: a device counts its header"),
         (9194, "9216 less 22: a device counts its header, VLAN tag and FCS"),
         (1492, "PPPoE"),
+        (8996, "9000 less 4: a device counts a VLAN tag"),
         (8981, None),
     ],
 )
@@ -890,6 +936,7 @@ def test_a_size_is_a_hint_at_what_a_device_counts(limit: int, hint: str | None):
     found = only(Lab((2,)).fault([("a", "b", 4), ("b", "a", 4)], limit), "black_hole")
     assert ("is typical of" in found["evidence"]) == (hint is not None)
     assert hint is None or hint in found["evidence"]
+    assert (f"{limit} is {hint}" in found["summary"]) == (hint is not None and "less" in hint), "told without --details"
 
 
 def through_a_tunnel(fragments: int | None) -> Lab:

@@ -227,7 +227,7 @@ def test_a_bridge_needs_its_small_port_raised_first(net: Network) -> None:
     [found] = faults(net.check("a", "b"))
     assert found["kind"] == "host_interface_too_small"
     assert [each["run"] for each in found["commands"]] == [
-        "ip -br link show master br0", "ip link set dev br0 mtu 9000",
+        "ip link show master br0", "ip link set dev br0 mtu 9000",
     ]  # fmt: skip
 
 
@@ -323,6 +323,20 @@ def test_outer_packets_of_a_tunnel_that_are_cut_are_told(net: Network) -> None:
     document = net.check("a%vx0", "b%vx0")
     assert document["verdict"] == "carries_target"
     assert kinds(document) == ["outer_fragmented", "outer_fragmented"]
+
+
+def test_a_tunnel_in_a_bridge_is_named_and_no_router(net: Network) -> None:
+    """Its kernel answers in the name of the far end, which no router is."""
+    plain(net)
+    for node, number, other in (("a", 1, "b"), ("b", 2, "a")):
+        net.ip(node, f"link set to-{other} mtu 1500", f"link add vx0 type vxlan id 5 remote 10.1.0.{3 - number} dstport 4789",
+               "link add br0 type bridge", "link set vx0 master br0", "link set vx0 up", "link set br0 up",
+               f"addr add 10.7.0.{number}/24 dev br0")  # fmt: skip
+    document = net.check("a%br0", "b%br0", target=1500)
+    assert set(sizes(document).values()) == {1450}
+    [found] = faults(document)
+    assert found["kind"] == "overlay_overhead"
+    assert "ip link set dev vx0 mtu 1450" in [each["run"] for each in found["commands"]]
 
 
 def test_a_macvlan_beside_its_host_is_named_and_no_fault_of_others(net: Network) -> None:

@@ -28,7 +28,7 @@ from framegauge.check.judgement import (
     paths,
     tables,
 )
-from framegauge.check.judgement.case import Case
+from framegauge.check.judgement.case import Case, counted
 from framegauge.check.judgement.document import Mesh
 from framegauge.check.judgement.findings import CATALOGUE, Finding
 
@@ -41,6 +41,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_neighbours.full(case)
     blame_echo.faults(case)
     blame_told.tunnels(case)
+    blame_told.bridged_tunnels(case)
     blame_told.interfaces(case)
     blame_errors.routers(case)
     blame_told.fragments(case)
@@ -69,7 +70,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_rates.losses(case)
     blame_rates.limited(case)
     blame_errors.false_reports(case)
-    found = [(_joined(parts), parts) for parts in _parts(case)]
+    found = [(_with_hint(case, _joined(parts)), parts) for parts in _parts(case)]
     return [
         finding.as_document() | {"evidence_table": tables.table(case, parts), "path": paths.drawn(case, parts)}
         for finding, parts in sorted(found, key=lambda each: _rank(each[0]))
@@ -143,6 +144,16 @@ def _summary(one: Finding, other: Finding) -> str:
         if other.summary == f"{before}{other.place}{after}":
             return f"{before}{one.place} (IPv6: {other.place}){after}"
     return f"{one.summary} IPv6: {other.summary}"
+
+
+def _with_hint(case: Case, finding: Finding) -> Finding:
+    """With what the size of a silent loss says of how a device counts: then its own MTU reads as it should."""
+    pairs = [case.mesh.by_key[pair] for pair in finding.pairs]
+    sizes = {pair.path_mtu for pair in pairs if pair.verdict == "black_hole"} - {None}
+    hints = [f"{size} is {said}." for size in sorted(sizes, key=str) if (said := counted(size, case.mesh.target))]
+    if not CATALOGUE[finding.kind].is_fault or not hints:
+        return finding
+    return replace(finding, summary=f"{finding.summary} {' '.join(hints)}")
 
 
 def _rank(finding: Finding) -> tuple[bool, int, str, str]:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import SPARE_BYTES, Case
-from framegauge.check.judgement.document import Filter, Pair, Told
+from framegauge.check.judgement.document import Filter, Interface, Pair, Told
 from framegauge.check.judgement.findings import Command, Finding, Key
 from framegauge.check.judgement.hops import Node, last_arrival, told_by_trace
 
-__all__ = ["explains", "false_reports", "own_filters", "reports", "routers"]
+__all__ = ["bridged_tunnel", "explains", "false_reports", "own_filters", "reports", "routers"]
 
 
 ADAPTS = "TCP adapts to the smaller size. "
@@ -48,12 +48,27 @@ def _excess(pairs: Iterable[Pair], mtu: int | None) -> int:
     return max(sizes, default=0)
 
 
+def bridged_tunnel(case: Case, pair: Pair, told: Told) -> Interface | None:
+    """The tunnel of the sender that said so, in the name of the far end, as Linux's do behind a bridge
+    (`skb_tunnel_check_pmtu`): what it runs over leaves just that size. None for any other error."""
+    if told.address != pair.destination_address or told.mtu is None:
+        return None
+    host = case.mesh.host(pair.source)
+    for tunnel in host.interfaces:
+        parent = host.interface(tunnel.parent)
+        if tunnel.overhead is None or not tunnel.up or parent is None:
+            continue
+        if parent.mtu - tunnel.overhead == told.mtu:
+            return tunnel
+    return None
+
+
 def routers(case: Case) -> None:
     """`router_too_small`: one finding a router and size; `icmp_filtered` where only other senders get its errors."""
     groups: dict[tuple[str, int | None], dict[Key, Pair]] = defaultdict(dict)
     for pair in case.faults.values():
         for each in reports(pair, case.mesh.target):
-            if each.address is not None:
+            if each.address is not None and bridged_tunnel(case, pair, each) is None:
                 groups[each.address, each.mtu][pair.key] = pair
     for (address, mtu), members in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
         pairs = list(members.values())

@@ -14,12 +14,13 @@ __all__ = ["limited", "losses"]
 
 
 def limited(case: Case) -> None:
-    """`rate_limited`: sizes that were lost at first arrive at a lower rate. By IP version and sender."""
-    groups: dict[tuple[str, int], list[Pair]] = defaultdict(list)
+    """`rate_limited`: sizes that were lost at first arrive at a lower rate. One limit may hold for many pairs, and for
+    the answers of the others: by IP version."""
+    groups: dict[int, list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
         if pair.slowly is not None and pair.slowly[0] > 0:
-            groups[pair.source, pair.family].append(pair)
-    for (source, family), pairs in sorted(groups.items()):
+            groups[pair.family].append(pair)
+    for family, pairs in sorted(groups.items()):
         flows = sum(pair.slowly[0] for pair in pairs if pair.slowly is not None)
         rates = [pair.slowly[1] for pair in pairs if pair.slowly is not None and pair.slowly[1] is not None]
         rate = f" of about {print_bits_per_second(8 * min(rates))}" if rates else ""
@@ -31,7 +32,7 @@ def limited(case: Case) -> None:
         on = "hosts and routers on the way that run Linux"
         case.add(
             Finding.about(
-                "rate_limited", remedies.pairs_text(pairs), {source, *(pair.destination for pair in pairs)},
+                "rate_limited", remedies.pairs_text(pairs), {end for pair in pairs for end in pair.key[:2]},
                 [pair.key for pair in pairs], text, text,
                 commands=(
                     Command("tc -s qdisc show; tc -s filter show", on, "look for a policer or a shaper that drops"),

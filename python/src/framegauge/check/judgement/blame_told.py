@@ -7,14 +7,18 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from framegauge.check.judgement import remedies
-from framegauge.check.judgement.blame_errors import explains, reports
+from framegauge.check.judgement.blame_errors import bridged_tunnel, explains, reports
 from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
 from framegauge.check.judgement.hops import Node
 
-__all__ = ["fragments", "interfaces", "tunnels"]
+__all__ = ["bridged_tunnels", "fragments", "interfaces", "tunnels"]
 
+IN_NAME = (
+    "The kernel refuses larger packets with an ICMP error, in the name of the far end. TCP adapts to the smaller size; "
+    "applications that send large UDP packets with DF set fail."
+)
 MOST_ENDS = 4  # hosts of a tunnel whose commands are spelled out
 
 
@@ -163,8 +167,26 @@ def tunnels(case: Case) -> None:
         _tunnel(case, kind, overhead, size, is_own, found)
 
 
+def bridged_tunnels(case: Case) -> None:
+    """`overlay_overhead` of a tunnel that is a port of a bridge: no interface of the pair, and it says so itself."""
+    groups: dict[tuple[str, int, int], list[tuple[Pair, Interface]]] = defaultdict(list)
+    for pair in case.open.values():
+        for each in reports(pair, case.mesh.target):
+            tunnel = bridged_tunnel(case, pair, each)
+            if tunnel is not None and each.mtu is not None and explains(pair, each.mtu):
+                groups[tunnel.kind or "tunnel", tunnel.overhead or 0, each.mtu].append((pair, tunnel))
+    for (kind, overhead, size), found in sorted(groups.items()):
+        _tunnel(case, kind, overhead, size, False, found, in_name=True)
+
+
 def _tunnel(
-    case: Case, kind: str, overhead: int, size: int | None, is_own: bool, found: list[tuple[Pair, Interface]]
+    case: Case,
+    kind: str,
+    overhead: int,
+    size: int | None,
+    is_own: bool,
+    found: list[tuple[Pair, Interface]],
+    in_name: bool = False,
 ) -> None:
     target, pairs = case.mesh.target, [pair for pair, _ in found]
     names = remedies.listing({interface.name for _, interface in found})
@@ -189,8 +211,9 @@ def _tunnel(
         evidence += _underlay(case, first, tunnel, carried)
         summary = (
             f"{text} {between}. With {overhead} bytes of overhead the underlay carries {carried} bytes and needs "
-            f"{needed}. Larger packets inside the tunnel are lost: {remedies.STALLS}"
+            f"{needed}. "
         )
+        summary += IN_NAME if in_name else f"Larger packets inside the tunnel are lost: {remedies.STALLS}"
         facts += [("The underlay carries", f"{carried} bytes"), ("The underlay needs", f"{needed} bytes")]
     evidence += case.remarks(pairs, size)[:2]
     keys = [pair.key for pair in pairs]

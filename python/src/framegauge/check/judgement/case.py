@@ -10,7 +10,7 @@ from framegauge.check.judgement.findings import Finding, Key
 from framegauge.check.judgement.hops import Node, Segment, last_arrival, locate, passages
 from framegauge.check.judgement.links import Links
 
-__all__ = ["SPARE_BYTES", "Case", "hint_of"]
+__all__ = ["SPARE_BYTES", "Case", "counted", "hint_of"]
 
 # So many traces that agree outweigh one that allows their place as well.
 AGREEING = 3
@@ -107,7 +107,7 @@ class Case:
         if doubtful:
             names = " and ".join(sorted(doubtful))
             lines.append(f"Rules of {names} may drop ICMP errors: whether a router reported it is not known.")
-        hint = hint_of(limit)
+        hint = hint_of(limit, self.mesh.target)
         if hint:
             lines.append(f"{limit} is typical of {hint}.")
         return lines
@@ -186,12 +186,15 @@ def _places(
     return places
 
 
-def hint_of(limit: int | None) -> str | None:
+def hint_of(limit: int | None, target: int = 0) -> str | None:
     """What a size is typical of; None if nothing."""
-    if limit is None or limit in HINTS:
-        return HINTS.get(limit)
-    for whole in WHOLE:
-        if whole - limit in COUNTED:
+    return HINTS[limit] if limit in HINTS else counted(limit, target)
+
+
+def counted(limit: int | None, target: int) -> str | None:
+    """What a device counts in its MTU, if a size is one that people set, or the target, less just that."""
+    for whole in dict.fromkeys((target, *WHOLE)):
+        if limit is not None and whole - limit in COUNTED:
             return f"{whole} less {whole - limit}: a device counts {COUNTED[whole - limit]} in its MTU"
     return None
 
@@ -199,7 +202,7 @@ def hint_of(limit: int | None) -> str | None:
 # MTUs that people set, and what some devices count as well (IEEE 802.3, 802.1Q).
 WHOLE = (1500, 9000, 9216)
 COUNTED = {
-    14: "its header (14 bytes)", 18: "its header and FCS, or header and VLAN tag (18 bytes)",
+    4: "a VLAN tag (4 bytes)", 14: "its header (14 bytes)", 18: "its header and FCS, or header and VLAN tag (18 bytes)",
     22: "its header, VLAN tag and FCS (22 bytes)",
 }  # fmt: skip
 # Hints where to look first, not evidence. docs/reference/mtu-faults.md has the sources.

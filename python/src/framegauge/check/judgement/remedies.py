@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from framegauge.check.judgement.document import Host, Interface, Mesh, Pair
 from framegauge.check.judgement.findings import Command
@@ -90,9 +90,23 @@ def raise_mtu(host: Host, interface: Interface | None, target_mtu: int, peer: st
         name = shlex.quote(each.name)
         if each.kind == "bridge":
             purpose = f"first raise each port that has less than {target_mtu}, and what is behind it"
-            commands.append(Command(f"ip -br link show master {name}", on, purpose))
+            commands.append(Command(f"ip link show master {name}", on, purpose))
+            commands += _raise_tunnels(host, each, target_mtu)
         commands.append(Command(_set_mtu(name, target_mtu), on))
     return tuple(commands)
+
+
+def _raise_tunnels(host: Host, bridge: Interface, target_mtu: int) -> Iterator[Command]:
+    """Of tunnels that may be the ports whose MTU a bridge has: what they run over carries their headers, too."""
+    on = f"host {host.name}"
+    for each in host.interfaces:
+        parent = host.interface(each.parent)
+        if each.overhead is None or parent is None or not each.up or each.mtu != bridge.mtu:
+            continue
+        purpose = f"if {each.name} is a port: with {each.overhead} bytes of overhead"
+        if parent.mtu < target_mtu + each.overhead:
+            yield Command(_set_mtu(shlex.quote(parent.name), target_mtu + each.overhead), on, purpose)
+        yield Command(_set_mtu(shlex.quote(each.name), target_mtu), on, purpose)
 
 
 def raise_or_look(

@@ -62,7 +62,7 @@ def _of_fault(case: Case, part: Finding, pairs: Sequence[Pair]) -> Iterator[Row]
     if ends and not part.facts:
         yield "MTU of the end interfaces (reading)", _sizes(ends)
     known_sizes = sorted(limit for limit in limits if limit is not None)
-    if hints := [hint for limit in known_sizes if (hint := hint_of(limit))]:
+    if hints := [hint for limit in known_sizes if (hint := hint_of(limit, case.mesh.target))]:
         yield "This size is typical of", remedies.listing(hints)
     if known_sizes and known_sizes[0] < _IPV6_LEAST and pairs[0].family == 6:
         yield "Smallest MTU that IPv6 allows", f"{_IPV6_LEAST} bytes (RFC 8200)"
