@@ -88,16 +88,22 @@ impl Path {
 
 /// A search over such a path, whose flows carry what `mtu` says, to its end; the report, and how long it took.
 fn search(reason: Reason, mtu: &dyn Fn(u16) -> u32, seed: u64) -> (Report, Duration) {
+    search_over(vec![Path::new(reason, seed)], mtu, seed)
+}
+
+/// The same over parallel paths, of which each flow takes one.
+fn search_over(mut paths: Vec<Path>, mtu: &dyn Fn(u16) -> u32, seed: u64) -> (Report, Duration) {
     let false_claim = 1e-6 / f64::from(FLOWS);
     let asked = Config { seed, false_claim, controls_a_probe: 1, ..config(TARGET, FLOWS) };
     let mut search = Search::new(asked);
-    let mut path = Path::new(reason, seed);
+    let members = paths.len();
     let mut due: BinaryHeap<Reverse<(Duration, u16, u32, u32)>> = BinaryHeap::new();
     let mut now = Duration::ZERO;
     loop {
         match search.poll(now, true) {
             Next::Done => return (search.report(), now),
             Next::Send { flow, number, bytes } => {
+                let path = &mut paths[usize::from(flow) % members];
                 // What is too large is lost behind the reason for other losses, and takes its room all the same.
                 let waits = path.carry(now.as_secs_f64(), f64::from(bytes)).filter(|_| bytes <= mtu(flow));
                 if let Some(seconds) = waits {
@@ -114,7 +120,7 @@ fn search(reason: Reason, mtu: &dyn Fn(u16) -> u32, seed: u64) -> (Report, Durat
                     search.on_delivered(now, flow, number, bytes, None);
                 }
                 // Nobody wakes up in time to the microsecond.
-                _ => now = now.max(until) + Duration::from_nanos(path.random.below(60_000)),
+                _ => now = now.max(until) + Duration::from_nanos(paths[0].random.below(60_000)),
             },
         }
     }
@@ -157,6 +163,33 @@ fn a_short_buffer_is_no_mtu() {
     let (searches, wrong, carrying) = judged(buffers);
     assert_eq!((searches, wrong), (1000, 0));
     assert!(carrying > 900 * usize::from(FLOWS), "{carrying}");
+}
+
+#[test]
+fn parallel_paths_that_lose_for_reasons_of_their_own_are_no_small_members() {
+    let reasons = [
+        |value: f64| Reason::Chance { loss: value * 0.05 },
+        |value: f64| Reason::Policer {
+            bytes_per_second: 12_500.0 + value * 2e6,
+            burst: 9000.0 + value * 1e5,
+        },
+        |value: f64| Reason::Buffer { bytes_per_second: 12_500.0 + value * 2e6, bytes: 9000.0 + value * 5e4 },
+        |value: f64| Reason::Bursts { good: 0.5, bad: 0.2 * value + 0.001, loss: 1.0 },
+    ];
+    for seed in 0..1000 {
+        let mut random = Random(seed);
+        let mut path = |member: u64| {
+            let reason = reasons[random.below(4) as usize](random.below(1000) as f64 / 1000.0);
+            Path::new(reason, seed + 1000 * member)
+        };
+        let paths: Vec<Path> = (0..4).map(&mut path).collect();
+        let reasons: Vec<Reason> = paths.iter().map(|path| path.reason).collect();
+        let (report, _) = search_over(paths, &|_| u32::MAX, seed);
+        for flow in &report.flows {
+            let told = matches!(flow.verdict, Verdict::CarriesTarget | Verdict::Unknown);
+            assert!(told, "seed {seed}, {reasons:?}: {report:?}");
+        }
+    }
 }
 
 /// Searches at the same time behind one policer that counts packets, those of answers as well; their reports.
