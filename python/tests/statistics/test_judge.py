@@ -51,13 +51,28 @@ def test_an_arm_that_never_works_is_a_verdict_and_no_lost_runs():
     assert (broken.warnings, broken.ratio, broken.wants_runs) == ((why,), None, False)
     assert judging.is_faithful(list(found.values()))
     assert judging.statistics_settled(list(found.values()))
-    # One run that works makes it a matter of lost runs again.
-    some = [
-        replace(each, excluded=False, failure=None, metrics={"goodput": 1.0}) if each.block == 0 else each
+    # Behind a hash over several paths some runs work: as `compare` counts runs that moved nothing.
+    for working, expected in ((1, "in 7 of 8 runs: "), (6, "in 2 of 8 runs: ")):
+        some = [
+            replace(each, excluded=False, failure=None, metrics={"goodput": 1.0}) if each.block < working else each
+            for each in rows
+        ]
+        judged = {(each.cell, each.treatment_level): each for each in judge(some, {"goodput": 0.01})}
+        partly = judged[1, "mixed"]
+        assert (partly.verdict, partly.warnings[0], partly.ratio) == (Verdict.DOES_NOT_WORK, expected + why, None)
+        assert judging.is_faithful(list(judged.values()))
+    # One in eight is no proof, and neither are failures that the baseline has as well.
+    once = [
+        replace(each, excluded=False, failure=None, metrics={"goodput": 1.0}) if each.block < 7 else each
         for each in rows
     ]
-    (lost,) = [each for each in judge(some, {"goodput": 0.01}) if (each.cell, each.treatment_level) == (1, "mixed")]
-    assert lost.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED)
+    both = [
+        replace(each, excluded=True, failure=why, metrics={}) if each.cell == 1 and each.block > 5 else each
+        for each in once
+    ]
+    for measured in (once, both):
+        verdicts = {(each.cell, each.treatment_level): each.verdict for each in judge(measured, {"goodput": 0.01})}
+        assert verdicts[1, "mixed"] is not Verdict.DOES_NOT_WORK
 
 
 def test_a_baseline_that_does_not_work_leaves_nothing_to_compare_with():

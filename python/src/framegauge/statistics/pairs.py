@@ -13,8 +13,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
+from framegauge.statistics import failed
 from framegauge.statistics.exclusions import Counts, Unequal, unequal
 from framegauge.statistics.shapes import ALIKE, Shape
+from framegauge.statistics.verdict import Verdict
 from framegauge.statistics.worst_case import Arm
 
 __all__ = ["Pairs", "Row", "all_pairs", "by_cell", "log_ratios_by_cell", "not_measured", "sides_by_cell"]
@@ -210,6 +212,8 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
     reference, own = (_failure(inside, some) for some in (_baselines(inside), [example.arm]))
     if not blocks and (reference or own):
         return replace(found, failure=own, reference_failure=reference)
+    if partly := _partly(inside, example.arm):
+        return replace(found, blocks=[], baseline=[], treatment=[], failure=partly)
     if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
         return replace(found, doubt=doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
     if zeros:  # the remaining values are not a random selection
@@ -247,6 +251,22 @@ def _failure(rows: Iterable[Row], arms: Collection[str]) -> str | None:
     return mine[0].failure if mine and all(row.failure for row in mine) else None
 
 
+def _partly(inside: Iterable[Row], arm: str) -> str | None:
+    """Why the workload does not work in some runs of this arm, if that are more than those of the baseline, or of a
+    network in order, let expect: such as where one of several paths is too small."""
+    rows = [row for row in inside if row.failure or not row.excluded]
+    base, mine = ([row for row in rows if is_mine(row)] for is_mine in (_is_baseline, lambda row: row.arm == arm))
+    counts = [(sum(bool(row.failure) for row in each), len(each)) for each in (base, mine)]
+    if not mine or mine[0].role != "treatment" or failed.judge(counts[0], counts[1]) is not Verdict.WORSE:
+        return None
+    first = next(row.failure for row in mine if row.failure)
+    return f"in {counts[1][0]} of {counts[1][1]} runs: {first}"
+
+
+def _is_baseline(row: Row) -> bool:
+    return row.role == "baseline"
+
+
 def _arm(inside: Sequence[Row], names: Collection[str], metric: str) -> Arm:
     mine = [row for row in inside if row.arm in names]
     counted, excluded = (
@@ -264,7 +284,10 @@ def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
     arms: dict[tuple[int, str], list[Row]] = {}
     for row in rows:
         arms.setdefault((row.cell, row.arm), []).append(row)
-    failing = {where for where, mine in arms.items() if all(row.failure for row in mine)}
+    failing = {
+        where for where, mine in arms.items()
+        if all(row.failure for row in mine) or _partly((row for row in rows if row.cell == where[0]), where[1])
+    }  # fmt: skip
     for row in rows:
         if (row.cell, row.arm) in failing:
             continue

@@ -24,7 +24,7 @@ class Verdict(StrEnum):
     UNDECIDED = "undecided"
     SUSPECT = "suspect"  # such as: exclusions differ between the arms, or the A/A control differs from the baseline
     NOT_JUDGED = "not judged"  # no pair of runs was left, or too many were lost
-    DOES_NOT_WORK = "does not work"  # in no run of the arm did the workload get what it asked for
+    DOES_NOT_WORK = "does not work"  # in runs of the arm, mostly in all, the workload did not get what it asked for
 
 
 DIFFERENT = (Verdict.BETTER, Verdict.WORSE)
