@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from framegauge.summary.caveats import old_connections as caveats
+from framegauge.results.runs import Run
+from framegauge.summary.caveats import caveats as all_caveats, old_connections as caveats
 from framegauge.testbeds import ssh
 
 
@@ -41,3 +42,18 @@ def test_many_are_counted_and_a_few_named() -> None:
         "a: 1 connection was open when the MTU was raised; it keeps its segment size until it is reopened: "
         "10.0.0.1:22 to 10.0.0.9:4000 (1448 B)"
     ]
+
+
+def test_the_few_at_several_mtus_need_hosts_that_take_time() -> None:
+    def runs(levels: list[object], metric: str = "share_of_few", **readings: object) -> list[Run]:
+        return [
+            Run(place, 0, 0, str(level), "treatment", level, 0, "stream", {}, {metric: 1.0}, [], readings)
+            for place, level in enumerate(levels)
+        ]
+
+    (line,) = all_caveats([], "simulated", runs([1500, 9000]))
+    assert "the share of the few at different MTUs depends on what hosts take" in line
+    assert all_caveats([], "simulated", runs([1500, 9000], busiest_core_share=0.2)) == []
+    assert all_caveats([], "emulated", runs([1500, 9000])) == []
+    assert all_caveats([], "simulated", runs(["taildrop", "sfq"])) == []
+    assert all_caveats([], "simulated", runs([1500, 9000], metric="goodput")) == []

@@ -17,7 +17,10 @@ MANY = ("connections were", "they keep their segment size until they are")
 def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[str]:
     """All caveats, one line each."""
     old = old_connections(run.readings for run in runs)
-    return [*_of_costs(metrics, scope), *_captured(runs), *old, *_refused(runs), *_lasting(runs), *_not_restored(runs)]
+    return [
+        *_of_costs(metrics, scope), *_of_hosts(scope, runs), *_captured(runs), *old, *_refused(runs), *_lasting(runs),
+        *_not_restored(runs),
+    ]  # fmt: skip
 
 
 def seals_of(saved: Saved) -> Iterator[str]:
@@ -48,6 +51,18 @@ def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
     if any(metric.endswith(("_cpu_cost", "_cycles")) for metric in metrics):
         lines.append("CPU time and cycles vary with caches and other load; instruction counts repeat: judge by those")
     return lines
+
+
+def _of_hosts(scope: str, runs: Sequence[Run]) -> list[str]:
+    """A note if few flows beside many were simulated at several MTUs with hosts that take no time for bytes: whether a
+    port locks flows out depends on when acknowledgements come, and by this time that differs between MTUs."""
+    shared = [run for run in runs if "share_of_few" in run.metrics and "busiest_core_share" not in run.readings]
+    if scope != "simulated" or len({run.level for run in shared if isinstance(run.level, int)}) <= 1:
+        return []
+    return [
+        "the share of the few at different MTUs depends on what hosts take for packets and bytes, and these take "
+        "nothing: give them a model of a CPU (testbed.cpu; framegauge estimate --model makes one of this machine's)"
+    ]
 
 
 def _captured(runs: Sequence[Run]) -> list[str]:
