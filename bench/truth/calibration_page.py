@@ -122,8 +122,8 @@ def _promises(rows: Sequence[Row], again: Sequence[Row], described: Described) -
     kept = [row for row in rows if row["table"] != "power" and described[row["noise"]]["guaranteed"]]
     yield "## What is guaranteed"
     yield ""
-    yield from _paragraph(f"""Where the noise has one shape in all arms, whatever that shape is, or arms differ in
-        variance only, the rules promise that a study makes a false claim with a probability of {100 * MOST_FALSE:.0f}
+    yield from _paragraph(f"""Where the noise of all arms is the same, whatever its shape is, or is symmetric and wider
+        in some of them, the rules promise that a study makes a false claim with a probability of {100 * MOST_FALSE:.0f}
         % at most, that it is suspect by chance no more often, and that intervals of 95 % hold the truth in {
         100 * LEAST_COVERAGE:.0f} % or more when the study ends. Drift, effects of the block and slow first runs are
         among these noises. In {len(kept)} cases, the worst of each were:""")

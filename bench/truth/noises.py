@@ -88,8 +88,9 @@ Values = Callable[[np.random.Generator, Order, np.ndarray], np.ndarray]  # with 
 @dataclass(frozen=True)
 class Noise:
     """A kind of noise. `what` describes it for the page. `one_sided`: the treated arm's noise has another shape than
-    that of the other arms, so that no guarantee is possible from few blocks. `dependent`: runs resemble the ones
-    before, or some of them, which the intervals assume they do not. `edge`: the margin as a log ratio.
+    that of the other arms, or is skewed and of another width, so that no guarantee is possible from few blocks.
+    `dependent`: runs resemble the ones before, or some of them, which the intervals assume they do not. `edge`: the
+    margin as a log ratio.
     """
 
     name: str
@@ -261,6 +262,14 @@ def skewed_alone(random: np.random.Generator, order: Order, arms: slice) -> np.n
     return logs
 
 
+def wider_alone(random: np.random.Generator, order: Order, times: float, stalls: bool) -> np.ndarray:
+    """Skewed in all arms, and the treated one so many times as wide: what is left of it is in the log ratio."""
+    shape = order.place.shape
+    logs = (_stalls(random, shape, 0.2, 0.02) if stalls else _lognormal(random, shape)) + 0.2 * normal(random, order)
+    logs[:, :, -1] *= times
+    return logs
+
+
 def stalls1(random: np.random.Generator, order: Order, share: float, depth: float, spread: float) -> np.ndarray:
     logs = random.normal(0, spread, order.place.shape)
     logs[:, :, -1] += _stalls(random, logs.shape[:2], share, depth)
@@ -283,6 +292,11 @@ def noises() -> dict[str, Noise]:
                partial(skewed_alone, arms=slice(-1, None)), quiet, one_sided=True),
         noise_of("skew0, quiet", "the other way round: baseline and control are skewed, the treated arm is quiet",
                partial(skewed_alone, arms=slice(0, -1)), quiet, one_sided=True),
+        noise_of("skewed, wider",
+               "all arms are skewed to low values (lognormal, 0.6), the treated one four times as much",
+               partial(wider_alone, times=4.0, stalls=False), one_sided=True),
+        noise_of("stalls, wider", "a fifth of all runs is low, of the treated arm three times as much",
+               partial(wider_alone, times=3.0, stalls=True), one_sided=True),
         *(
             noise_of(name, what, partial(stalls1, share=share, depth=depth, spread=spread), edge, one_sided=True)
             for name, what, share, depth, spread, edge in stalls

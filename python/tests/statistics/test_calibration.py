@@ -216,3 +216,9 @@ def test_the_noise_is_that_of_real_studies():
     for series in document["series"].values():
         assert all(len(block) == 3 for each in series for block in each)
         assert sum(len(each) for each in series) >= 40
+
+
+def test_noise_that_is_skewed_and_wider_in_one_arm_misleads_and_has_no_promise():
+    """All arms stall equally often, the treated one for three times as long: its shape is that of the others."""
+    assert not EVERY["stalls, wider"].guaranteed
+    assert run("stalls, wider", (-1.0,), 500).false_any > 0.08

@@ -2,8 +2,8 @@
 
 One run in a hundred that is fifty times as long widens the interval of a mean so far that nothing is found. The median
 of the means of all pairs of log ratios hardly moves (`robust`: Hodges & Lehmann 1963), and its interval inverts
-Wilcoxon's signed rank test, which is exact where log ratios are symmetric, as they are where the noise of both arms has
-one shape, outliers included. It is another estimate than the mean: what a few runs suffer does not count in it. So a
+Wilcoxon's signed rank test, which is exact where log ratios are symmetric, as they are where the noise of both arms is
+the same, outliers included. It is another estimate than the mean: what a few runs suffer does not count in it. So a
 study declares it beforehand, by metric.
 """
 

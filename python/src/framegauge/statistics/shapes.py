@@ -1,8 +1,8 @@
 """Whether the noise of one arm alone shapes the log ratios of a comparison, and what its intervals need then.
 
-Where both arms have noise of one shape, log ratios are symmetric, and Student's t is safe whatever that shape is. Where
-one arm varies alone they are as skewed as that arm, and few blocks often miss its longer tail: their spread is too
-small, and their mean too far from that tail. Two things are known beforehand or seen:
+Where the noise of both arms is the same, log ratios are symmetric, and Student's t is safe whatever its shape is. Where
+one arm varies alone, or more, they are as skewed as that arm, and few blocks often miss its longer tail: their spread
+is too small, and their mean too far from that tail. Two things are known beforehand or seen:
 
 - The cells of a study that compare the same two arms by one metric have noise of one kind. The mean of their
   skewnesses is known better than that of any, so Hall's transformation (`skewness`) uses it: with the weight

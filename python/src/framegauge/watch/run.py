@@ -19,6 +19,7 @@ __all__ = ["CANNOT_SAY", "GO_ON", "LOOKS", "STOP", "Seen", "Watched", "gate", "l
 
 GO_ON, STOP, CANNOT_SAY = 0, 1, 2
 LOOKS = 20  # that the time after the switch is divided into, for the error that looks before its end may spend
+EARLY = 2.0  # the exponent of what they spend: less late than in a study, since harm is to be found while it is small
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def _sampled(watch: Watch, name: str, source: Prometheus | Recorded, times: Time
 
 def level_at(share: float) -> float:
     """The level of a look when this share of the time after the switch is over."""
-    return ALPHA if share >= 1 else StoppingRule(LOOKS).nominal(ALPHA, max(1, int(LOOKS * share)))
+    return ALPHA if share >= 1 else StoppingRule(LOOKS, exponent=EARLY).nominal(ALPHA, max(1, int(LOOKS * share)))
 
 
 def judged(sampled: Sequence[Sampled], times: Times, earlier: str = "") -> list[Seen]:
