@@ -1,4 +1,4 @@
-"""Twenty loads, whose packets at MTU 9000 must lie within what was said of them at 1500.
+"""Loads of many kinds, whose packets at MTU 9000 must lie within what was said of them at 1500.
 
     sudo .venv/bin/python -m bench.truth.estimate_loads [--blocks 3] [--keep FOLDER] [NAME ...]
 
@@ -71,6 +71,13 @@ def _web(size: int) -> list[str]:
     return ["sh", "-c", _FOLDER + _PAGE, "sh", NGINX, str(size)]
 
 
+def _curl() -> list[str]:
+    """One transfer after another, each by a new process."""
+    one = "n=$(curl -s -o /dev/null -w '%{size_download}' http://{server}:8080/page); t=$((t + n)); "
+    begin = f"t=0; end=$(($(date +%s) + {SECONDS:.0f})); "
+    return ["sh", "-c", f"{begin}while [ $(date +%s) -lt $end ]; do {one}done; echo moved $t"]
+
+
 def _ab(*more: str) -> list[str]:
     return ["ab", "-q", "-t", f"{SECONDS:g}", "-n", "1000000", *more, "http://{server}:8080/page"]
 
@@ -104,6 +111,18 @@ LOADS: Mapping[str, Load] = {
     "TLS, a connection for each 40 kB": Load([_asks(40_000, tls=True)]),
     "TLS, persistent, 50 kB": Load([_asks(50_000, tls=True, turns=0, connections=2)]),
     "window of 64 KiB, RTT of 10 ms": Load([_asks(5_000_000, turns=0, receive_buffer=32_768)], rtt_seconds=0.010),
+    "window of 8 KiB, uploads, RTT of 5 ms": Load(
+        [_asks(100, turns=0, request=1_000_000, receive_buffer=8192)], rtt_seconds=0.005
+    ),
+    "window of 20 kB, a slow reader": Load(
+        [_asks(400_000, turns=0, read_at_once=2000, receive_buffer=20_000)], rtt_seconds=0.001
+    ),
+    "window of 12 kB, three answers per connection": Load(
+        [_asks(60_000, turns=3, receive_buffer=12_000, connections=2)], rtt_seconds=0.001
+    ),
+    "200 kB both ways at once": Load([_asks(200_000, turns=0, depth=2, request=200_000)]),
+    "nginx and curl, 90 kB, one after another": Load(server=_web(90_000), client=_curl(), moved=r"moved (\d+)"),
+    "new connections, 300 kB, RTT of 40 ms": Load([_asks(300_000, connections=6)], rtt_seconds=0.040),
     "short, persistent and bulk at once": Load(
         [
             _asks(30_000, most_turns=250), _asks(600, turns=0, think_seconds=0.002, most_turns=700),

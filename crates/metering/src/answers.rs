@@ -22,9 +22,9 @@
 //!   that are written one by one.
 //! - A new connection is quick: it acknowledges segments one by one, as many as half of its window has, 16 at most, and
 //!   for as long as the window grows (`tcp_incr_quickack`, `tcp_grow_window`), or until it is taken for one of requests
-//!   and responses. How long that lasts with larger segments depends on what its window then is. So at most as many of
-//!   these are acknowledged one by one as small ones were; the least is that of a receiver that waits for more than one
-//!   throughout.
+//!   and responses. How long that lasts with larger segments depends on what its window then is. So at most all segments
+//!   of a connection that begins are acknowledged one by one, and of another one as many as small ones were; the least is
+//!   that of a receiver that waits for more than one throughout.
 //! - The first acknowledgement of a connection whose handshake was seen ends that, and stays, as does that of its end.
 //! - The last segment of a message, alone now and not then, goes with what is sent within the least wait, 40 ms
 //!   (`TCP_ATO_MIN`): only then is the connection taken for one of requests and responses (`tcp_event_data_sent`).
@@ -160,10 +160,12 @@ impl Window {
         self.answers.first().map_or(0, |(first, _)| (*first).min(0))
     }
 
-    /// Answers of which it is known what they acknowledge: not the first if it is to what passed before the window.
+    /// Answers of which it is known what they acknowledge: not the first if it is to what passed before the window, and
+    /// none if all data did, as that of a sender far away.
     fn known(&self) -> impl Iterator<Item = (&(i64, Answer), &Option<bool>)> {
         let before = !self.begins && self.answers.first().is_some_and(|(first, _)| *first <= 0);
-        self.answers.iter().zip(&self.followed).skip(usize::from(before))
+        let unknown = if self.messages.is_empty() && !self.begins { usize::MAX } else { before.into() };
+        self.answers.iter().zip(&self.followed).skip(unknown)
     }
 
     /// Acknowledgements alone of which it is known what they acknowledge.
@@ -180,11 +182,16 @@ impl Window {
         }
         let [delayed, same, apart] =
             [Pace::EverySecond, Pace::AsItWas, Pace::Apart].map(|pace| self.replayed(full, larger, pace));
-        // As many of one larger segment as were of one small one, of which the replay has some; and all ends.
+        // As many of one larger segment as were of one small one, of which the replay has some; and all ends. A
+        // receiver that was busy now and then, and is not then, has one for every second segment.
         let more = self.quick(full) * (larger - full) as u64 / larger as u64;
         let ends =
             self.messages.iter().filter(|each| each.ended && each.to - each.from > full).count() as u64;
-        let most = (apart.left + more + ends).min(self.segments(larger)).min(came + ends);
+        // A connection that begins is quick for as long as its window grows, which nothing tells of another MTU.
+        let most = if self.begins { u64::MAX } else { apart.left + more + ends };
+        let segments = self.segments(larger);
+        let idle = came.min(segments / 2);
+        let most = most.min(segments).min(came + ends).max(idle);
         Left {
             likely: same.left,
             least: (same.left - same.alone).min(delayed.left - delayed.alone),
@@ -502,6 +509,21 @@ mod tests {
         passed.data.drain(..1000);
         let found = passed.left(LARGE);
         assert_eq!((found.likely, found.least), (724, 724));
+        // Of what nothing is sent in the window nothing is known.
+        passed.data.clear();
+        assert_eq!(passed.left(LARGE), exactly(0));
+        assert_eq!(Window::new(&[], &passed.answers, passed.now, false).came(), 0);
+    }
+
+    /// 300 kB of a new connection whose receiver read two segments at once before it acknowledged, and may read one now.
+    #[test]
+    fn each_larger_segment_of_a_new_connection_may_be_acknowledged_by_itself() {
+        let mut passed = Passed { begins: true, ..Passed::default() };
+        passed.answer(true, 0);
+        assert_eq!(passed.message(207 * SMALL + 1, SMALL, 2, None, false), 104);
+        assert_eq!(passed.left(LARGE).most, 1 + 34);
+        passed.begins = false;
+        assert!(passed.left(LARGE).most < 34);
     }
 
     /// Sixteen values of a pipeline, which a server answers as it reads them, and at once if they come at once.
@@ -526,6 +548,20 @@ mod tests {
         let mut passed = begun();
         assert_eq!(passed.message(SMALL * 45 * 400, SMALL, 45, None, false), 400);
         assert_eq!(passed.left(LARGE), left(400, 400, 401));
+    }
+
+    /// It read 48 segments at once now and then, and may read every second larger one by itself.
+    #[test]
+    fn a_receiver_that_was_busy_may_acknowledge_every_second_larger_segment() {
+        let mut passed = begun();
+        for _ in 0..149 {
+            passed.message(12 * SMALL, SMALL, 2, None, false);
+            passed.message(48 * SMALL, SMALL, 48, None, false);
+        }
+        passed.data.iter_mut().for_each(|each| each.ends = false);
+        let found = passed.left(LARGE);
+        assert!(found.likely < 450);
+        assert_eq!(found.most, (149 * 60 * u64::from(SMALL)).div_ceil(u64::from(LARGE)) / 2);
     }
 
     /// Blocks of 8 KiB over iSCSI: six small segments, and one large one, which goes with the next request within 40 ms.

@@ -17,6 +17,7 @@ from framegauge.estimate.gains import Gain
 from framegauge.estimate.host import BOUND, MEASUREMENT, READING, Ends, Host, cpu
 from framegauge.estimate.load import SAMPLE, Load, after, loads
 from framegauge.estimate.opaque import shown, text
+from framegauge.estimate.windows import Senders, senders
 
 __all__ = ["LITTLE", "SCHEMA", "UNKNOWN", "estimate"]
 
@@ -41,10 +42,10 @@ def estimate(
     the same order; `bits_per_second`: the speed of every link, where interfaces do not know it, or say something else;
     `lost`: why hosts have no readings."""
     problems = {name: fitting.problem(each, target_mtus) for name, each in readings.items()}
+    fit = {name: each for name, each in readings.items() if problems[name] is None}
+    known = senders(fit.values())
     lost = {**lost, **{name: f"its readings do not fit together: {why}" for name, why in problems.items() if why}}
-    hosts = [
-        _host(name, each, target_mtus, bits_per_second) for name, each in readings.items() if problems[name] is None
-    ]
+    hosts = [_host(name, each, target_mtus, bits_per_second, known) for name, each in fit.items()]
     ends = {(each["local"], each["remote"]): (host, each) for host in hosts for each in host.readings["connections"]}
     return {
         "schema": SCHEMA,
@@ -56,10 +57,10 @@ def estimate(
     }
 
 
-def _host(name: str, readings: Readings, targets: Sequence[int], bits_per_second: float | None) -> Host:
+def _host(name: str, readings: Readings, targets: Sequence[int], bits_per_second: float | None, known: Senders) -> Host:
     sample = readings["sample"] or {"interfaces": []}
     sampled = {(each["local"], each["remote"]): each for part in sample["interfaces"] for each in part["connections"]}
-    found = loads(readings, targets)
+    found = loads(readings, targets, known)
     speeds = {each["interface"]: bits_per_second or each["bits_per_second"] for each in readings["interfaces"]}
     return Host(name, readings, found, speeds, sampled)
 

@@ -15,10 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 from framegauge.estimate.opaque import Opaque, of_sample
 from framegauge.estimate.packets import Way, predict
+from framegauge.estimate.windows import Senders, again_share, both_ways, narrow
 
 __all__ = ["HEADERS", "Group", "Left", "Load", "after", "counted_bounds", "loads"]
 
@@ -70,7 +72,9 @@ class Load:
     """What an interface carried in an interval. Packets are those on the wire; `unchanged` are those that a larger MTU
     leaves as they are, and not in `groups`; `opaque` are those of which that is not known. `times`: how often the whole
     load is what was sampled. `payload` is that of TCP, `bytes` are from the IP header on, both sent and received.
-    `aggregates`: as the host saw them, sampled as well; None where that is not known."""
+    `aggregates`: as the host saw them, sampled as well; None where that is not known. `off`: by what share the whole
+    load differs from the packets that were counted, since a sample is not like the rest to the last packet. `again`:
+    the share of the payload that was sent again."""
 
     interface: str
     source: str
@@ -85,6 +89,8 @@ class Load:
     aggregates: tuple[int, int] | None = None
     full_share: float = 0.0
     opaque: Sequence[Opaque] = ()
+    off: float = 0.0
+    again: float = 0.0
 
     @property
     def opaque_share(self) -> float:
@@ -96,8 +102,9 @@ def _larger(mtu: int, full_bytes: int, target: int) -> int:
     return max(full_bytes, target - (mtu - full_bytes))
 
 
-def loads(readings: Json, target_mtus: Sequence[int]) -> list[Load]:
-    """The load of each interface that carried something. `target_mtus`: those for which the host was read."""
+def loads(readings: Json, target_mtus: Sequence[int], known: Senders = MappingProxyType({})) -> list[Load]:
+    """The load of each interface that carried something. `target_mtus`: those for which the host was read; `known`:
+    what the senders of all hosts know."""
     sampled = {each["interface"]: each for each in (readings["sample"] or {"interfaces": []})["interfaces"]}
     found = []
     for interface in readings["interfaces"]:
@@ -110,7 +117,25 @@ def loads(readings: Json, target_mtus: Sequence[int]) -> list[Load]:
             found.append(_of_nic(interface))
     if not found:
         found += _of_connections(readings)
-    return found
+    again = again_share(readings, known)
+    return [
+        replace(load, groups=[_held(group, readings, known, target_mtus) for group in load.groups], again=again)
+        for load in found
+    ]
+
+
+def _held(group: Group, readings: Json, known: Senders, targets: Sequence[int]) -> Group:
+    """The group, with what its windows are too small for."""
+    sizes = [group.larger(target) for target in targets]
+    sent, received = (
+        {size: small for size in sizes if (small := narrow(readings, known, name, group.full_bytes, size))}
+        for name in WAYS
+    )
+
+    def held(ways: tuple[Way, Way]) -> tuple[Way, Way]:
+        return replace(ways[0], narrow=sent), replace(ways[1], narrow=received)
+
+    return replace(group, likely=held(group.likely), possible=[held(ways) for ways in group.possible])
 
 
 def after(load: Load, target: int) -> Left:
@@ -122,7 +147,8 @@ def after(load: Load, target: int) -> Left:
         for place, value in enumerate((part.before, part.after, part.least, part.most)):
             total[place] += value
     before, likely, least, most = (value * load.times for value in total)
-    return Left(before, likely, least, most)
+    # What was sent again may not have to be, and had an acknowledgement of its own (RFC 2018).
+    return Left(before, likely, least * (1 - load.off) * max(0.0, 1 - 2 * load.again), most * (1 + load.off))
 
 
 def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
@@ -133,28 +159,35 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
         if not way["full_bytes"]:
             unchanged += sum(way[name][key] for name in ("sent", "received") for key in ("small", "acknowledgements"))
             continue
-        groups.append(_group(interface["mtu"], way, targets))
+        groups.append(_group(interface["mtu"], way, targets, both_ways(sample["connections"], way["full_bytes"])))
     totals = sample["sent"], sample["received"]
     aggregate_bytes = sum(each["aggregate_bytes"] + ETHERNET * each["aggregates"] for each in totals)
     counted = interface["sent"]["bytes"] + interface["received"]["bytes"]
     packets, full = (sum(each["packets"] for each in totals), sum(_full(group) for group in groups))
     tcp = sum(each["tcp_packets"] for each in totals)
+    # What was counted before the first window and after the last one is in it as well.
+    times = max(1.0, counted / aggregate_bytes)
     return Load(
-        interface["interface"], SAMPLE, interface["mtu"], groups, unchanged,
-        # What was counted before the first window and after the last one is in it as well.
-        max(1.0, counted / aggregate_bytes),
+        interface["interface"], SAMPLE, interface["mtu"], groups, unchanged, times,
         sum(each["tcp_header_bytes"] for each in totals) / tcp if tcp else HEADERS,
         (_payload(sample, "sent"), _payload(sample, "received")), (totals[0]["bytes"], totals[1]["bytes"]),
         (totals[0]["packets"], totals[1]["packets"]),
-        (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets, opaque,
+        (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets, opaque, _off(interface, totals, times),
     )  # fmt: skip
+
+
+def _off(interface: Json, totals: Sequence[Json], times: float) -> float:
+    """How far the whole load is off what the interface counted: packets, or aggregates as some drivers count."""
+    counted = interface["sent"]["packets"] + interface["received"]["packets"]
+    found = (sum(each[name] for each in totals) * times / counted - 1 for name in ("packets", "aggregates"))
+    return float(min(1.0, *map(abs, found)))
 
 
 def _payload(sample: Json, name: str) -> int:
     return sum(way[name]["full"] * way["full_bytes"] + way[name]["small_bytes"] for way in sample["ways"])
 
 
-def _group(mtu: int, way: Json, targets: Sequence[int]) -> Group:
+def _group(mtu: int, way: Json, targets: Sequence[int], mutual: float) -> Group:
     size = way["full_bytes"]
     sizes = [_larger(mtu, size, target) for target in targets]
     counts, likely = [], []
@@ -166,7 +199,7 @@ def _group(mtu: int, way: Json, targets: Sequence[int]) -> Group:
         merged = zip(sizes, each.get("answers_merged", ()), strict=False)
         known = replace(
             counted, left=_acknowledged(each, sizes),
-            merged={larger: (answers["likely"], answers["most"]) for larger, answers in merged},
+            merged={larger: (answers["likely"], answers["most"]) for larger, answers in merged}, mutual=mutual,
         )  # fmt: skip
         counts.append(known)
         messages = {(one["full"], one["end_bytes"]): one["count"] for one in each["messages"]}

@@ -39,6 +39,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from framegauge.estimate.windows import Narrow
+
 __all__ = ["Prediction", "Way", "predict", "runs"]
 
 RUNS_SHARE = 0.5  # of the segments that are not full, those that end a run
@@ -52,12 +54,16 @@ class Way:
     `runs` are the messages where their order is known: {(full segments, bytes of the end): messages}. `left` are the
     shares of the acknowledgements that are left where that is known, by the bytes of larger full segments: the likely
     one, the least, the most. `merged` are the small segments that go with others then: the likely number, the most.
+    `narrow` is what small windows leave of larger segments, by the bytes of these; `mutual` the share of segments of
+    connections whose data goes both ways at once (`windows`).
     """
 
     payloads: Mapping[int, int]
     runs: Mapping[tuple[int, int], int] | None = None
     left: Mapping[int, tuple[float, float, float]] | None = None
     merged: Mapping[int, tuple[int, int]] | None = None
+    narrow: Mapping[int, Narrow] | None = None
+    mutual: float = 0.0
 
     @classmethod
     def counted(cls, packets: int, payload_bytes: int, full: int, segment_bytes: int, empty: int = 0) -> Way:
@@ -135,7 +141,19 @@ def runs(payloads: Iterable[int], segment_bytes: int) -> dict[tuple[int, int], i
 
 
 def _answers(way: Way, other: Way, old_bytes: int, new_bytes: int) -> tuple[float, float, float]:
-    """The acknowledgements that are left of a direction, of data of the other one."""
+    """The acknowledgements that are left of a direction, of data of the other one: the estimate, the least, the most.
+
+    Of data both ways none may be alone, or one for each segment. So may there be for each in a window that opens for a
+    segment at a time, but no more than came.
+    """
+    likely, least, most = _by_rate(way, other, old_bytes, new_bytes)
+    each, small = _left(other, old_bytes, new_bytes)[2], (other.narrow or {}).get(new_bytes)
+    narrow = 0.0 if small is None else small.share * max(0.0, min(each, way.acknowledgements) - most)
+    return likely, least * (1 - way.mutual), most + max(narrow, way.mutual * max(0.0, each - most))
+
+
+def _by_rate(way: Way, other: Way, old_bytes: int, new_bytes: int) -> tuple[float, float, float]:
+    """The same of data one way at a time, in windows that are large enough."""
     data, count = other.packets - other.acknowledgements, way.acknowledgements
     known = (way.left or {}).get(new_bytes)
     if known is not None:
@@ -179,7 +197,8 @@ def _left(way: Way, old_bytes: int, new_bytes: int) -> tuple[float, float, float
     likely, most_merged = (way.merged or {}).get(new_bytes, (0, 0))
     if way.runs is not None:
         exact = sum(n * -(-(full * old_bytes + end) // new_bytes) for (full, end), n in way.runs.items())
-        return float(max(1, exact - likely)), float(max(1, exact - most_merged)), float(exact)
+        most = _in_windows(way, exact, old_bytes, new_bytes)
+        return float(max(1, exact - likely)), float(max(1, exact - most_merged)), most
     total, packets = sum(size * count for size, count in data.items()), sum(data.values())
     ends = packets - data.get(old_bytes, 0)
     least = max(-(-total // new_bytes), ends - most_merged)
@@ -188,4 +207,14 @@ def _left(way: Way, old_bytes: int, new_bytes: int) -> tuple[float, float, float
     messages = max(1.0, min(full, RUNS_SHARE * ends))
     run_bytes = full * old_bytes + (total - full * old_bytes) * messages / max(1, ends)
     estimate = ends - likely - min(messages, ends) + messages * max(1.0, run_bytes / (messages * new_bytes) + 0.5)
-    return min(max(estimate, least), most), float(least), float(most)
+    return min(max(estimate, least), most), float(least), _in_windows(way, most, old_bytes, new_bytes)
+
+
+def _in_windows(way: Way, most: float, old_bytes: int, new_bytes: int) -> float:
+    """The most segments with data, where windows may be too small for larger ones."""
+    small = (way.narrow or {}).get(new_bytes)
+    if small is None:
+        return float(most)
+    full, data = way.payloads.get(old_bytes, 0), way.packets - way.acknowledgements
+    left = min(float(data), full * old_bytes / small.segment_bytes + data - full)
+    return max(most, (1 - small.share) * most + small.share * left)
