@@ -63,7 +63,8 @@ def compare(base: np.ndarray, new: np.ndarray) -> np.ndarray:
     errors = [each.var(axis=1, ddof=1) / each.shape[1] * unpaired.remembering(each.shape[1]) for each in (base, new)]
     total = np.maximum(errors[0] + errors[1], np.finfo(float).tiny)
     degrees = total**2 / np.maximum(
-        sum(e**2 / (each.shape[1] - 1) for e, each in zip(errors, (base, new), strict=True)), np.finfo(float).tiny
+        sum(e**2 / unpaired.degrees_of(each.shape[1]) for e, each in zip(errors, (base, new), strict=True)),
+        np.finfo(float).tiny,
     )
     half = -special.stdtrit(degrees, ALPHA / 2) * np.sqrt(total)
     differs = np.abs(new.mean(axis=1) - base.mean(axis=1)) > half

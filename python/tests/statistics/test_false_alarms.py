@@ -7,7 +7,7 @@ import pytest
 from helpers.support import ROOT, bench, by_length
 from scipy import stats
 
-from framegauge.statistics import sides
+from framegauge.statistics import sides, unpaired
 from framegauge.statistics.verdict import Verdict
 
 false_alarms, tools = bench("truth.false_alarms"), bench("truth.tools")
@@ -94,3 +94,13 @@ def test_the_page_is_made_of_the_figures():
     assert "its standard error is 0.5 points at 5 %" in " ".join(text.split())
     assert "| 6 | 3.0; 0 of 1 | 3.0; 0 of 1 |" in text
     assert "| x | yes | 3.0 / 70 | 3.0 / 70 | 3.0 / 70 | 3.0 / 70 | 3.0 / 70 | 3.0 / 70 | – | 3.0 / 70 |" in text
+
+
+@pytest.mark.parametrize("runs", range(2, unpaired.SERIES))
+def test_runs_that_remember_and_are_too_few_to_show_it_are_rarely_called_different(runs):
+    """As long a memory as the interval allows for. With the degrees of freedom of independent runs it was 7 % of 7."""
+    random, count = np.random.default_rng(20261129 + runs), 6000
+    places = np.arange(runs)
+    root = np.linalg.cholesky(unpaired.MEMORY ** np.abs(places[:, None] - places[None, :]))
+    base, new = (0.01 * random.normal(size=(count, runs)) @ root.T for _ in range(2))
+    assert np.mean(tools.compare(base, new) != 0) <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / count)

@@ -54,7 +54,7 @@ def test_few_runs_that_depend_on_each_other_rarely_make_a_claim(count):
         sets = Sets("goodput", 1e-9, remembering(random, count), remembering(random, count))
         (found,) = judge([sets])
         wrong += found.verdict in (Verdict.BETTER, Verdict.WORSE)
-    assert wrong / draws <= 0.06 + 3 * math.sqrt(0.06 * 0.94 / draws)
+    assert wrong / draws <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / draws)
     assert any(
         "too few to show whether successive runs depend on each other: the interval allows" in line
         for line in found.warnings

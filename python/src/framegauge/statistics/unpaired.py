@@ -6,7 +6,8 @@ that pair what is compared are better, where they are possible.
 
 Whether the runs of a set resemble the ones before, SERIES of them or more show, and there is no verdict then
 (`doubts.order`). Fewer show nothing of it, and would agree with each other about a wrong mean: so the error of their
-mean is taken as that of runs with a memory (autoregression, MEMORY), which is about three times as large. A difference
+mean is taken as that of runs with a memory (autoregression, MEMORY), which is about three times as large, and their
+spread as known as badly as that of such runs is (Satterthwaite 1946, Biometrics Bulletin 2:110). A difference
 of ten spreads is still found with four runs on each side. One that shows only if runs are independent, with the error
 that their spread says, is no claim, and is stated with its condition (`sides`).
 """
@@ -15,12 +16,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 
 from framegauge.statistics.ratio import ALPHA, Ratio, quantile
 
-__all__ = ["ASSUMPTION", "SERIES", "estimate", "remembering"]
+__all__ = ["ASSUMPTION", "SERIES", "degrees_of", "estimate", "remembering"]
 
 SERIES = 8
 MEMORY = 0.8
@@ -50,7 +52,8 @@ def estimate(
     if total == 0:
         return Ratio(_exp(centre), _exp(centre), _exp(centre), count, 0.0, alpha, ASSUMPTION)
     degrees = total**2 / sum(
-        error**2 / (len(values) - 1) for error, values in zip(errors, (first, second), strict=True)
+        error**2 / (len(values) - 1 if independent else degrees_of(len(values)))
+        for error, values in zip(errors, (first, second), strict=True)
     )
     half = quantile(degrees, alpha) * math.sqrt(total)
     return Ratio(_exp(centre), _exp(centre - half), _exp(centre + half), count, deviation, alpha, ASSUMPTION)
@@ -63,6 +66,18 @@ def remembering(count: int) -> float:
         return 1.0
     factor = 1 + 2 * math.fsum((1 - lag / count) * MEMORY**lag for lag in range(1, count))
     return factor / (1 - (factor - 1) / (count - 1))
+
+
+@lru_cache(maxsize=SERIES)
+def degrees_of(count: int) -> float:
+    """The degrees of freedom of the spread of so many runs: fewer than of independent ones, if they have a MEMORY that
+    they are too few to show."""
+    if count >= SERIES:
+        return count - 1.0
+    places = np.arange(count)
+    centred = np.eye(count) - 1 / count
+    spread = centred @ MEMORY ** np.abs(places[:, None] - places[None, :]) @ centred
+    return float(np.trace(spread) ** 2 / np.trace(spread @ spread))
 
 
 def _exp(logarithm: float) -> float:
