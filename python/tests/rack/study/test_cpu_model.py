@@ -10,7 +10,6 @@ import pytest
 import yaml
 from helpers.real import run
 from helpers.support import SOAK
-from helpers.unjudged import not_judged
 
 from framegauge.agents.pipe import Agent
 from framegauge.cli.main import main
@@ -41,13 +40,10 @@ def test_a_model_of_this_machine(rack_agent: Agent, tmp_path: Path, capsys: pyte
     capsys.readouterr()
     code = main(["estimate", "--model", str(tmp_path / "rack")])
     answer = capsys.readouterr()
-    is_busy = "the machine was busy" in answer.err
     if not SOAK:
         assert code == 2
-        assert is_busy or "rise and fall together" in answer.err
+        assert "the machine was busy" in answer.err or "rise and fall together" in answer.err
         return
-    if is_busy:
-        not_judged(answer.err)
     assert code == 0, answer.err
     (tmp_path / "cpu.yaml").write_text(answer.out)
     # Without TSO a simulation builds aggregates as well, which the rack's kernel does not.
