@@ -31,6 +31,10 @@ def test_costs_are_times_and_costs_of_cpus_are_judged():
         "receive": {"packet_seconds": 1e-6, "aggregate_seconds": 3e-6, "byte_seconds": 5e-10},
         "send": {"packet_seconds": 1e-6, "aggregate_seconds": 1e-6, "byte_seconds": 0.0},
     }  # fmt: skip
+    inside = parse(STUDY.replace("byte: 0.5 ns", "byte: 0.5 ns, overlay: 2 us")).testbed.cpu
+    assert inside.as_json(cuts=False)["receive"]["packet_seconds"] == 1e-6
+    assert inside.as_json(cuts=False, has_overlay=True)["receive"]["packet_seconds"] == pytest.approx(3e-6)
+    assert inside.as_json(cuts=False, has_overlay=True)["send"]["packet_seconds"] == 1e-6
     assert "receiver_cpu_cost" in study.margin()
     assert parse(study_file.dump(study)) == study
     without = parse(STUDY.replace(f", cpu: {{{COSTS}}}", ""))

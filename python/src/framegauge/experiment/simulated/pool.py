@@ -67,7 +67,7 @@ def _prepared(planned: Planned) -> tuple[Conditions, Known, list[Host], Work, Js
     work = workload.work(hosts)
     asked = scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot))
     if study.testbed.cpu is not None:
-        asked["cpu"] = study.testbed.cpu.as_json(bool(conditions.tso))
+        asked["cpu"] = study.testbed.cpu.as_json(bool(conditions.tso), conditions.overlay is not None)
     return conditions, workload, hosts, work, asked
 
 
