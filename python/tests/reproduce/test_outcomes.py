@@ -228,6 +228,29 @@ def test_a_difference_on_both_testbeds_is_explained_where_an_arm_explains_it(tmp
     assert (found.engine, found.outcome.status) == ("simulator", Status.EXPLAINED)
 
 
+def test_a_figure_may_be_read_of_another_study_where_it_is_simulated(tmp_path: Path) -> None:
+    studies = {
+        "own": StudyFile(testbeds=["rack"]), "model": StudyFile(testbeds=["simulator"]),
+        "arm": StudyFile(testbeds=["simulator"]),
+    }  # fmt: skip
+    arm = Arm(name="slow hosts", study="arm")
+    asked = figure(1.9, 2.2, "all", simulated={"study": "model", "level": 9000, "where": MEGABYTE})
+    document = Document(
+        document="own", title="t", source="s", set_up="u", studies=studies, arms={"all": [arm]}, figures=[asked]
+    )
+    assert Loaded(document, Path()).studies_of([asked]) == ["own", "model", "arm"]
+    there = {
+        ("rack", "own"): result(tmp_path, verdict(2.9, 3.2, **MEGABYTE)),
+        ("simulator", "model"): result(tmp_path, verdict(1.04, 1.06, **MEGABYTE)),
+        ("simulator", "arm"): result(tmp_path, verdict(2.0, 2.1, **MEGABYTE)),
+    }
+    (found,) = outcomes.rows(Loaded(document, Path()), [asked], there, {}, lambda _: 0.0)
+    assert found.outcomes["rack"].status is Status.UNEXPLAINED
+    assert (found.engine, found.outcome.status) == ("simulator", Status.EXPLAINED)
+    (only,) = outcomes.rows(Loaded(document, Path()), [asked], {}, {("simulator", "model"): "stopped"}, lambda _: 0.0)
+    assert {engine: each.why for engine, each in only.outcomes.items()} == {"rack": "", "simulator": "stopped"}
+
+
 def test_what_is_written_is_escaped_everywhere(tmp_path: Path) -> None:
     evil = "<script>alert(1)</script> | x"
     asked = figure(1.05, 1.06, place=evil, published=evil, note=evil)

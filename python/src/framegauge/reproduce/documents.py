@@ -108,7 +108,8 @@ class Figure(Model):
     `published` is what the document says, in its words and numbers. What that means for ours is one of `ratio` (of
     treatment and baseline), `share` (of the few beside the many: a direction, or a range) and `value` (of `wire`); with
     none of them a document asks without an answer, and ours is the first.
-    `not_carried`: why this machine cannot answer it, and where it is answered instead.
+    `not_carried`: why this machine cannot answer it, and where it is answered instead. `simulated`: what is read where
+    it is simulated, if that is another study than on the rack.
     """
 
     id: Name
@@ -121,9 +122,19 @@ class Figure(Model):
     share: Direction | Range | None = None
     value: Range | None = None
     read: Reading | None = None
+    simulated: Reading | None = None
     wire: Wire | None = None
     not_carried: Text | None = None
     arms: list[Text] = Field(default_factory=list)
+
+    def reading(self, engine: str) -> Reading | None:
+        """What is read on a testbed."""
+        return self.simulated if engine == "simulator" and self.simulated is not None else self.read
+
+    @property
+    def studies(self) -> list[str]:
+        """The studies that answer it."""
+        return [each.study for each in (self.read, self.simulated) if each is not None]
 
     @property
     def is_open(self) -> bool:
@@ -137,6 +148,8 @@ class Figure(Model):
         if len(answers) != 1:
             given = " and ".join(answers) or "none of them"
             raise Problem((), given, "one of read, wire and not_carried: what answers the figure, or why nothing does")
+        if self.simulated is not None and self.read is None:
+            raise Problem(("simulated",), "simulated", "no such key without read, which it is instead of")
         fits: Mapping[str, Sequence[list[str]]] = {
             "read": [["ratio"], ["share"], ["value"], []], "wire": [["value"]], "not_carried": [[]],
         }  # fmt: skip
@@ -216,7 +229,7 @@ class Loaded:
 
     def studies_of(self, figures: Sequence[Figure]) -> list[str]:
         """The studies that answer figures, and those of their arms, in the document's order."""
-        needed = {figure.read.study for figure in figures if figure.read is not None}
+        needed = {study for figure in figures for study in figure.studies}
         needed |= {arm.study for figure in figures for name in figure.arms for arm in self.document.arms[name]}
         return [name for name in self.document.studies if name in needed]
 
@@ -241,8 +254,9 @@ def _rules(document: Document) -> Iterator[Problem]:
         if figure.id in seen:
             yield Problem((*where, "id"), figure.id, "an id that no other figure has")
         seen.add(figure.id)
-        if figure.read is not None and figure.read.study not in document.studies:
-            yield Problem((*where, "read", "study"), figure.read.study, nearest(figure.read.study, document.studies))
+        for key, reading in (("read", figure.read), ("simulated", figure.simulated)):
+            if reading is not None and reading.study not in document.studies:
+                yield Problem((*where, key, "study"), reading.study, nearest(reading.study, document.studies))
         for name in figure.arms:
             if name not in document.arms:
                 yield Problem((*where, "arms"), name, nearest(name, document.arms))
@@ -256,8 +270,10 @@ def answer(loaded: Loaded, figure: Figure) -> str:
     """What answers a figure, in words."""
     if figure.read is None:
         return "arithmetic" if figure.wire is not None else "not carried here"
-    study = loaded.document.studies[figure.read.study]
-    return f"{figure.read.study} ({', '.join(study.testbeds)}{', by hand' if study.by_hand else ''})"
+    studies = [(name, loaded.document.studies[name]) for name in figure.studies]
+    return ", ".join(
+        f"{name} ({', '.join(study.testbeds)}{', by hand' if study.by_hand else ''})" for name, study in studies
+    )
 
 
 def counts(loaded: Loaded) -> str:

@@ -144,12 +144,15 @@ def _outcomes(
         return {"rack": Outcome(Status.NOT_CARRIED, why=figure.not_carried)}
     if figure.wire is not None:
         return {"arithmetic": _of_frames(loaded.published(figure), arithmetic(figure))}
-    assert figure.read is not None
-    study = loaded.document.studies[figure.read.study]
-    there = {engine: _on(loaded, figure, engine, results) for engine in ENGINES if engine in study.testbeds}
+    readings = {engine: reading for engine in ENGINES if (reading := figure.reading(engine)) is not None}
+    there = {
+        engine: (reading, _on(loaded, figure, engine, reading, results))
+        for engine, reading in readings.items()
+        if engine in loaded.document.studies[reading.study].testbeds
+    }
     return {
-        engine: outcome or Outcome(Status.NOT_RUN, why=lacks.get((engine, figure.read.study), ""))
-        for engine, outcome in there.items()
+        engine: outcome or Outcome(Status.NOT_RUN, why=lacks.get((engine, reading.study), ""))
+        for engine, (reading, outcome) in there.items()
     }
 
 
@@ -160,18 +163,17 @@ def _of_frames(published: Bounds, number: float) -> Outcome:
     return Outcome(Status.AGREES if low <= number <= high else Status.UNEXPLAINED, found)
 
 
-def _on(loaded: Loaded, figure: Figure, engine: str, results: Results) -> Outcome | None:
+def _on(loaded: Loaded, figure: Figure, engine: str, reading: Reading, results: Results) -> Outcome | None:
     """What became of a figure on a testbed; None if its study was not run there."""
-    assert figure.read is not None
-    result = results.get((engine, figure.read.study))
+    result = results.get((engine, reading.study))
     if result is None:
         return None
-    found = result.value(figure.read)
+    found = result.value(reading)
     published = loaded.published(figure)
     status, why = _agrees(figure, published, found)
     if status is not Status.UNEXPLAINED:
         return Outcome(status, found, why)
-    arms = _arms(loaded, figure, engine, found, results)
+    arms = _arms(loaded, figure, (engine, reading), found, results)
     nearest = arms[0] if arms else None
     if explaining := next((arm for arm in arms if arm.explains), None):
         return Outcome(Status.EXPLAINED, found, _with(explaining), arms)
@@ -218,9 +220,10 @@ def _direction(published: str, found: Value) -> tuple[Status, str]:
 _SHARES = {"less": "less than the many", "fair": "as much as the many", "more": "more than the many"}
 
 
-def _arms(loaded: Loaded, figure: Figure, engine: str, row: Value, results: Results) -> list[Judged]:
-    """The arms of a figure that were run on the same testbed, those first that come closest to what was published."""
-    assert figure.read is not None
+def _arms(loaded: Loaded, figure: Figure, of: tuple[str, Reading], row: Value, results: Results) -> list[Judged]:
+    """The arms of a figure that were run on the testbed of its own reading, those first that come closest to what was
+    published."""
+    engine, usual = of
     published = loaded.published(figure)
     judged: list[tuple[float, Judged]] = []
     for arm in (each for name in figure.arms for each in loaded.document.arms[name]):
@@ -229,13 +232,13 @@ def _arms(loaded: Loaded, figure: Figure, engine: str, row: Value, results: Resu
             continue
         # What the arm's study does not vary or state is no condition of it.
         known = readings.conditions(result.summary)
-        own = {**{name: given for name, given in figure.read.where.items() if name in known}, **arm.where}
-        reading = figure.read.model_copy(
+        own = {**{name: given for name, given in usual.where.items() if name in known}, **arm.where}
+        reading = usual.model_copy(
             update={
                 "study": arm.study,
                 "where": own,
-                "metric": arm.metric or figure.read.metric,
-                "level": figure.read.level if arm.level is None else arm.level,
+                "metric": arm.metric or usual.metric,
+                "level": usual.level if arm.level is None else arm.level,
             }
         )
         found = result.value(reading)
