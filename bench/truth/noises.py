@@ -6,6 +6,8 @@ rack (bench/truth/noise.json: log values of three equal arms about their means, 
 blocks in a row are taken together, so that what follows one another still does, and the arms are swapped at random).
 Two more are simulated from the definitions of skewed metrics: a p99 of 1,000 waits, and Jain's index of four flows.
 
+It is longer than other files because it is one list of noises, with what draws them.
+
 Every noise has mean 0 in logarithms in every arm, so that the true ratio of the geometric means is exactly the effect.
 """
 

@@ -18,6 +18,12 @@ RATE = 200e6
 LOADS: list[dict[str, Any]] = json.loads(
     lzma.decompress((ROOT / "python/tests/recorded/estimate-loads.json.xz").read_bytes())
 )
+# What leaves much unknown: small windows, new connections whose windows open, data both ways.
+HARD = {
+    "window of 8 KiB, uploads, RTT of 5 ms", "window of 12 kB, three answers per connection",
+    "window of 20 kB, a slow reader", "200 kB both ways at once", "new connections, 300 kB, RTT of 40 ms",
+    "nginx and curl, 90 kB, one after another",
+}  # fmt: skip
 
 
 def ratio(load: dict[str, Any]) -> dict[str, float]:
@@ -34,11 +40,18 @@ def test_the_packets_that_came_are_within_the_bounds(load: dict[str, Any]) -> No
 
 
 def test_most_bounds_say_something() -> None:
-    """Half of them are no wider than 1.5; a bound that nothing breaks is easy. Narrower ones were broken by small windows,
-    new connections and data both ways."""
-    widths = sorted(found["most"] / found["least"] for found in map(ratio, LOADS))
-    assert len(LOADS) >= 20
-    assert widths[len(widths) // 2] < 1.5
+    """Half of those that are usual are no wider than 1.3, and half of all no wider than 1.5; a bound that nothing breaks
+    is easy."""
+    usual = [load for load in LOADS if load["load"] not in HARD]
+    assert len(usual) == len(LOADS) - len(HARD) >= 20
+    assert median_width(usual) < 1.35
+    assert median_width(LOADS) < 1.5
+
+
+def median_width(loads: list[dict[str, Any]]) -> float:
+    """By which factor the upper bound is above the lower one."""
+    widths = sorted(bound["most"] / bound["least"] for bound in map(ratio, loads))
+    return widths[len(widths) // 2]
 
 
 WINDOWS = [load for load in LOADS if load["load"].startswith("window of")]

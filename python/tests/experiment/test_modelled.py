@@ -108,6 +108,7 @@ def test_runs_that_say_nothing_are_named() -> None:
     busy["cpus"][0] |= {"system_seconds": 0.9, "idle_seconds": 0.1}
     assert "other programs used" in str(not_modelled(record(measure=busy)))
     assert "not metered" in str(not_modelled(record(cpu={})))
+    assert "an overlay was on" in str(not_modelled(record(conditions=record()["conditions"] | {"overlay": "vxlan"})))
     assert "LRO was on" in str(not_modelled(record(conditions=record()["conditions"] | {"lro": True})))
     cpu = record()["cpu"]
     cpu["h2"] |= {"polls": None}

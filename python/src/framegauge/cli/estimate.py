@@ -108,11 +108,11 @@ def _model(options: argparse.Namespace) -> int:
         return 0
     from framegauge.experiment import modelled
 
-    found = modelled.model(options.model)
+    document = modelled.model(options.model)
     if options.json:
-        output.show_json(found, indent=1)
+        output.show_json(document, indent=1)
     else:
-        output.exact(modelled.text(found))
+        output.exact(modelled.text(document))
     return 0
 
 

@@ -62,15 +62,15 @@ class Model:
 
 def fit(works: Sequence[Work], seed: int = 1) -> Model:
     """The costs; Unfit if these runs do not tell them apart, or are too few."""
-    works = [each for each in works if each.seconds > 0]
-    blocks = sorted({each.block for each in works})
+    works = [work for work in works if work.seconds > 0]
+    blocks = sorted({work.block for work in works})
     if len(blocks) < LEAST_BLOCKS:
         raise Unfit(f"found {len(blocks)} blocks with figures of CPU time, expected {LEAST_BLOCKS} at least")
-    counts = np.array([[getattr(each, name) for name in COSTS.values()] for each in works], dtype=float)
-    taken = np.array([each.seconds for each in works])
+    counts = np.array([[getattr(work, name) for name in COSTS.values()] for work in works], dtype=float)
+    taken = np.array([work.seconds for work in works])
     _check(counts, taken)
     costs = _costs(counts, taken)
-    drawn = _drawn(counts, taken, np.array([each.block for each in works]), blocks, seed)
+    drawn = _drawn(counts, taken, np.array([work.block for work in works]), blocks, seed)
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     return Model(
         dict(zip(COSTS, costs.tolist(), strict=True)),
@@ -120,8 +120,8 @@ def _drawn(counts: np.ndarray, taken: np.ndarray, of_run: np.ndarray, blocks: Se
 
 def _deviations(works: Sequence[Work], modelled: np.ndarray) -> Mapping[str, float]:
     arms: dict[str, list[int]] = {}
-    for place, each in enumerate(works):
-        arms.setdefault(each.arm, []).append(place)
+    for place, work in enumerate(works):
+        arms.setdefault(work.arm, []).append(place)
     return {
         arm: float(np.median(modelled[places]) / np.median([works[place].seconds for place in places]) - 1)
         for arm, places in arms.items()

@@ -47,14 +47,14 @@ Senders = Mapping[tuple[str, str], Sender]  # by their end and the other
 
 def senders(all_readings: Iterable[Json]) -> Senders:
     """Of all connections of all hosts."""
-    found = {}
+    known = {}
     for readings in all_readings:
         for each in readings["connections"]:
             busy = each["busy_seconds"]
             is_limit = busy > 0 and each["receiver_limited_seconds"] >= LIMITED * busy
             under_way = each["sent_bytes"] / busy * each["srtt_seconds"] if is_limit else None
-            found[each["local"], each["remote"]] = Sender(each["retransmitted_bytes"], under_way)
-    return found
+            known[each["local"], each["remote"]] = Sender(each["retransmitted_bytes"], under_way)
+    return known
 
 
 def again_share(readings: Json, known: Senders) -> float:

@@ -21,6 +21,8 @@ def not_modelled(record: Json) -> str | None:
         return "CPU time was not metered"
     if record["conditions"].get("lro"):
         return "LRO was on, whose aggregates are one packet to a kernel"
+    if record["conditions"].get("overlay"):
+        return "an overlay was on, whose headers take time of their own"
     shared = scheduling.of_run(record)
     if shared is None:
         return "no agent says how long CPUs were somebody else's"

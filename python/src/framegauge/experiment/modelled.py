@@ -23,18 +23,18 @@ def model(folder: Path) -> Json:
     """The document: the costs in seconds with the ends of their 95 % intervals, what they were fitted to, and how well.
     InputError if the runs do not tell."""
     saved = journal.read(folder)
-    there: list[Work] = []
+    done: list[Work] = []
     reasons = Counter[str]()
     counted = [run for run in saved.runs if not run.excluded]
     for run in counted:
         record = dict(spools.record(saved.folder, run))
         why = not_modelled(record) if record else "its record is missing"
         if why is None:
-            there += works(record, run.block)
+            done += works(record, run.block)
         else:
             reasons[why.partition(": ")[0]] += 1
     try:
-        fitted = fit(there)
+        fitted = fit(done)
     except Unfit as error:
         more = "; ".join(f"{count} of {len(counted)} runs: {why}" for why, count in reasons.most_common())
         raise InputError(f"{folder}: {error}{f' ({more})' if more else ''}") from None
@@ -53,14 +53,14 @@ def _cost(fitted: Model, name: str) -> Json:
 def text(document: Json) -> str:
     """The model as a file that `testbed.cpu` of a simulated study names (docs/how-to/simulate.md)."""
     costs = document["costs"]
-    worst = max(document["deviations"].items(), key=lambda each: abs(each[1]))
+    worst = max(document["deviations"].items(), key=lambda arm: abs(arm[1]))
     lines = [
         "# What packets take of a core, fitted to what runs of a study took (framegauge estimate --model).",
         f"# From {document['source']}, {document['runs']} runs; left out: {sum(document['left_out'].values())}.",
         f"# An arm's median CPU time differs from the model by {abs(worst[1]):.0%} at most ({worst[0]}).",
         "# Of what is sent, packets and aggregates are as many: their cost is that of the aggregate.",
         "# 95 % intervals:",
-        *(f"#   {name}: {_time(each['low_seconds'])} to {_time(each['high_seconds'])}" for name, each in costs.items()),
+        *(f"#   {name}: {_time(cost['low_seconds'])} to {_time(cost['high_seconds'])}" for name, cost in costs.items()),
         "cores: 1",
         f"wakeup: {_time(costs['wakeup']['seconds'])}",
         f"receive: {_side(costs, 'receive', ('packet', 'aggregate', 'byte'))}",

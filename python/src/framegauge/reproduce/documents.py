@@ -134,7 +134,7 @@ class Figure(Model):
     @property
     def studies(self) -> list[str]:
         """The studies that answer it."""
-        return [each.study for each in (self.read, self.simulated) if each is not None]
+        return [reading.study for reading in (self.read, self.simulated) if reading is not None]
 
     @property
     def is_open(self) -> bool:

@@ -145,14 +145,14 @@ def _outcomes(
     if figure.wire is not None:
         return {"arithmetic": _of_frames(loaded.published(figure), arithmetic(figure))}
     readings = {engine: reading for engine in ENGINES if (reading := figure.reading(engine)) is not None}
-    there = {
+    judged = {
         engine: (reading, _on(loaded, figure, engine, reading, results))
         for engine, reading in readings.items()
         if engine in loaded.document.studies[reading.study].testbeds
     }
     return {
         engine: outcome or Outcome(Status.NOT_RUN, why=lacks.get((engine, reading.study), ""))
-        for engine, (reading, outcome) in there.items()
+        for engine, (reading, outcome) in judged.items()
     }
 
 

@@ -86,9 +86,9 @@ def unclear(files: Files, nic: Nic) -> list[Mention]:
 
 def _is_unclear(text: str, path: str, nic: Nic) -> bool:
     """Whether [Match] would mean the interface but for what is not known here."""
-    asked = [each for each in ini.entries(text, path) if each.section == "Match"]
-    known = [each for each in asked if each.key in _known(nic)]
-    return len(known) < len(asked) and _matches(known or [ANY], nic)
+    matches = [each for each in ini.entries(text, path) if each.section == "Match"]
+    known = [each for each in matches if each.key in _known(nic)]
+    return len(known) < len(matches) and _matches(known or [ANY], nic)
 
 
 def _noted_link(files: Files, nic: Nic) -> str | None:
