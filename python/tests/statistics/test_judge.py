@@ -86,6 +86,17 @@ def test_a_baseline_that_does_not_work_leaves_nothing_to_compare_with():
     )  # fmt: skip
 
 
+def test_before_the_baseline_was_run_its_level_is_that_of_the_control():
+    rows = [
+        Row(0, 0, "control", "control", 1500, "stream", {}, {"goodput": 1.0}, False),
+        Row(0, 0, "4000", "treatment", 4000, "stream", {}, {"goodput": 1.1}, False),
+        Row(0, 0, "9000", "treatment", 9000, "stream", {}, {"goodput": 1.2}, False),
+    ]
+    judged = judge(rows, {"goodput": 0.01})
+    assert {each.treatment_level for each in judged} >= {4000, 9000}
+    assert {each.baseline_level for each in judged} == {1500}
+
+
 def test_interval_matches_a_worked_example():
     # Paired t test on ln(1.1), ln(1.2), ln(1.3): mean 0.180000, s 0.083542, t(0.975, 2) = 4.302653.
     found = estimate([1, 1, 1], [1.1, 1.2, 1.3])

@@ -193,7 +193,8 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
     *references, after = map(_above_zero, sides)
     before = _reference(references)
     blocks = sorted(before.keys() & after.keys())
-    level = next((row.level for row in inside if row.role == "baseline"), None)
+    # The control is at the level of the baseline, which may not have been run yet where it was interrupted.
+    level = next((row.level for role in ("baseline", "control") for row in inside if row.role == role), None)
     runs = len(blocks) + sum(block in values for values in references for block in blocks)
     found = Pairs(
         example,
