@@ -192,15 +192,18 @@ impl Window {
         let segments = self.segments(larger);
         let idle = came.min(segments / 2);
         let most = most.min(segments).min(came + ends).max(idle);
+        // A last segment that is not known to be acknowledged by itself may be so with what comes later, and is not
+        // counted beyond what could be acknowledged at all.
+        let open = same.open.min(segments.saturating_sub(same.left));
         Left {
             likely: same.left,
             least: (same.left - same.alone).min(delayed.left - delayed.alone),
-            most: most.max(same.left + same.along + same.open),
+            most: most.max(same.left + same.along + open).min(segments),
             merged: same.merged,
             within: same.within,
             alone: same.alone,
             along: same.along,
-            open: same.open,
+            open,
         }
     }
 
@@ -633,6 +636,15 @@ mod tests {
             each.acknowledged = each.acknowledged.wrapping_add(u32::MAX - 5000);
         }
         assert_eq!(passed.left(LARGE), left(724, 724, 725));
+    }
+
+    /// What waits for an answer when the next message comes is acknowledged with that message's first segment.
+    #[test]
+    fn a_segment_that_waits_is_counted_once() {
+        let mut passed = begun();
+        assert_eq!(passed.message(SMALL + 1, SMALL, 2, None, false), 1);
+        assert_eq!(passed.message(SMALL + 1, SMALL, 1, None, false), 2);
+        assert_eq!(passed.left(SMALL + 1), left(2, 1, 2));
     }
 
     #[test]
