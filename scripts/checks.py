@@ -30,7 +30,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -82,11 +82,14 @@ NETWORKS = [
     *(f"{RACK}/study/test_{each}.py" for each in ("exchanges", "incast", "networks", "nic", "pacing")),
 ]
 SLOWEST = 40
+MOST_CHARACTERS = 300  # of why a test failed, in the list at the end
 MOST_UNJUDGED = 0.02  # of the tests on racks: more is a fault of ours, or no machine to test on
 AGAIN, MOST_AGAIN = "pytest, again", 5  # tests on racks that are run once more, alone
 # numpy's and scipy's: a thread for each CPU that spins, which is half of what it takes to import them, in each of
 # thousands of programs.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# A change is judged by the same inputs each time, as Python's property tests have them; `make soak` looks for new ones.
+SEEDED, SEARCHING = {"PROPTEST_RNG_SEED": "1"}, {"PROPTEST_CASES": "20000"}
 UNPASSED = {"failure", "error", "skipped"}  # words of pytest's reports
 UNJUDGED = "not judged: "  # so begins what helpers/unjudged.py writes into pytest's report
 # What a check may take: several times what it takes on a busy machine. A test has a limit of its own.
@@ -101,11 +104,13 @@ class Check(Job):
     is_small: bool = False
 
 
-def compiling(name: str, *words: str) -> Check:
+def compiling(name: str, *words: str, environment: Mapping[str, str] | None = None) -> Check:
     """It keeps all CPUs busy, and gives way to tests that wait. What a later build could reuse is not written in CI,
     which has none, and where that took a quarter of the time."""
     once = {"CARGO_INCREMENTAL": "0"} if os.environ.get("CI") else {}
-    return Check(name, ["nice", *words], CPUS, limit_seconds=COMPILE_SECONDS, environment=once)
+    return Check(
+        name, ["nice", *words], CPUS, limit_seconds=COMPILE_SECONDS, environment={**once, **(environment or {})}
+    )
 
 
 def pytest(name: str, *words: str, cpus: int = 1, seconds: float = PYTHON_SECONDS, apart: bool = False) -> Check:
@@ -137,12 +142,13 @@ CLIPPY = compiling("clippy", "cargo", "clippy", "--workspace", "--all-targets", 
 TESTS = ["cargo", "test", "--locked", "--workspace"]
 # Tests of these crates build racks as well, whose groups of processes are there for a moment; the others only compute.
 KERNEL = [f"framegauge-{name}" for name in ("agent", "drivers", "linux")]
+ON_KERNEL = [*TESTS[:3], *(f"--package={name}" for name in KERNEL), "--no-fail-fast"]
 CARGO = [
     compiling("cargo build", *TESTS, "--no-run"),
-    compiling("cargo test, pure", *TESTS, "--no-fail-fast", *(f"--exclude={name}" for name in KERNEL)),
-    replace(
-        compiling("cargo test", *TESTS[:3], *(f"--package={name}" for name in KERNEL), "--no-fail-fast"), kind="tests"
+    compiling(
+        "cargo test, pure", *TESTS, "--no-fail-fast", *(f"--exclude={name}" for name in KERNEL), environment=SEEDED
     ),
+    replace(compiling("cargo test", *ON_KERNEL, environment=SEEDED), kind="tests"),
 ]
 LINT = [
     Check("rustfmt", ["cargo", "fmt", "--check"]),
@@ -201,12 +207,15 @@ def with_racks() -> list[Check]:
 
 
 FUZZ = Check("fuzz", [f"{BIN}/python", "scripts/fuzz.py"], CPUS, limit_seconds=SOAK_SECONDS)
+PROPERTIES = Check(
+    "properties", [*TESTS, "--no-fail-fast", "--release"], CPUS, limit_seconds=SOAK_SECONDS, environment=SEARCHING
+)
 LONG = pytest("pytest, long forms", "python/tests", "-m", "soak", "-v", cpus=CPUS, seconds=SOAK_SECONDS)
 GROUPS = {
     "lint": LINT,
     "quick": [AGENT, *LINT, *CARGO, *python("not agent and not thorough", AGENTS)],
     "test": with_racks(),
-    "soak": [AGENT, FUZZ, replace(LONG, environment={"FRAMEGAUGE_SOAK": "1"})],
+    "soak": [AGENT, FUZZ, PROPERTIES, replace(LONG, environment={"FRAMEGAUGE_SOAK": "1"})],
 }
 
 # "test result: ok. 12 passed; 0 failed; 1 ignored; …" and "3 failed, 210 passed, 4 skipped in 12.3s"
@@ -285,6 +294,16 @@ class Results:
         """The tests of pytest that did not pass."""
         return [name_of(case) for case in self.cases(checks) if {each.tag for each in case} & {"failure", "error"}]
 
+    def failed_tests(self) -> list[str]:
+        """Those that did not pass, also alone, each with the first line of why."""
+        lines = set()
+        for case in self.cases():
+            why = case.find("failure") if case.find("error") is None else case.find("error")
+            if why is not None and name_of(case) not in self.alone:
+                first = (why.get("message", "").strip().splitlines() or [""])[0]
+                lines.add(f"{name_of(case)}\n    {first[:MOST_CHARACTERS]}")
+        return sorted(lines)
+
     def once_more(self) -> Check | None:
         """The tests on racks that failed, to be run alone; none if there are too many, or a check failed otherwise."""
         names = [name for check in self.failed for name in self.failures(check)]
@@ -352,7 +371,7 @@ def summed_up(count: int, results: Results, seconds: float) -> int:
     parts = [f"{took:6.0f} s {results.cpu_seconds[name]:6.0f} s  {name}" for name, took in results.seconds.items()]
     listed("by part, and the CPU time of its processes", parts)
     listed("failed beside other checks, passed alone", results.alone)
-    listed("failed tests", sorted({*results.failures()} - {*results.alone}))
+    listed("failed tests", results.failed_tests())
     unjudged, most = results.unjudged(), MOST_UNJUDGED * results.judgeable()
     listed("not judged, because the machine was busy", [f"{name}: {reason}" for name, reason in unjudged])
     failed = list(results.failed)
