@@ -2,7 +2,7 @@
 
 The words and the rule are those of a study (`verdict`): better or worse only if the whole interval lies beyond the
 margin. All metrics that decide are one family (Holm), so that a switch without any effect is called worse with
-probability 2.5 % at most, however many they are. What was not seen is not judged, and never passes.
+probability 2.5 % at most at a look, however many they are. What was not seen is not judged, and never passes.
 
 A ratio says little where there is almost nothing: a metric may name the level below which nobody cares (`negligible`).
 Below it, nothing is worse; and where a mean is 0, so that there is no ratio, it is the margin of the difference.
