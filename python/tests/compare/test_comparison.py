@@ -197,7 +197,7 @@ def test_files_of_iperf3(tmp_path, capsys):
     assert goodput["runs_by_side"] == {"base": 6, "new": 6}
     assert document["margins"]["goodput"] == {"share": 0.02, "declared_by": "default"}
     assert {each["run"]: each["reasons"][0][:30] for each in document["excluded"]} == {
-        "broken.json": "found no JSON (Expecting prope", "udp.json": "found protocol UDP, expected T",
+        "broken.json": "found JSON that is cut off aft", "udp.json": "found protocol UDP, expected T",
     }  # fmt: skip
     assert any("its own processes" in line for line in document["notes"])
 
@@ -208,7 +208,7 @@ def test_runs_that_moved_nothing_are_worse(tmp_path, capsys):
     document = compare(capsys, base, hole, code=1)
     (failed,) = document["failed"]
     assert (failed["base"], failed["new"], failed["verdict"]) == (
-        {"failed": 0, "runs": 18}, {"failed": 2, "runs": 18}, "worse",
+        {"failed": 0, "cut_off": 0, "runs": 18}, {"failed": 2, "cut_off": 0, "runs": 18}, "worse",
     )  # fmt: skip
     assert document["outcome"] == "worse"
     assert "worse" not in {each["verdict"] for each in document["verdicts"]}
@@ -216,7 +216,7 @@ def test_runs_that_moved_nothing_are_worse(tmp_path, capsys):
     assert "NEW is worse: 2 of 18 runs moved nothing, and none in BASE; 1 worse" in capsys.readouterr().out
     # All of them.
     dead = iperf3_folder(tmp_path / "dead", [0.0] * 5)
-    assert compare(capsys, base, dead, code=1)["failed"][0]["new"] == {"failed": 5, "runs": 5}
+    assert compare(capsys, base, dead, code=1)["failed"][0]["new"] == {"failed": 5, "cut_off": 0, "runs": 5}
     # One of many may have other reasons, and none on either side is no difference.
     assert compare(capsys, base, iperf3_folder(tmp_path / "one", [*RATES * 3, 0.0]))["failed"][0]["verdict"] == (
         "undecided"
@@ -230,7 +230,37 @@ def test_runs_that_reached_nobody_count_among_all(tmp_path, capsys):
         refused = {"start": {"connected": []}, "end": {}, "error": "unable to connect to server: No route to host"}
         (new / f"refused-{number}.json").write_text(json.dumps(refused))
     (failed,) = compare(capsys, base, new, code=1)["failed"]
-    assert (failed["conditions"], failed["new"], failed["verdict"]) == ({}, {"failed": 3, "runs": 6}, "worse")
+    assert (failed["conditions"], failed["new"], failed["verdict"]) == (
+        {},
+        {"failed": 3, "cut_off": 0, "runs": 6},
+        "worse",
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\n", "{", '{"start": {"connected": [{"socket": 5', '{"start": {"version": "iperf 3.1']
+)
+def test_where_a_cut_off_file_decides_there_is_no_verdict(text, tmp_path, capsys):
+    """As iperf3 leaves it that was killed: it writes all at its end."""
+    base, new = iperf3_folder(tmp_path / "base", RATES * 2), iperf3_folder(tmp_path / "new", RATES * 2)
+    for number in range(4):
+        (new / f"killed-{number}.json").write_text(text)
+    document = compare(capsys, base, new, code=3)
+    (failed,) = document["failed"]
+    assert (failed["new"], failed["verdict"]) == ({"failed": 0, "cut_off": 4, "runs": 16}, "not judged")
+    assert document["outcome"] == "not_all_judged"
+    assert cli.main(["compare", str(base), str(new)]) == 3
+    said = capsys.readouterr().out
+    assert "0 to 4 of 16" in said
+    assert "4 of 16 runs left no result and may have moved nothing; 1 of 5 comparisons have no verdict" in said
+    # As many before are no reason to think that it changed; nor is one.
+    for number in range(4):
+        (base / f"killed-{number}.json").write_text(text)
+    document = compare(capsys, base, new)
+    assert (document["failed"][0]["verdict"], document["outcome"]) == ("undecided", "nothing_worse")
+    one = iperf3_folder(tmp_path / "one", RATES * 2)
+    (one / "killed.json").write_text(text)
+    assert compare(capsys, iperf3_folder(tmp_path / "whole", RATES * 2), one)["outcome"] == "nothing_worse"
 
 
 def test_windows_of_files_of_iperf3(tmp_path, capsys):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.compare.failures import failures
+from framegauge.compare.failures import failures, may_be_worse
 from framegauge.compare.formats.samples import Side, set_key
 from framegauge.compare.matching import Alone, RunSet, across, alike, direction, sets_of
 from framegauge.errors import InputError
@@ -85,8 +85,8 @@ def document(
     failed = failures(base, new, results)
     metrics = dict.fromkeys(pair.metric for pair in prepared.pairs)
     own = sum(found.assumption is not None for found in judged)
-    # Of runs that moved nothing, anything but a difference tells nothing of the rest.
-    shown = [row for row in failed if row["verdict"] in DIFFERENT]
+    # Of runs that moved nothing, anything but a difference tells nothing of the rest; where they may make one, it does.
+    shown = [row for row in failed if row["verdict"] in DIFFERENT or may_be_worse(row)]
     return {
         "schema": SCHEMA,
         "question": "Is NEW better or worse than BASE?",

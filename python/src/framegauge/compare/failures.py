@@ -1,7 +1,8 @@
 """Runs that were made and moved nothing, counted on both sides: the first thing to know of two sets of runs.
 
 They have none of the metrics by which others are compared, so without this a black hole would be a folder from which
-some runs are missing.
+some runs are missing. A run whose file is cut off may be one of them, or not: then there is a verdict only if it is the
+same either way.
 """
 
 from __future__ import annotations
@@ -14,10 +15,32 @@ from framegauge.compare.formats.samples import Sample, Side
 from framegauge.compare.matching import sets_of
 from framegauge.statistics import failed
 from framegauge.statistics.exclusions import Counts
+from framegauge.statistics.verdict import Verdict
 
-__all__ = ["TITLE", "failures"]
+__all__ = ["TITLE", "failures", "may_be_worse"]
 
 TITLE = "runs that moved nothing"
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Runs that moved nothing, those that may have, and all that were made; what failed otherwise is none."""
+
+    failed: int
+    cut_off: int
+    runs: int
+
+    def least(self) -> Counts:
+        """With those that may have moved nothing as runs that moved something."""
+        return self.failed, self.runs
+
+    def most(self) -> Counts:
+        """With those as runs that moved nothing."""
+        return self.failed + self.cut_off, self.runs
+
+    def document(self) -> dict[str, int]:
+        """As in comparison.schema.json."""
+        return {"failed": self.failed, "cut_off": self.cut_off, "runs": self.runs}
 
 
 @dataclass(frozen=True)
@@ -27,45 +50,62 @@ class _Set:
     workload: str
     conditions: Mapping[str, Any]
     level: Mapping[str, Any]
-    base: Counts
-    new: Counts
+    base: _Counted
+    new: _Counted
+
+    def verdict(self, comparisons: int) -> Verdict:
+        """That of all files that are cut off, on both sides, as runs that moved nothing, if it is that of none of them
+        as well."""
+        most = failed.judge(self.base.most(), self.new.most(), comparisons)
+        least = failed.judge(self.base.least(), self.new.least(), comparisons)
+        if most is least:
+            return most
+        return Verdict.NOT_JUDGED if Verdict.WORSE in (most, least) else Verdict.UNDECIDED
 
 
 def failures(base: Side, new: Side, results: int = 1) -> list[dict[str, Any]]:
-    """An entry for each set of runs in which a side has a run that moved nothing; NEW is one of so many `results`."""
+    """An entry for each set of runs in which a side has a run that moved nothing, or may have; NEW is one of so many
+    `results`."""
     sets = list(_sets(base, new))
     return [
         {
             "workload": each.workload,
             "conditions": dict(each.conditions),
             "level": dict(each.level),
-            "base": {"failed": each.base[0], "runs": each.base[1]},
-            "new": {"failed": each.new[0], "runs": each.new[1]},
-            "verdict": str(failed.judge(each.base, each.new, results * len(sets))),
+            "base": each.base.document(),
+            "new": each.new.document(),
+            "verdict": str(each.verdict(results * len(sets))),
             "assumption": failed.ASSUMPTION,
         }
         for each in sets
     ]
 
 
+def may_be_worse(entry: Mapping[str, Any]) -> bool:
+    """Whether it hangs on files that are cut off whether NEW is worse."""
+    decides = entry["new"]["cut_off"] > 0 and entry["base"]["runs"] > 0
+    return bool(decides and entry["verdict"] == Verdict.NOT_JUDGED)
+
+
 def _sets(base: Side, new: Side) -> Iterator[_Set]:
     """The sets that both sides have; and, where a run does not tell its conditions, all runs of both sides."""
     ours, theirs = sets_of(base), sets_of(new)
     shared = [key for key in ours if key in theirs]
-    vague = [each for side in (base, new) for each in side.samples if each.moved_nothing and not each.conditions]
-    if vague:
+    every = [*base.samples, *new.samples]
+    if any((each.moved_nothing or each.cut_off) and not each.conditions for each in every):
         yield _Set(base.kind, {}, {}, _counts(base.samples), _counts(new.samples))
         return
     for key in shared:
         first, second = _counts(ours[key].samples), _counts(theirs[key].samples)
-        if first[0] or second[0]:
+        if first.failed or second.failed:
             yield _Set(ours[key].workload, ours[key].conditions, ours[key].level, first, second)
 
 
-def _counts(samples: Sequence[Sample]) -> Counts:
-    """The runs that moved nothing, and all that did or did not; what failed otherwise is neither."""
+def _counts(samples: Sequence[Sample]) -> _Counted:
     runs: dict[str, list[Sample]] = {}
     for each in samples:
-        if each.moved_nothing or not each.excluded:
+        if each.moved_nothing or each.cut_off or not each.excluded:
             runs.setdefault(each.run, []).append(each)
-    return sum(any(each.moved_nothing for each in mine) for mine in runs.values()), len(runs)
+    nothing = sum(any(each.moved_nothing for each in mine) for mine in runs.values())
+    cut_off = sum(any(each.cut_off for each in mine) for mine in runs.values())
+    return _Counted(nothing, cut_off, len(runs))

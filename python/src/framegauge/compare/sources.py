@@ -103,7 +103,8 @@ def _files(source: str, path: Path, names: Sequence[str]) -> Side:
 def _failed(name: str, kind: str, error: Unreadable) -> Sample:
     conditions = error.conditions if isinstance(error, MovedNothing) else {}
     return Sample(
-        name, kind, conditions, {}, excluded=[str(error)], lost=error.lost, moved_nothing=error.moved_nothing
+        name, kind, conditions, {}, excluded=[str(error)], lost=error.lost, moved_nothing=error.moved_nothing,
+        cut_off=error.cut_off,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from framegauge import quantities
-from framegauge.compare.failures import TITLE
+from framegauge.compare.failures import TITLE, may_be_worse
 from framegauge.report import terminal
 from framegauge.summary import words
 from framegauge.summary.intervals import CORRECTED
@@ -75,7 +75,12 @@ def conclusion(document: Mapping[str, Any]) -> str:
         return f"NEW is worse: {'; '.join([*map(_failure, _worse(document['failed'])), listed])}"
     if document["outcome"] == "not_all_judged":
         lost = len(verdicts) - sum(counts.get(word, 0) for word in _ANSWERS)
-        return f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {listed}"
+        cut = [each["new"] for each in document["failed"] if may_be_worse(each)]
+        reasons = [
+            f"{each['cut_off']} of {each['runs']} runs left no result and may have moved nothing" for each in cut
+        ]
+        words_of = [f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {listed}"]
+        return "; ".join([*reasons, *words_of])
     if counts.get("undecided"):
         return f"nothing is worse as far as decided, but some comparisons are undecided: {listed}"
     return f"nothing is worse: {listed}"
@@ -125,8 +130,14 @@ def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
 
 def failed_cells(entry: Mapping[str, Any]) -> list[str]:
     """A row: how many of its runs each side has that moved nothing."""
-    base, new = (f"{entry[side]['failed']} of {entry[side]['runs']}" for side in ("base", "new"))
+    base, new = (_of(entry[side]) for side in ("base", "new"))
     return [TITLE, base, new, "-", "-", f"{entry['base']['runs']} + {entry['new']['runs']}", entry["verdict"]]
+
+
+def _of(counted: Mapping[str, int]) -> str:
+    """Such as "2 of 16", or "2 to 5 of 16" where the files of three are cut off."""
+    most = f" to {counted['failed'] + counted['cut_off']}" if counted["cut_off"] else ""
+    return f"{counted['failed']}{most} of {counted['runs']}"
 
 
 def _alone(entry: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ from datetime import UTC, datetime
 from gzip import GzipFile
 from typing import Any
 
-from framegauge.compare.formats.samples import Sample, Unreadable, as_number, load_json, one_line
+from framegauge.compare.formats.samples import CutOff, Sample, Unreadable, as_number, load_json, one_line
 from framegauge.foreign import MOST_BYTES
 
 __all__ = ["parse"]
@@ -78,7 +78,7 @@ def _unpacked(data: bytes) -> bytes:
         with BZ2File(io.BytesIO(data)) if name == "bzip2" else GzipFile(fileobj=io.BytesIO(data)) as file:
             text = file.read(MOST_BYTES + 1)
     except EOFError:
-        raise Unreadable(f"found a {name} file that is cut off, expected a whole one") from None
+        raise CutOff(f"found a {name} file that is cut off, expected a whole one") from None
     except (OSError, zlib.error):
         raise Unreadable(f"found no {name} file, expected {WHAT}") from None
     if len(text) > MOST_BYTES:

@@ -35,6 +35,7 @@ class Unreadable(InputError):
 
     lost = True  # counts as a run that was attempted and failed
     moved_nothing = False
+    cut_off = False  # nothing tells what became of the run
 
 
 class MovedNothing(Unreadable):
@@ -45,6 +46,13 @@ class MovedNothing(Unreadable):
     def __init__(self, message: str, conditions: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.conditions = conditions or {}
+
+
+class CutOff(Unreadable):
+    """A file that is empty or ends within its document, as a tool leaves it that was killed: the run may have moved
+    nothing, or all but the end."""
+
+    cut_off = True
 
 
 class OtherRun(Unreadable):
@@ -60,8 +68,8 @@ class Sample:
     A file with both directions gives several samples of the same `run`. Samples of one `unit` depend on one another
     (runs of a block at the same level) and count once. `level` is that of the treatment, such as {"mtu": 9000}; files
     of other tools have none. `excluded` holds the reasons why the run does not count, `lost` is whether it was tried
-    and failed, `moved_nothing` whether it was made and no data arrived, `facts` describes where it ran,
-    `notes` what makes it worth less.
+    and failed, `moved_nothing` whether it was made and no data arrived, `cut_off` whether its file does not tell that,
+    `facts` describes where it ran, `notes` what makes it worth less.
     """
 
     run: str
@@ -73,6 +81,7 @@ class Sample:
     excluded: Sequence[str] = ()
     lost: bool = True
     moved_nothing: bool = False
+    cut_off: bool = False
     began: datetime | None = None
     facts: Mapping[str, str] = field(default_factory=dict)
     notes: Sequence[str] = ()
@@ -118,7 +127,9 @@ def one_line(text: object, most: int = MOST_TEXT) -> str:
 
 
 def load_json(data: bytes, what: str) -> Mapping[str, Any]:
-    """The JSON object in the bytes; Unreadable if there is none."""
+    """The JSON object in the bytes; Unreadable if there is none, CutOff if there is only its beginning."""
+    if not data.strip():
+        raise CutOff(f"found an empty file, expected {what}: was the run killed?")
     try:
         found = foreign.load_json(data)
     except foreign.TooLarge as error:
@@ -126,6 +137,12 @@ def load_json(data: bytes, what: str) -> Mapping[str, Any]:
     except json.JSONDecodeError as error:
         if error.msg == "Extra data":
             raise Unreadable(f"found more than one JSON document, expected one {what}: one file is one run") from None
+        if data.lstrip().startswith(b"{") and (
+            error.pos >= len(error.doc.rstrip()) or not data.rstrip().endswith(b"}")
+        ):
+            raise CutOff(
+                f"found JSON that is cut off after {len(data)} bytes, expected {what}: was the run killed?"
+            ) from None
         raise Unreadable(f"found no JSON ({error.msg} at byte {error.pos}), expected {what}") from None
     except ValueError:  # wrong encodings, numbers of a million digits, endless nesting
         raise Unreadable(f"found no JSON, expected {what}") from None
