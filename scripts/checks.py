@@ -207,9 +207,7 @@ def with_racks() -> list[Check]:
 
 
 FUZZ = Check("fuzz", [f"{BIN}/python", "scripts/fuzz.py"], CPUS, limit_seconds=SOAK_SECONDS)
-PROPERTIES = Check(
-    "properties", [*TESTS, "--no-fail-fast", "--release"], CPUS, limit_seconds=SOAK_SECONDS, environment=SEARCHING
-)
+PROPERTIES = Check("properties", [*TESTS, "--no-fail-fast"], CPUS, limit_seconds=SOAK_SECONDS, environment=SEARCHING)
 LONG = pytest("pytest, long forms", "python/tests", "-m", "soak", "-v", cpus=CPUS, seconds=SOAK_SECONDS)
 GROUPS = {
     "lint": LINT,
