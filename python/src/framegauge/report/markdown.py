@@ -13,7 +13,7 @@ from framegauge.report import causes, evidence, method, switch
 from framegauge.report.decision.model import Decision, Part, split
 from framegauge.report.decision.sheet import shortened
 from framegauge.report.pictures.material import Material
-from framegauge.summary import big_tcp, contention, few, levels, lost_time, trial
+from framegauge.summary import beside, big_tcp, few, levels, lost_time
 from framegauge.summary.interactions import ALONE, sentences
 from framegauge.summary.intervals import CORRECTED
 
@@ -30,8 +30,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
     parts = [
         f"# {escaped(material.summary['question'])}",
         f"**{escaped(material.answer.text)}**",
-        escaped(trial.beside(material.summary)),
-        escaped(contention.beside(material.summary)),
+        *map(escaped, beside.lines(material.summary)),
         table(
             ("", "change", CORRECTED, "values"),
             ([each.label, each.change, each.interval, each.values] for each in material.numbers),

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from framegauge.printable import wrapped
 from framegauge.report import causes, evidence, narrow
-from framegauge.summary import big_tcp, contention, few, levels, lost_time, switch, trial, unread, words
+from framegauge.summary import beside, big_tcp, contention, few, levels, lost_time, switch, unread, words
 from framegauge.summary.interactions import ALONE, sentences
 from framegauge.summary.intervals import CORRECTED, shown
 from framegauge.summary.sentence import answer
@@ -29,7 +29,7 @@ MOST_NOTES = 24
 def show(summary: Mapping[str, Any], console: Console) -> None:
     """Prints question, answer, one line per verdict grouped by conditions, warnings, exclusions and scope."""
     console.print(summary["question"], style="bold", markup=False, highlight=False)
-    for line in filter(None, (answer(summary).text, trial.beside(summary), contention.beside(summary))):
+    for line in (answer(summary).text, *beside.lines(summary)):
         _say(console, line)
     console.print()
     notes: dict[str, int] = {}

@@ -9,10 +9,12 @@ from typing import Any
 from framegauge.results import shapes
 from framegauge.results.conditions import FACTOR_KEYS, is_sound
 
-__all__ = ["DOES_NOT_WORK", "SCHEMA", "Run", "misfit"]
+__all__ = ["DOES_NOT_WORK", "MEASURED_HOSTS", "SCHEMA", "Run", "misfit"]
 
 SCHEMA = 1
 DOES_NOT_WORK = "does not work: "  # how a reason begins that is a result, and no fault of the run
+# The reading of a simulated run that has the same run's metrics, and reasons, with the costs of a measured machine.
+MEASURED_HOSTS = "measured_hosts"
 
 
 @dataclass(frozen=True)

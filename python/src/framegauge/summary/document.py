@@ -18,7 +18,7 @@ from framegauge.statistics import positions
 from framegauge.statistics.judge import Comparison
 from framegauge.statistics.pairs import all_pairs, not_measured
 from framegauge.statistics.ratio import ALPHA
-from framegauge.summary import big_tcp, contention, few, flows, levels, lost_time, switch, unasked, unread
+from framegauge.summary import big_tcp, contention, few, flows, hosts, levels, lost_time, switch, unasked, unread
 from framegauge.summary.caveats import caveats, seals_of
 from framegauge.summary.competitors import competitors
 from framegauge.summary.interactions import interactions
@@ -85,6 +85,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "flows": contention.entries(flows.read(saved), key),
         "switch": switch.entries(saved.runs, saved.plan["margins"], key),
         "few": few.entries(few.judged(saved.plan, rows, rule_of(saved.plan), any_differs), saved.runs, key),
+        "hosts": hosts.entries(saved, key),
         "not_measured": unread.entries(not_measured(rows, saved.plan["margins"]), compared, key),
         "cpu": _cpu(saved.runs),
         "caveats": [*caveats(saved.plan["margins"], saved.plan["scope"], saved.runs), *seals_of(saved)],

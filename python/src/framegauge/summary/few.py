@@ -14,7 +14,7 @@ from framegauge.statistics.sequential import StoppingRule
 from framegauge.summary import words
 from framegauge.summary.intervals import CORRECTED, interval
 
-__all__ = ["HEAD", "MEANING", "entries", "judged", "lines", "rows", "share", "who"]
+__all__ = ["HEAD", "MEANING", "entries", "judged", "lines", "rows", "share", "span", "who"]
 
 MOST_NAMED = 3  # more hosts are counted
 HEAD = ("level", "the few", "beside", "share of the few", CORRECTED, "runs", "verdict")
@@ -82,7 +82,8 @@ def share(value: float) -> str:
     return "under 0.01 %" if percent < 0.01 else f"{percent:.3g} %" if percent < 999.5 else f"{percent:,.0f} %"
 
 
-def _span(found: Sequence[float] | None) -> str:
+def span(found: Sequence[float] | None) -> str:
+    """An interval of shares in words."""
     return words.change_interval(None) if found is None else " to ".join(map(share, found))
 
 
@@ -96,7 +97,7 @@ def lines(summary: Mapping[str, Any]) -> Iterator[str]:
         gets = "get" if len(each["few"]["senders"]) > 1 else "gets"
         value = f"{share(each['share'])}{'' if is_one else ' per flow'}"
         yield (
-            f"{where}{words.levels(each['levels'])}: {who(each)} {gets} {value} ({_span(each['judged']['interval'])}) "
+            f"{where}{words.levels(each['levels'])}: {who(each)} {gets} {value} ({span(each['judged']['interval'])}) "
             f"of what each of {_beside(each)} gets: {_verdict(each)}"
         )
 
@@ -118,7 +119,7 @@ def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
             who(each),
             _beside(each),
             share(each["share"]),
-            _span(each["judged"]["interval"]),
+            span(each["judged"]["interval"]),
             str(each["runs"]),
             _verdict(each),
         ]

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge import loads
-from framegauge.summary import advice, claims, losses, phrases, unasked, unread, words
+from framegauge.summary import advice, claims, hosts, losses, phrases, unasked, unread, words
 from framegauge.summary.claims import Claim, metrics_of
 from framegauge.summary.intervals import shown
 
@@ -98,6 +98,8 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     rest = f"; no verdict in {losses.counted(asked)}, {why}" if lost else ""
     text = _Told(summary, treated).text() + rest
     kind, on = _kind(settled, undecided, _asks_no_more(summary))
+    if any(map(hosts.is_change, summary.get("hosts", ()))):
+        kind, on = Kind.DEPENDS, " on what hosts take for packets"
     if line := unasked.lines(summary.get("unasked", ())):
         text += f"; but {line}"
         kind, on = (Kind.DEPENDS, " on the metric") if kind is Kind.YES else (kind, on)

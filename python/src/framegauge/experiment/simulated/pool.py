@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from framegauge.agents.pipe import Requests
@@ -26,7 +26,11 @@ from framegauge.experiment.runner import Outcome
 from framegauge.experiment.simulated.plan import Planned
 from framegauge.experiment.simulated.record import Judged, judged
 from framegauge.experiment.simulated.scenario import scenario
+from framegauge.metrics import SHARE_OF_FEW
 from framegauge.results.journal import Journal, Run
+from framegauge.results.runs import MEASURED_HOSTS
+from framegauge.study.cpus import MEASURED, Cpu
+from framegauge.study.model import Study
 from framegauge.testbeds.base import Conditions, Host, Json, Pending
 from framegauge.workloads.work import Known, Work
 
@@ -67,15 +71,36 @@ def _prepared(planned: Planned) -> tuple[Conditions, Known, list[Host], Work, Js
     work = workload.work(hosts)
     asked = scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot))
     if study.testbed.cpu is not None:
-        asked["cpu"] = study.testbed.cpu.as_json(bool(conditions.tso), conditions.overlay is not None)
+        asked["cpu"] = _cpu(study.testbed.cpu, conditions)
     return conditions, workload, hosts, work, asked
+
+
+def _cpu(cpu: Cpu, conditions: Conditions) -> Json:
+    return cpu.as_json(bool(conditions.tso), conditions.overlay is not None)
+
+
+def _hangs_on_hosts(study: Study) -> bool:
+    """Whether what is compared depends on the costs of hosts, and none are stated (summary/hosts.py)."""
+    return study.testbed.cpu is None and study.treatment == "mtu" and SHARE_OF_FEW in study.margin()
+
+
+def _half(on_progress: Progress, place: int) -> Progress:
+    """The progress of one of two simulations, of which the second is as long as the first."""
+
+    def heard(progress: Mapping[str, Any]) -> None:
+        end = progress["end_seconds"]
+        on_progress({**progress, "now_seconds": progress["now_seconds"] + place * end, "end_seconds": 2 * end})
+
+    return heard
 
 
 def simulated(planned: Planned, simulate: Simulate, on_progress: Progress, capture: Sequence[str] = ()) -> Judged:
     """One run: its line, its record, its tables, and captures of these ports."""
     slot = planned.slot
     conditions, workload, hosts, work, asked = _prepared(planned)
-    found = simulate({**asked, "capture": list(capture)} if capture else asked, on_progress)
+    is_double = _hangs_on_hosts(planned.study)
+    asked_first = {**asked, "capture": list(capture)} if capture else asked
+    found = simulate(asked_first, _half(on_progress, 0) if is_double else on_progress)
     run = Run(
         number=planned.number,
         block=slot.block,
@@ -90,7 +115,13 @@ def simulated(planned: Planned, simulate: Simulate, on_progress: Progress, captu
         excluded=[],
         seconds=round(found.result["end_seconds"], 6),
     )
-    return judged(run, conditions, workload, hosts, work, found)
+    made = judged(run, conditions, workload, hosts, work, found)
+    if not is_double:
+        return made
+    found = simulate({**asked, "cpu": _cpu(MEASURED, conditions)}, _half(on_progress, 1))
+    costly, *_ = judged(run, conditions, workload, hosts, work, found)
+    readings = {MEASURED_HOSTS: {"metrics": dict(costly.metrics), "excluded": list(costly.excluded)}}
+    return replace(made[0], readings={**made[0].readings, **readings}), *made[1:]
 
 
 @dataclass

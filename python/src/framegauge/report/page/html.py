@@ -13,7 +13,7 @@ from framegauge.report import evidence
 from framegauge.report.page.markup import answered, asset, hash_of, items, style, text
 from framegauge.report.page.sections import SECTIONS, courses_json
 from framegauge.report.pictures.material import Material
-from framegauge.summary import contention, trial
+from framegauge.summary import beside
 from framegauge.summary.intervals import CORRECTED
 from framegauge.summary.sentence import Number
 
@@ -59,11 +59,10 @@ def _contents(sections: str) -> str:
 
 def _answer(material: Material) -> str:
     numbers = "".join(map(_number, material.numbers))
-    said = filter(None, (trial.beside(material.summary), contention.beside(material.summary)))
-    beside = "".join(f'<p class="beside-answer">{text(line)}</p>\n' for line in said)
+    said = "".join(f'<p class="beside-answer">{text(line)}</p>\n' for line in beside.lines(material.summary))
     return (
         answered(material.answer)
-        + beside
+        + said
         + (f'<dl class="numbers">{numbers}</dl>\n' if numbers else "")
         + '<div class="beside"><section aria-labelledby="sure"><h2 id="sure">How sure is that?</h2>\n'
         + items(evidence.how_sure(material.summary))

@@ -1,0 +1,129 @@
+"""Verdicts on how flows share that hang on what simulated hosts take for packets: which change, and to what.
+
+Whether a port locks flows out depends on when acknowledgements come. Hosts that take no time for packets and bytes
+acknowledge a jumbo frame as soon as a small one, and real ones do not (docs/measured/cpu-model.md). So where a
+simulated study compares the share of the few at several MTUs, and states no costs, each of its runs is simulated again
+with those of a measured machine, and judged as the others are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from framegauge.results.journal import Run, Saved
+from framegauge.results.runs import MEASURED_HOSTS
+from framegauge.statistics.few import Share
+from framegauge.statistics.judge import Comparison
+from framegauge.statistics.ratio import Ratio
+from framegauge.statistics.verdict import WITHOUT_FIGURES, Verdict
+from framegauge.summary import few, words
+from framegauge.summary.contention import SHARED
+from framegauge.summary.intervals import interval
+from framegauge.summary.judging import compare, doubted, row, rule_of
+
+__all__ = ["beside", "entries", "is_change"]
+
+MOST_SAID = 3
+
+
+def entries(saved: Saved, key: str) -> list[dict[str, Any]]:
+    """The verdicts of treatments that are others with the costs of a measured machine, and those on the share of the
+    few at a level; empty if none is, or no run was simulated with these costs. `key` names the treatment."""
+    other = replace(saved, runs=[_with_costs(run) for run in saved.runs if MEASURED_HOSTS in run.readings])
+    if not other.runs:
+        return []
+    return [*_changes(saved, other, key), *_levels(saved, other, key)]
+
+
+def _with_costs(run: Run) -> Run:
+    found = run.readings[MEASURED_HOSTS]
+    return replace(run, metrics=found["metrics"], excluded=[*run.excluded, *found["excluded"]])
+
+
+def _changes(saved: Saved, other: Saved, key: str) -> list[dict[str, Any]]:
+    with_costs = {_name(each): each for each in doubted(compare(other))}
+    pairs = [(each, with_costs.get(_name(each))) for each in doubted(compare(saved)) if each.role != "control"]
+    return [
+        _entry(each, {"metric": each.metric, "levels": {key: each.treatment_level}}, _change(each), _change(costly))
+        for each, costly in pairs
+        if costly is not None and each.metric in SHARED and _differs(each, costly)
+    ]
+
+
+def _name(one: Comparison) -> str:
+    return json.dumps([one.cell, one.metric, one.role, one.treatment_level], sort_keys=True)
+
+
+def _differs(one: Comparison, other: Comparison) -> bool:
+    unknown = (Verdict.SUSPECT, *WITHOUT_FIGURES)
+    return one.verdict is not other.verdict and one.verdict not in unknown and other.verdict not in unknown
+
+
+def _change(found: Comparison) -> dict[str, Any]:
+    return _judged(str(found.verdict), found.ratio, found.judged)
+
+
+def _levels(saved: Saved, other: Saved, key: str) -> list[dict[str, Any]]:
+    with_costs = {_place(each): each for each in _shares(other)}
+    pairs = [(each, with_costs.get(_place(each))) for each in _shares(saved)]
+    return [
+        _entry(each, {"metric": None, "levels": {key: each.level}}, _share(each), _share(costly))
+        for each, costly in pairs
+        if costly is not None and each.standing is not costly.standing
+    ]
+
+
+def _shares(saved: Saved) -> list[Share]:
+    return few.judged(saved.plan, [row(run) for run in saved.runs], rule_of(saved.plan), False)
+
+
+def _place(one: Share) -> str:
+    return json.dumps([one.cell, one.level], sort_keys=True)
+
+
+def _share(found: Share) -> dict[str, Any]:
+    return _judged(str(found.standing), found.share, found.judged)
+
+
+def _judged(verdict: str, ratio: Ratio | None, judged: Ratio | None) -> dict[str, Any]:
+    return {"verdict": verdict, "ratio": None if ratio is None else ratio.ratio, "interval": interval(judged)}
+
+
+def _entry(
+    of: Comparison | Share, what: Mapping[str, Any], stated: Mapping[str, Any], measured: Mapping[str, Any]
+) -> dict[str, Any]:
+    return {"workload": of.workload, "conditions": dict(of.conditions), **what, "stated": stated, "measured": measured}
+
+
+def is_change(entry: Mapping[str, Any]) -> bool:
+    """Whether it is about a change between levels, and not about the share at one."""
+    return entry["metric"] is not None
+
+
+def beside(summary: Mapping[str, Any]) -> str:
+    """What is another with these costs, in a sentence; empty if nothing is."""
+    found: Sequence[Mapping[str, Any]] = summary.get("hosts", ())
+    if not found:
+        return ""
+    cells = words.Cells(summary["verdicts"] or found)
+    said = [_said(each, cells.of(each)) for each in found[:MOST_SAID]]
+    more = [f"{len(found) - MOST_SAID} more"] if len(found) > MOST_SAID else []
+    return (
+        "This hangs on what hosts take for packets and bytes, which is nothing here. With the costs of a measured "
+        f"machine: {'; '.join([*said, *more])}. State those of yours (testbed.cpu; framegauge estimate --model)."
+    )
+
+
+def _said(entry: Mapping[str, Any], where: str) -> str:
+    """Such as "MTU 9000: share of few −47 % (−72 % to −4 %), undecided in place of better"."""
+    stated, measured = entry["stated"], entry["measured"]
+    place = ", ".join(filter(None, (where, words.levels(entry["levels"]))))
+    if is_change(entry):
+        name, value = words.metric(entry["metric"]), words.change(measured["ratio"], measured["interval"])
+        span = words.change_interval(measured["interval"])
+    else:
+        name, value, span = "the few get", few.share(measured["ratio"]), few.span(measured["interval"])
+    return f"{place}: {name} {value} ({span}), {measured['verdict']} in place of {stated['verdict']}"
