@@ -250,10 +250,10 @@ takes nothing from it: what both sides do at the same times is no dispersion of 
 ## Looks before the end
 
 *At any look*: called worse at one of twenty looks, the first after three minutes, without an effect: 3.2 % for exact
-intervals. *At the last*: when the hour was over. The error of the time after the switch is never taken for smaller than the hour before says, and
-what is compared has its memory estimated. Where it remembers for more than a twelfth of the time on a side, here five
-minutes, and only time tells, as with fewer than three hosts on a side, nothing is promised but what these rows show; a
-line of the answer says so where it is seen.
+intervals. *At the last*: when the hour was over. The error of the time after the switch is never taken for smaller than
+the hour before says, and what is compared has its memory estimated. Where it remembers for more than a twelfth of the
+time on a side, here five minutes, and only time tells, as with fewer than three hosts on a side, nothing is promised
+but what these rows show; a line of the answer says so where it is seen.
 
 {looks}
 """
