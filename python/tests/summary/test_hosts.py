@@ -103,7 +103,7 @@ def test_the_second_simulation_is_that_of_a_study_which_states_these_costs(saved
         ("margins: {share_of_few: default, goodput: 2 %}", "margins: {goodput: 2 %}"),
     ],
 )
-def test_what_does_not_hang_on_it_is_simulated_once(old: str, new: str, tmp_path: Path) -> None:
+def test_what_does_not_depend_on_it_is_simulated_once(old: str, new: str, tmp_path: Path) -> None:
     assert old in STUDY
     text = STUDY.replace(old, new).replace("blocks: 8", "blocks: 2").replace("300 ms", "50 ms")
     if "[200 us, 1 ms]" in text:

@@ -82,7 +82,7 @@ def failures(base: Side, new: Side, results: int = 1) -> list[dict[str, Any]]:
 
 
 def may_be_worse(entry: Mapping[str, Any]) -> bool:
-    """Whether it hangs on files that are cut off whether NEW is worse."""
+    """Whether NEW is worse with the files that are cut off, and not without them."""
     decides = entry["new"]["cut_off"] > 0 and entry["base"]["runs"] > 0
     return bool(decides and entry["verdict"] == Verdict.NOT_JUDGED)
 

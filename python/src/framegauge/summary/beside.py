@@ -11,5 +11,5 @@ __all__ = ["lines"]
 
 
 def lines(summary: Mapping[str, Any]) -> list[str]:
-    """What this machine carried, how flows shared, and what hangs on the hosts of a simulation; none that is empty."""
+    """What this machine carried, how flows shared, what depends on the hosts of a simulation; none that is empty."""
     return list(filter(None, (module.beside(summary) for module in (trial, contention, hosts))))

@@ -1,4 +1,4 @@
-"""Verdicts on how flows share that hang on what simulated hosts take for packets: which change, and to what.
+"""Verdicts on how flows share that depend on what simulated hosts take for packets: which change, and to what.
 
 Whether a port locks flows out depends on when acknowledgements come. Hosts that take no time for packets and bytes
 acknowledge a jumbo frame as soon as a small one, and real ones do not (docs/measured/cpu-model.md). So where a
@@ -112,7 +112,7 @@ def beside(summary: Mapping[str, Any]) -> str:
     said = [_said(each, cells.of(each)) for each in found[:MOST_SAID]]
     more = [f"{len(found) - MOST_SAID} more"] if len(found) > MOST_SAID else []
     return (
-        "This hangs on what hosts take for packets and bytes, which is nothing here. With the costs of a measured "
+        "This depends on what hosts take for packets and bytes, which is nothing here. With the costs of a measured "
         f"machine: {'; '.join([*said, *more])}. State those of yours (testbed.cpu; framegauge estimate --model)."
     )
 

@@ -79,7 +79,7 @@ def _cpu(cpu: Cpu, conditions: Conditions) -> Json:
     return cpu.as_json(bool(conditions.tso), conditions.overlay is not None)
 
 
-def _hangs_on_hosts(study: Study) -> bool:
+def _depends_on_hosts(study: Study) -> bool:
     """Whether what is compared depends on the costs of hosts, and none are stated (summary/hosts.py)."""
     return study.testbed.cpu is None and study.treatment == "mtu" and SHARE_OF_FEW in study.margin()
 
@@ -98,7 +98,7 @@ def simulated(planned: Planned, simulate: Simulate, on_progress: Progress, captu
     """One run: its line, its record, its tables, and captures of these ports."""
     slot = planned.slot
     conditions, workload, hosts, work, asked = _prepared(planned)
-    is_double = _hangs_on_hosts(planned.study)
+    is_double = _depends_on_hosts(planned.study)
     asked_first = {**asked, "capture": list(capture)} if capture else asked
     found = simulate(asked_first, _half(on_progress, 0) if is_double else on_progress)
     run = Run(
