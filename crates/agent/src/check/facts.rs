@@ -86,6 +86,8 @@ fn filter(rule: &ErrorFilter) -> Value {
 
 fn interface(facts: &InterfaceFacts) -> Value {
     let own = &facts.interface;
+    // The kernel has one kind for a tunnel of packets and for a NIC of a program, such as that of a virtual machine.
+    let kind = own.kind.as_deref().map(|kind| if kind == "tun" && own.ethernet { "tap" } else { kind });
     let addresses: Vec<Value> = facts
         .addresses
         .iter()
@@ -100,7 +102,7 @@ fn interface(facts: &InterfaceFacts) -> Value {
         "mtu": own.mtu,
         "maximum_mtu": own.maximum_mtu,
         "up": own.up,
-        "kind": own.kind,
+        "kind": kind,
         "driver": facts.driver,
         "bits_per_second": facts.bits_per_second,
         "parent": facts.parent,

@@ -670,6 +670,29 @@ def test_a_host_that_announces_less_than_its_route_allows_is_named():
     assert [(each["on"], each["purpose"]) for each in found["commands"]] == [("host a", "look for advmss")]
 
 
+@pytest.mark.parametrize(
+    ("kind", "layer"),
+    [("tun", "openvpn"), ("wireguard", "wireguard"), ("xfrm", "esp-tunnel"), ("ppp", "pppoe"), ("l2tp_eth", "l2tpv3")],
+)
+def test_a_tunnel_whose_headers_nothing_tells_is_not_raised_alone(kind, layer):
+    """Its packets of 9000 bytes would be larger outside, and no switch has its port."""
+    lab = Lab((2,))
+    lab.device("b").update({"mtu": 1500, "kind": kind, "name": "tun0"})
+    lab.fault(lab.some(lambda a, b: b == "b"), 1504)
+    lab.fault(lab.some(lambda a, b: a == "b"), 1500, "too_small", told=[(None, 1500)])
+    found = only(lab, "host_interface_too_small")
+    assert found["commands"] == []
+    assert found["fix"].startswith(f"# Do not raise tun0 alone: it is a tunnel ({kind})")
+    assert f"framegauge wire --encap {layer} --mtu" in found["fix"]
+    assert "switch port" not in found["ask"]
+    assert "It must be more than 9000 bytes" in found["ask"]
+    # A program's NIC, as that of a virtual machine, is raised as any other.
+    lab.device("b")["kind"] = "tap"
+    assert [each["run"] for each in only(lab, "host_interface_too_small")["commands"]] == [
+        "ip link set dev tun0 mtu 9000"
+    ]
+
+
 def test_the_ports_of_a_bridge_come_before_it():
     lab = Lab((2,))
     lab.device("b").update({"mtu": 1500, "kind": "bridge"})

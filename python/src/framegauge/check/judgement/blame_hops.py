@@ -279,7 +279,7 @@ def _host_port(case: Case, host: str, ways: Mapping[str, Mapping[Node, list[Pair
             [pair.key for pair in pairs], " ".join(evidence),
             f"{remedies.sentence(lost)} {place} (the host is {direction}). {PARTLY if partial else remedies.STALLS}",
             commands=commands, advice=advice,
-            ask=remedies.ask_port(f"host {host}", case.mesh.target), place=place, spot=_spot(case, pairs),
+            ask=remedies.ask_port(f"host {host}", case.mesh.target, interface), place=place, spot=_spot(case, pairs),
         ),
         [pair.key for pair in pairs],
     )  # fmt: skip

@@ -102,7 +102,8 @@ def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_nei
     case.add(
         Finding.about(
             "switch_or_nic_too_small", where, [name], keys, " ".join(evidence), " ".join(summary), advice=advice,
-            commands=commands, ask=remedies.ask_port(f"host {name}", case.mesh.target), spot=Node(True, name),
+            commands=commands, ask=remedies.ask_port(f"host {name}", case.mesh.target, interface),
+            spot=Node(True, name),
         ),
         keys,
     )  # fmt: skip

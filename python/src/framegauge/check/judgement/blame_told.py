@@ -137,7 +137,7 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
     case.add(
         Finding.about(
             kind, where, [host], [pair.key for pair in pairs], " ".join(evidence), " ".join(summary), advice=advice,
-            commands=commands, ask=remedies.ask_port(f"host {host}", target), spot=Node(True, host),
+            commands=commands, ask=remedies.ask_port(f"host {host}", target, interface), spot=Node(True, host),
             facts=tuple(facts),
         ),
         closed,

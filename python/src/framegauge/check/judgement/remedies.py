@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
+from framegauge.check.judgement import sealed
 from framegauge.check.judgement.document import Host, Interface, Mesh, Pair
 from framegauge.check.judgement.findings import Command
 from framegauge.check.judgement.groups import as_people_count, family_of
@@ -80,10 +81,13 @@ def route_to(address: str | None) -> str:
 
 def raise_mtu(host: Host, interface: Interface | None, target_mtu: int, peer: str | None = None) -> tuple[Command, ...]:
     """The commands for a host's own interface, and for those below it that are too small, lowest first; none where
-    they have the MTU already. A bridge follows its ports: one that stays small would drop what the bridge takes in."""
+    they have the MTU already, and for a tunnel of which nothing tells what it takes. A bridge follows its ports: one
+    that stays small would drop what the bridge takes in."""
     on = f"host {host.name}"
     if interface is None:
         return (Command(_set_mtu(route_to(peer), target_mtu), on),)
+    if sealed.is_sealed(interface):
+        return ()
     below = [each for each in reversed(host.below(interface)) if each.mtu < target_mtu and each.overhead is None]
     commands = []
     for each in [*below, *([interface] if interface.mtu != target_mtu else [])]:
@@ -113,6 +117,8 @@ def raise_or_look(
     host: Host, interface: Interface | None, target_mtu: int, peer: str | None = None
 ) -> tuple[tuple[Command, ...], str]:
     """Raise an interface that is too small; of one that is not, look at its counters. The commands, and advice."""
+    if interface is not None and sealed.is_sealed(interface):
+        return (), sealed.advice(interface, target_mtu)
     if interface is None or interface.mtu < target_mtu:
         return raise_mtu(host, interface, target_mtu, peer), ""
     own, on, purpose = shlex.quote(interface.name), f"host {host.name}", "look for oversize frames and a smaller MTU"
@@ -203,8 +209,10 @@ def interface_text(interface: Interface) -> str:
     return f"{interface.name}{driver} has an MTU of {interface.mtu}"
 
 
-def ask_port(names: str, target_mtu: int) -> str:
-    """About a host's port."""
+def ask_port(names: str, target_mtu: int, interface: Interface | None = None) -> str:
+    """About a host's port, or about what a tunnel runs over, which has none."""
+    if interface is not None and sealed.is_sealed(interface):
+        return sealed.ask(interface, target_mtu)
     return (
         f"What is the MTU (or the largest frame) of the switch port of {names}, configured and in hardware? It must "
         f"carry IP packets of {target_mtu} bytes; some vendors include headers in their figure. Do its counters of "
