@@ -193,8 +193,10 @@ impl Window {
         let idle = came.min(segments / 2);
         let most = most.min(segments).min(came + ends).max(idle);
         // A last segment that is not known to be acknowledged by itself may be so with what comes later, and is not
-        // counted beyond what could be acknowledged at all.
-        let open = same.open.min(segments.saturating_sub(same.left));
+        // counted beyond what could be acknowledged at all. That is less than what is left where data of before the
+        // window were acknowledged in it.
+        let segments = segments.max(same.left);
+        let open = same.open.min(segments - same.left);
         Left {
             likely: same.left,
             least: (same.left - same.alone).min(delayed.left - delayed.alone),
@@ -670,6 +672,30 @@ mod tests {
             let expected: u64 = messages.iter().map(|bytes| u64::from(bytes.div_ceil(larger)) / 2).sum();
             prop_assert_eq!(left.likely, expected);
             prop_assert!(left.least <= left.likely && left.likely <= left.most);
+        }
+
+        /// Whatever passed, in whatever order, and wherever the window begins: the likely number is within its bounds.
+        #[test]
+        fn bounds_hold_what_is_likely(
+            data in prop::collection::vec((0u32..40_000, 1u32..3000, any::<bool>()), 0..40),
+            answers in prop::collection::vec((0u32..50_000, any::<bool>(), any::<bool>(), 0u64..80), 0..40),
+            larger in SMALL..LARGE, begins: bool,
+        ) {
+            let data: Vec<Data> =
+                data.into_iter().map(|(sequence, bytes, ends)| Data { sequence, bytes, ends }).collect();
+            let mut now = 0;
+            let answers: Vec<Answer> = answers
+                .into_iter()
+                .map(|(acknowledged, alone, small, wait)| {
+                    now += wait * MILLISECOND;
+                    Answer { acknowledged, alone, small, nanoseconds: now }
+                })
+                .collect();
+            let left = Window::new(&data, &answers, now, begins).left(SMALL, larger);
+            for found in [left, left.settled()] {
+                prop_assert!(found.least <= found.likely && found.likely <= found.most, "{:?}", found);
+                prop_assert!(found.merged <= found.within);
+            }
         }
 
         /// Whatever a receiver did: there is no acknowledgement without a larger segment, and none is made up but for
