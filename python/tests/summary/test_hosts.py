@@ -120,3 +120,15 @@ def test_where_both_agree_nothing_is_said(saved: Saved) -> None:
     found = summarise(replace(saved, runs=same))
     assert found["hosts"] == []
     assert not answer(found).text.startswith("It depends")
+
+
+def test_what_is_undecided_either_way_takes_back_no_claim_and_has_no_figure_without_an_interval() -> None:
+    entry = {
+        "workload": "stream", "conditions": {}, "metric": "share_of_few", "levels": {"mtu": 9000},
+        "stated": {"verdict": "undecided", "ratio": 2.0, "interval": [0.5, 8.0]},
+        "measured": {"verdict": "worse", "ratio": 1e22, "interval": None},
+    }  # fmt: skip
+    assert not hosts.takes_back(entry)
+    assert hosts.takes_back({**entry, "stated": {**entry["stated"], "verdict": "better"}})
+    line = hosts.beside({"verdicts": [], "hosts": [entry]})
+    assert "MTU 9000: share of few no usable interval, worse in place of undecided" in line

@@ -24,7 +24,7 @@ from framegauge.summary.contention import SHARED
 from framegauge.summary.intervals import interval
 from framegauge.summary.judging import compare, doubted, row, rule_of
 
-__all__ = ["beside", "entries", "is_change"]
+__all__ = ["beside", "entries", "is_change", "takes_back"]
 
 MOST_SAID = 3
 
@@ -103,6 +103,11 @@ def is_change(entry: Mapping[str, Any]) -> bool:
     return entry["metric"] is not None
 
 
+def takes_back(entry: Mapping[str, Any]) -> bool:
+    """Whether a claim on a change is none with these costs, or another."""
+    return is_change(entry) and entry["stated"]["verdict"] != Verdict.UNDECIDED
+
+
 def beside(summary: Mapping[str, Any]) -> str:
     """What is another with these costs, in a sentence; empty if nothing is."""
     found: Sequence[Mapping[str, Any]] = summary.get("hosts", ())
@@ -121,9 +126,14 @@ def _said(entry: Mapping[str, Any], where: str) -> str:
     """Such as "MTU 9000: share of few −47 % (−72 % to −4 %), undecided in place of better"."""
     stated, measured = entry["stated"], entry["measured"]
     place = ", ".join(filter(None, (where, words.levels(entry["levels"]))))
+    name = words.metric(entry["metric"]) if is_change(entry) else "the few get"
+    return f"{place}: {name} {_figure(entry, measured)}, {measured['verdict']} in place of {stated['verdict']}"
+
+
+def _figure(entry: Mapping[str, Any], measured: Mapping[str, Any]) -> str:
+    ratio, ends = measured["ratio"], measured["interval"]
+    if ends is None:
+        return words.change_interval(None)
     if is_change(entry):
-        name, value = words.metric(entry["metric"]), words.change(measured["ratio"], measured["interval"])
-        span = words.change_interval(measured["interval"])
-    else:
-        name, value, span = "the few get", few.share(measured["ratio"]), few.span(measured["interval"])
-    return f"{place}: {name} {value} ({span}), {measured['verdict']} in place of {stated['verdict']}"
+        return f"{words.change(ratio, ends)} ({words.change_interval(ends)})"
+    return f"{few.share(ratio)} ({few.span(ends)})"

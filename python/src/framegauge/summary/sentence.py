@@ -98,7 +98,7 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     rest = f"; no verdict in {losses.counted(asked)}, {why}" if lost else ""
     text = _Told(summary, treated).text() + rest
     kind, on = _kind(settled, undecided, _asks_no_more(summary))
-    if any(map(hosts.is_change, summary.get("hosts", ()))):
+    if any(map(hosts.takes_back, summary.get("hosts", ()))):
         kind, on = Kind.DEPENDS, " on what hosts take for packets"
     if line := unasked.lines(summary.get("unasked", ())):
         text += f"; but {line}"
