@@ -74,6 +74,7 @@ def test_a_summary_has_exactly_its_documented_keys(study, execute, tmp_path):
         "flows",
         "switch",
         "few",
+        "hosts",
         "not_measured",
         "cpu",
         "caveats",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import run, study
+from helpers.real import held_up, run, study
 
 from framegauge.agents.pipe import Agent
 from framegauge.evidence.carried import datagrams
@@ -68,6 +68,9 @@ def test_what_a_small_host_reads_over_udp_is_dropped_by_its_port_and_every_frame
     assert answers == {"h1": {"asked": CALLS, "answered": CALLS}, "h2": {"asked": CALLS, "answered": 0}}
     # MNT and LOOKUP are small and answered; each READ is answered in one frame of 8,366 bytes, which h2's port drops.
     lost = sent_by(record, "h2") - 2
+    if held_up(found):  # then some are lost elsewhere, or asked for while counters are read
+        assert set(giants(record)) == {"switch>h2"}
+        return
     # It asks again after 0.4, 1.2 and 2.8 s, all within 5 s of the end.
     assert lost >= 4 * CALLS
     assert giants(record) == {"switch>h2": lost}
