@@ -119,6 +119,8 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
     [
         (["studdy"], "framegauge", "unknown verb 'studdy': did you mean 'study'?"),
         (["tsdy", "x.yaml", "--out", "y"], "framegauge", "unknown verb 'tsdy': did you mean 'study'?"),
+        (["versoin"], "framegauge", "unknown verb 'versoin': did you mean 'version'?"),
+        (["hlep", "check"], "framegauge", "unknown verb 'hlep': did you mean 'help'?"),
         (["frobnicate"], "framegauge", f"unknown verb 'frobnicate', expected one of {', '.join(cli.VERBS)}"),
         ([], "framegauge", f"found no verb, expected one of {', '.join(cli.VERBS)}"),
         (["--vresion"], "framegauge", "unknown option '--vresion': did you mean '--version'?"),

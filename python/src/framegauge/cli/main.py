@@ -10,7 +10,7 @@ from typing import Any, Protocol, cast
 
 from framegauge import temporary
 from framegauge.cli import limits, output
-from framegauge.cli.arguments import Verb
+from framegauge.cli.arguments import Verb, nearest
 from framegauge.cli.interrupts import interruptible
 from framegauge.errors import FramegaugeError, Interrupted, MissingRequirement
 
@@ -167,6 +167,9 @@ def _guarded(words: list[str]) -> list[str] | int | None:
         output.finish()
 
 
+_ALSO = ("help", "version")
+
+
 def _spelt(words: list[str]) -> list[str]:
     """`help`, `help VERB…` and `version`, which other programs have as verbs, as the options that they are here."""
     if words[:1] == ["help"]:
@@ -183,5 +186,7 @@ def _run(words: list[str]) -> list[str] | int | None:
     top = parser()
     if not words:
         top.error(f"found no verb, expected one of {', '.join(VERBS)}")
+    if not words[0].startswith("-") and not nearest(words[0], VERBS) and (near := nearest(words[0], _ALSO)):
+        top.error(f"unknown verb '{words[0]}'{near}")
     top.parse_args(words[:1])
     return None
