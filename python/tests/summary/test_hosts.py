@@ -77,7 +77,7 @@ def test_a_verdict_that_another_machine_would_not_give_is_no_answer(saved: Saved
     assert change["measured"]["interval"][1] < change["stated"]["interval"][0]
     assert answer(found).text.startswith("It depends on what hosts take for packets: ")
     line = beside.lines(found)[-1]
-    assert "With the costs of a measured machine: MTU 9000: share of few " in line
+    assert "With the costs of a measured machine it is otherwise: MTU 9000: share of few " in line
     assert " in place of better" in line
     told = material.gather(saved, found)
     for text in (markdown.markdown(told), html.page(told)):

@@ -117,8 +117,8 @@ def beside(summary: Mapping[str, Any]) -> str:
     said = [_said(each, cells.of(each)) for each in found[:MOST_SAID]]
     more = [f"{len(found) - MOST_SAID} more"] if len(found) > MOST_SAID else []
     return (
-        "This depends on what hosts take for packets and bytes, which is nothing here. With the costs of a measured "
-        f"machine: {'; '.join([*said, *more])}. State those of yours (testbed.cpu; framegauge estimate --model)."
+        "Hosts take no time for packets and bytes here. With the costs of a measured machine it is otherwise: "
+        f"{'; '.join([*said, *more])}. State those of your hosts (testbed.cpu; framegauge estimate --model)."
     )
 
 
