@@ -263,6 +263,27 @@ def test_where_a_cut_off_file_decides_there_is_no_verdict(text, tmp_path, capsys
     assert compare(capsys, iperf3_folder(tmp_path / "whole", RATES * 2), one)["outcome"] == "nothing_worse"
 
 
+def test_files_that_are_cut_off_hide_no_black_hole(tmp_path, capsys):
+    """Not those of BASE, nor one among many runs of another kind."""
+    base, hole = iperf3_folder(tmp_path / "base", RATES * 2), iperf3_folder(tmp_path / "hole", [*RATES * 2, 0.0, 0.0])
+    for number in range(4):
+        (base / f"killed-{number}.json").write_text("")
+    document = compare(capsys, base, hole, code=3)
+    assert (document["failed"][0]["verdict"], document["outcome"]) == ("not judged", "not_all_judged")
+    assert cli.main(["compare", str(base), str(hole)]) == 3
+    assert "4 of 16 runs of BASE left no result and may have moved nothing" in capsys.readouterr().out
+    sides = [iperf3_folder(tmp_path / name, RATES * 3) for name in ("one", "other")]
+    for side, rates in zip(sides, (RATES * 2, [*RATES * 2, 0.0, 0.0]), strict=True):
+        for each in iperf3_folder(side / "back", rates, reverse=True).iterdir():
+            each.rename(side / f"back-{each.name}")
+        (side / "back").rmdir()
+    (sides[1] / "killed.json").write_text("")
+    document = compare(capsys, *sides, code=1)
+    verdicts = {each["conditions"]["direction"]: each["verdict"] for each in document["failed"]}
+    assert verdicts == {"download": "worse"}
+    assert document["failed"][0]["new"] == {"failed": 2, "cut_off": 1, "runs": 15}
+
+
 def test_windows_of_files_of_iperf3(tmp_path, capsys):
     folder = iperf3_folder(tmp_path / "all", [*RATES, *RATES])
     document = compare(capsys, f"{folder}@10:00..10:06", f"{folder}@10:06..10:12")

@@ -82,23 +82,30 @@ def failures(base: Side, new: Side, results: int = 1) -> list[dict[str, Any]]:
 
 
 def may_be_worse(entry: Mapping[str, Any]) -> bool:
-    """Whether NEW is worse with the files that are cut off, and not without them."""
-    decides = entry["new"]["cut_off"] > 0 and entry["base"]["runs"] > 0
-    return bool(decides and entry["verdict"] == Verdict.NOT_JUDGED)
+    """Whether files that are cut off, on either side, decide if NEW is worse."""
+    cut_off = entry["base"]["cut_off"] + entry["new"]["cut_off"]
+    return cut_off > 0 and bool(entry["verdict"] == Verdict.NOT_JUDGED)
 
 
 def _sets(base: Side, new: Side) -> Iterator[_Set]:
-    """The sets that both sides have; and, where a run does not tell its conditions, all runs of both sides."""
-    ours, theirs = sets_of(base), sets_of(new)
-    shared = [key for key in ours if key in theirs]
-    every = [*base.samples, *new.samples]
-    if any((each.moved_nothing or each.cut_off) and not each.conditions for each in every):
-        yield _Set(base.kind, {}, {}, _counts(base.samples), _counts(new.samples))
+    """The sets that both sides have with a run that moved nothing; all runs of both sides where such a run does not
+    tell its conditions. Nor does a file that is cut off, which counts in each of these sets, or among all runs if there
+    is none."""
+    vague = [[each for each in side.samples if not each.conditions] for side in (base, new)]
+    every = _Set(base.kind, {}, {}, _counts(base.samples), _counts(new.samples))
+    if any(each.moved_nothing for side in vague for each in side):
+        yield every
         return
-    for key in shared:
-        first, second = _counts(ours[key].samples), _counts(theirs[key].samples)
-        if first.failed or second.failed:
-            yield _Set(ours[key].workload, ours[key].conditions, ours[key].level, first, second)
+    cut_off = [[each for each in side if each.cut_off] for side in vague]
+    ours, theirs = sets_of(base), sets_of(new)
+    sets = [
+        _Set(ours[key].workload, ours[key].conditions, ours[key].level, *(
+            _counts([*found.samples, *rest]) for found, rest in zip((ours[key], theirs[key]), cut_off, strict=True)
+        ))
+        for key in ours if key in theirs
+    ]  # fmt: skip
+    failing = [each for each in sets if each.base.failed or each.new.failed]
+    yield from failing or ([every] if any(cut_off) else [])
 
 
 def _counts(samples: Sequence[Sample]) -> _Counted:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -75,12 +75,9 @@ def conclusion(document: Mapping[str, Any]) -> str:
         return f"NEW is worse: {'; '.join([*map(_failure, _worse(document['failed'])), listed])}"
     if document["outcome"] == "not_all_judged":
         lost = len(verdicts) - sum(counts.get(word, 0) for word in _ANSWERS)
-        cut = [each["new"] for each in document["failed"] if may_be_worse(each)]
-        reasons = [
-            f"{each['cut_off']} of {each['runs']} runs left no result and may have moved nothing" for each in cut
-        ]
-        words_of = [f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {listed}"]
-        return "; ".join([*reasons, *words_of])
+        reasons = [line for each in document["failed"] if may_be_worse(each) for line in _cut_off(each)]
+        whole = f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {listed}"
+        return "; ".join([*reasons, whole])
     if counts.get("undecided"):
         return f"nothing is worse as far as decided, but some comparisons are undecided: {listed}"
     return f"nothing is worse: {listed}"
@@ -99,6 +96,13 @@ def _failure(entry: Mapping[str, Any]) -> str:
     base, new = entry["base"], entry["new"]
     before = f"{base['failed']} of {base['runs']}" if base["failed"] else "none"
     return f"{new['failed']} of {new['runs']} runs moved nothing, and {before} in BASE"
+
+
+def _cut_off(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Such as "4 of 16 runs left no result and may have moved nothing"."""
+    for side, name in (("base", " of BASE"), ("new", "")):
+        if count := entry[side]["cut_off"]:
+            yield f"{count} of {entry[side]['runs']} runs{name} left no result and may have moved nothing"
 
 
 def _say(console: Console, line: str, style: str = "") -> None:

@@ -85,7 +85,7 @@ def summarise(saved: Saved) -> dict[str, Any]:
         "flows": contention.entries(flows.read(saved), key),
         "switch": switch.entries(saved.runs, saved.plan["margins"], key),
         "few": few.entries(few.judged(saved.plan, rows, rule_of(saved.plan), any_differs), saved.runs, key),
-        "hosts": hosts.entries(saved, key),
+        "hosts": hosts.entries(saved, judged, key),
         "not_measured": unread.entries(not_measured(rows, saved.plan["margins"]), compared, key),
         "cpu": _cpu(saved.runs),
         "caveats": [*caveats(saved.plan["margins"], saved.plan["scope"], saved.runs), *seals_of(saved)],

@@ -29,13 +29,14 @@ __all__ = ["beside", "entries", "is_change", "takes_back"]
 MOST_SAID = 3
 
 
-def entries(saved: Saved, key: str) -> list[dict[str, Any]]:
+def entries(saved: Saved, judged: Sequence[Comparison], key: str) -> list[dict[str, Any]]:
     """The verdicts of treatments that are others with the costs of a measured machine, and those on the share of the
-    few at a level; empty if none is, or no run was simulated with these costs. `key` names the treatment."""
+    few at a level; empty if none is, or no run was simulated with these costs. `judged` are the comparisons of the
+    study as it is, `key` names the treatment."""
     other = replace(saved, runs=[_with_costs(run) for run in saved.runs if MEASURED_HOSTS in run.readings])
     if not other.runs:
         return []
-    return [*_changes(saved, other, key), *_levels(saved, other, key)]
+    return [*_changes(judged, other, key), *_levels(saved, other, key)]
 
 
 def _with_costs(run: Run) -> Run:
@@ -43,9 +44,9 @@ def _with_costs(run: Run) -> Run:
     return replace(run, metrics=found["metrics"], excluded=[*run.excluded, *found["excluded"]])
 
 
-def _changes(saved: Saved, other: Saved, key: str) -> list[dict[str, Any]]:
+def _changes(judged: Sequence[Comparison], other: Saved, key: str) -> list[dict[str, Any]]:
     with_costs = {_name(each): each for each in doubted(compare(other))}
-    pairs = [(each, with_costs.get(_name(each))) for each in doubted(compare(saved)) if each.role != "control"]
+    pairs = [(each, with_costs.get(_name(each))) for each in judged if each.role != "control"]
     return [
         _entry(each, {"metric": each.metric, "levels": {key: each.treatment_level}}, _change(each), _change(costly))
         for each, costly in pairs

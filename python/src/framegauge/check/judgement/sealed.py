@@ -28,8 +28,9 @@ def is_sealed(interface: Interface | None) -> bool:
 def advice(interface: Interface, target_mtu: int) -> str:
     """What to do in place of raising it alone, after which its packets would be cut or lost outside."""
     layer, where = _MADE.get(interface.kind or "", _IPSEC)
+    begins = f"Do not raise {interface.name} alone: it" if interface.mtu < target_mtu else interface.name
     return (
-        f"Do not raise {interface.name} alone: it is a tunnel ({interface.kind}), and a packet of {target_mtu} bytes "
+        f"{begins} is a tunnel ({interface.kind}), and a packet of {target_mtu} bytes "
         "in it is a larger one outside. See first what the path between the ends of the tunnel carries (framegauge "
         f"check with their outer addresses); framegauge wire --encap {layer} --mtu BYTES shows what that leaves "
         f"inside. Then set the MTU {where}."
