@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import argparse
 import math
+import multiprocessing
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -264,55 +266,74 @@ _HEADS = {
 }
 
 
-def _rates(count: int) -> Iterator[str]:
-    every = [(name, "rate", make) for name, make in LEVELS.items()]
-    every += [(name, kind, make) for name, (kind, make) in DRIFTS.items()]
-    for name, kind, make in every:
-        for hosts in (1, 3, 6) if name not in DRIFTS else (3, 6):
-            cells = []
-            for alike in (False, True):
-                is_said = hosts >= switched.LEAST_HOSTS or not alike  # of fewer it says nothing new
-                finds = is_said and kind == "rate" and name in LEVELS
-                cells.append(f"{worse(make, kind, hosts, count, 11, alike) / count:.1%}" if is_said else "")
-                cells.append(f"{found(make, hosts, count, 12, alike) / count:.1%}" if finds else "")
-            yield f"| {name} | {kind} | {hosts} | {' | '.join(cells)} |"
+def _rates(name: str, hosts: int, count: int) -> str:
+    kind, make = DRIFTS[name] if name in DRIFTS else ("rate", LEVELS[name])
+    cells = []
+    for alike in (False, True):
+        is_said = hosts >= switched.LEAST_HOSTS or not alike  # of fewer it says nothing new
+        finds = is_said and name in LEVELS
+        cells.append(f"{worse(make, kind, hosts, count, 11, alike) / count:.1%}" if is_said else "")
+        cells.append(f"{found(make, hosts, count, 12, alike) / count:.1%}" if finds else "")
+    return f"| {name} | {kind} | {hosts} | {' | '.join(cells)} |"
 
 
-def _counts(count: int) -> Iterator[str]:
-    for name, make in COUNTS.items():
-        for hosts in (1, 3, 5):
-            factors = np.ones((hosts, 2 * STEPS))
-            events = np.mean([make(np.random.default_rng(seed), factors).sum() for seed in range(9)])
-            shares = [found_more(make, hosts, count, 12, times) / count for times in MORE]
-            found_ones = " | ".join(f"{each:.0%}" for each in shares)
-            wrong = worse(make, "count", hosts, count, 11) / count
-            yield f"| {name} | {hosts} | {float(f'{events / 2:.2g}'):g} | {wrong:.1%} | {found_ones} |"
+def _counts(name: str, hosts: int, count: int) -> str:
+    make = COUNTS[name]
+    factors = np.ones((hosts, 2 * STEPS))
+    events = np.mean([make(np.random.default_rng(seed), factors).sum() for seed in range(9)])
+    shares = [found_more(make, hosts, count, 12, times) / count for times in MORE]
+    found_ones = " | ".join(f"{each:.0%}" for each in shares)
+    wrong = worse(make, "count", hosts, count, 11) / count
+    return f"| {name} | {hosts} | {float(f'{events / 2:.2g}'):g} | {wrong:.1%} | {found_ones} |"
 
 
-def _looks(count: int) -> Iterator[str]:
-    for hosts in (1, 2):  # of more, hosts tell as well
-        for name, (kind, make) in SLOW.items():
-            ever, last = ever_worse(make, kind, hosts, count, 13)
-            yield f"| {name} | {hosts} | {ever / count:.1%} | {last / count:.1%} |"
+def _looks(name: str, hosts: int, count: int) -> str:
+    kind, make = SLOW[name]
+    ever, last = ever_worse(make, kind, hosts, count, 13)
+    return f"| {name} | {hosts} | {ever / count:.1%} | {last / count:.1%} |"
 
 
-def tables(count: int) -> Iterator[tuple[str, str]]:
-    """The lines of all tables, each with the name of its table."""
-    for name, rows in (("rates", _rates), ("counts", _counts), ("looks", _looks)):
-        yield name, _HEADS[name]
-        yield name, "|" + " --- |" * (_HEADS[name].count("|") - 1)
-        for line in rows(count):
-            yield name, line
+_ROWS = {"rates": _rates, "counts": _counts, "looks": _looks}
+
+
+def _rows() -> list[tuple[str, str, int]]:
+    """Table, series and hosts on a side of each row."""
+    return [
+        *(("rates", name, hosts) for name in LEVELS for hosts in (1, 3, 6)),
+        *(("rates", name, hosts) for name in DRIFTS for hosts in (3, 6)),
+        *(("counts", name, hosts) for name in COUNTS for hosts in (1, 3, 5)),
+        *(("looks", name, hosts) for hosts in (1, 2) for name in SLOW),  # of more, hosts tell as well
+    ]
+
+
+def _row(which: tuple[str, str, int], count: int) -> str:
+    table, name, hosts = which
+    return _ROWS[table](name, hosts, count)
+
+
+def tables(count: int, jobs: int) -> Iterator[tuple[str, str]]:
+    """The lines of all tables, each with the name of its table; so many rows are made at a time."""
+    rows = _rows()
+    with multiprocessing.get_context("fork").Pool(jobs) as pool:
+        lines = pool.imap(partial(_row, count=count), rows, chunksize=1)
+        last = ""
+        for (table, _, _), line in zip(rows, lines, strict=True):
+            if table != last:
+                yield table, _HEADS[table]
+                yield table, "|" + " --- |" * (_HEADS[table].count("|") - 1)
+            last = table
+            yield table, line
 
 
 def main() -> None:
     """Prints the table, and writes the page."""
     parser = argparse.ArgumentParser(description="How often verdicts of framegauge watch are wrong, and right.")
     parser.add_argument("--count", type=int, default=2000, help="switches of each kind")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="rows at a time (default: as many as CPUs)")
     parser.add_argument("--write", type=Path, metavar="FILE", help="the page to write")
     options = parser.parse_args()
     lines: dict[str, list[str]] = {}
-    for name, line in tables(options.count):
+    for name, line in tables(options.count, options.jobs):
         print(line, flush=True)
         lines.setdefault(name, []).append(line)
     if options.write is not None:

@@ -105,7 +105,8 @@ def estimate(hosts: Sequence[Host], alpha: float = ALPHA, alike: bool = False) -
 
 
 def _known(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if np.isfinite(values).any() else math.nan
+    kept = values[np.isfinite(values)]
+    return float(kept.mean()) if len(kept) else math.nan
 
 
 def _joined(hosts: Sequence[Host]) -> Host:
