@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import random
+import re
 import select
 import subprocess
 import time
@@ -273,10 +274,11 @@ def hosts_of(rack: int) -> list[int]:
     return [process for process, words in agent_processes().items() if f"framegauge-{rack}-" in words]
 
 
-def _is_of_others(cgroup: str) -> bool:
-    """Whether a cgroup is that of a rack, up now, that these tests have not started: its agent's id is in the name."""
-    rack = cgroup.split("-")[1]
-    return rack.isdigit() and Path("/proc", rack).exists() and not is_ours(rack)
+def is_of_others(name: str) -> bool:
+    """Whether a cgroup or a folder is that of a program that runs now and that these tests have not started: its owner's
+    id is in the name."""
+    owner = re.match(r"framegauge-(?:of-)?(\d+)-", name)
+    return owner is not None and Path("/proc", owner[1]).exists() and not is_ours(owner[1])
 
 
 def traces() -> dict[str, Any]:
@@ -300,11 +302,16 @@ def traces() -> dict[str, Any]:
             str(path)
             for root in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
             for path in Path(root).glob("framegauge-*")
-            if not _is_of_others(path.name)
+            if not is_of_others(path.name)
         },
         "loop devices": {path.parent.parent.name for path in Path("/sys/block").glob("loop*/loop/backing_file")},
         "FUSE": {path.name for path in Path("/sys/fs/fuse/connections").glob("*")},
-        "files": {(folder, name) for folder in ("/tmp", "/dev/shm", "/run") for name in _names(folder, "framegauge")},
+        "files": {
+            (folder, name)
+            for folder in ("/tmp", "/dev/shm", "/run")
+            for name in _names(folder, "framegauge")
+            if not is_of_others(name)
+        },
         "sysctls": [Path("/proc/sys", name).read_text() for name in sysctls],
         "agents": set(agent_processes()),
     }

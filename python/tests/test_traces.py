@@ -1,0 +1,26 @@
+"""Whose folders and cgroups tests call left behind: never those of somebody else's framegauge that runs meanwhile."""
+
+import os
+import subprocess
+
+import pytest
+from helpers import real
+
+
+@pytest.mark.parametrize("form", ["framegauge-of-{}-abc", "framegauge-{}-1-2"])
+def test_what_a_living_program_of_others_has_is_theirs(form: str) -> None:
+    others = {name: value for name, value in os.environ.items() if name != "FRAMEGAUGE_TESTS"}
+    with (
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE, env=others) as theirs,
+        subprocess.Popen(["cat"], stdin=subprocess.PIPE) as ours,
+    ):
+        assert real.is_of_others(form.format(theirs.pid))
+        assert not real.is_of_others(form.format(ours.pid))
+        theirs.communicate()
+        ours.communicate()
+    # Whoever left it, nobody will take it away.
+    assert not real.is_of_others(form.format(theirs.pid))
+
+
+def test_a_name_without_an_owner_is_ours() -> None:
+    assert not real.is_of_others("framegauge-rack.json")
