@@ -40,9 +40,13 @@ impl Column {
 
 /// Writes `columns`, all of the same length, as one Arrow IPC file without a name.
 pub fn write(columns: Vec<(&str, Column)>) -> Result<File> {
+    let operation = || format!("write a file without a name in {}", std::env::temp_dir().display());
     let failed = |error: arrow_schema::ArrowError| OsError {
-        operation: "write a spool".into(),
-        source: std::io::Error::other(error),
+        operation: operation(),
+        source: match error {
+            arrow_schema::ArrowError::IoError(_, source) => source,
+            other => std::io::Error::other(other),
+        },
     };
     let file = files::unnamed()?;
     let (fields, arrays): (Vec<_>, Vec<_>) = columns
@@ -54,7 +58,7 @@ pub fn write(columns: Vec<(&str, Column)>) -> Result<File> {
         .unzip();
     let schema = Arc::new(Schema::new(fields));
     let batch = RecordBatch::try_new(schema.clone(), arrays).map_err(failed)?;
-    let handle = file.try_clone().map_err(|source| OsError { operation: "write a spool".into(), source })?;
+    let handle = file.try_clone().map_err(|source| OsError { operation: operation(), source })?;
     let mut writer = FileWriter::try_new(BufWriter::new(handle), &schema).map_err(failed)?;
     writer.write(&batch).map_err(failed)?;
     writer.finish().map_err(failed)?;

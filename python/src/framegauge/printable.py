@@ -6,11 +6,13 @@ import html
 import re
 import textwrap
 
-__all__ = ["escaped", "one_line", "printable", "prose", "sentence", "wrapped"]
+__all__ = ["complaint", "escaped", "one_line", "printable", "prose", "sentence", "wrapped"]
 
 KEEPING = "\N{NO-BREAK SPACE}"
 # The space between a number and its unit, after which a word or a path may not go on.
 _OF_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]?b/s|[kKMGT]?i?B(?:/s)?|[nmuµ]?s(?:/GB)?|min|h|ppm)(?![\w/]))")
+
+_RUST_NUMBER = re.compile(r" \(os error \d+\)")
 
 
 def printable(text: str) -> str:
@@ -25,6 +27,11 @@ def one_line(text: object, most: int = 1000) -> str:
     ours, or hides one."""
     line = printable(" ".join(str(text)[: 4 * most].split()))
     return line if len(line) <= most else line[:most] + "…"
+
+
+def complaint(said: str, prefix: str, most: int) -> str:
+    """What a program of ours says before it ends, without its name and without the numbers that Rust gives errors."""
+    return one_line(_RUST_NUMBER.sub("", said.removeprefix(prefix)), most)
 
 
 def sentence(text: str) -> str:

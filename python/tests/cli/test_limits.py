@@ -91,6 +91,17 @@ def test_no_place_for_temporary_files_is_no_lost_working_folder() -> None:
     assert "TMPDIR" in line
 
 
+def test_no_room_for_a_file_that_is_open_names_both_places() -> None:
+    """The error of a write has no name of a file."""
+    with pytest.raises(OSError, match="No space left") as error, Path("/dev/full").open("w") as full:
+        full.write("x")
+    assert error.value.filename is None
+    line = limits.reached(error.value)
+    assert line is not None
+    assert "results" in line
+    assert "TMPDIR" in line
+
+
 @pytest.mark.parametrize("error", [RuntimeError("else"), OSError(errno.EIO, "Input/output error"), OSError("x")])
 def test_another_error_is_none_of_a_limit(error: Exception) -> None:
     assert limits.reached(error) is None

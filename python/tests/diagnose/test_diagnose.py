@@ -209,7 +209,7 @@ def test_wrong_words_are_told_with_what_was_expected(tmp_path: Path, capsys: pyt
         (line,) = capsys.readouterr().err.splitlines()
         assert said in line
     assert main(["diagnose", str(tmp_path / "missing.pcap")]) == 2
-    assert f"{tmp_path / 'missing.pcap'}: No such file" in capsys.readouterr().err
+    assert capsys.readouterr().err == f"framegauge: {tmp_path / 'missing.pcap'}: No such file or directory\n"
 
 
 def test_a_threshold_changes_what_is_found(tmp_path: Path) -> None:

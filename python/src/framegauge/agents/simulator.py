@@ -22,7 +22,7 @@ from framegauge import temporary
 from framegauge.agents import answers, binary
 from framegauge.errors import AgentFailure, BadAnswer, InputError, ending
 from framegauge.networks.ports import capture_file
-from framegauge.printable import one_line
+from framegauge.printable import complaint, one_line
 
 __all__ = ["COLUMNS", "Processes", "Progress", "Simulated", "checked", "files", "other_build"]
 
@@ -144,13 +144,13 @@ def checked(
     result: Json | None, code: int, said: str, left: Callable[[], Mapping[str, bytes]], part: str = ""
 ) -> Simulated:
     """What a process came to, by its exit code and what it said on standard error; errors as for `Processes.run`."""
-    complaint = one_line(said.removeprefix(PREFIX), MOST_SHOWN)
-    if code == 2 and complaint.startswith(UNKNOWN):
-        raise AgentFailure(f"simulation: {complaint}; {other_build()}")
+    why = complaint(said, PREFIX, MOST_SHOWN)
+    if code == 2 and why.startswith(UNKNOWN):
+        raise AgentFailure(f"simulation: {why}; {other_build()}")
     if code == 2:
-        raise InputError(f"simulation: {complaint}")
+        raise InputError(f"simulation: {why}")
     if code != 0 or result is None:
-        raise AgentFailure(f"the simulation ended with {ending(code)}{complaint and f': {complaint}'}")
+        raise AgentFailure(f"the simulation ended with {ending(code)}{why and f': {why}'}")
     result = _fit(result, part)
     try:
         found = dict(left())

@@ -17,6 +17,7 @@ _OF_PLACES = (
     errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG,
     errno.ELOOP,
 )  # fmt: skip
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _BY_NUMBER = {errno.EAGAIN: PROCESSES, errno.ENOMEM: MEMORY, errno.EMFILE: FILES, errno.ENFILE: FILES}
 
 
@@ -24,6 +25,8 @@ def reached(error: BaseException) -> str | None:
     """The line; None for an error with another reason."""
     if isinstance(error, OSError) and error.errno in _OF_PLACES and error.filename is not None:
         return f"{error.filename}: cannot be used ({error.strerror}), expected a place that can be"
+    if isinstance(error, OSError) and error.errno in _FULL:  # as a file raises it that is open
+        return f"found no room left ({error.strerror}), expected some for results and for temporary files (TMPDIR)"
     if isinstance(error, FileNotFoundError) and error.filename is None:
         if error.strerror == os.strerror(errno.ENOENT):  # as os.getcwd() raises it
             return "found no working folder (it was deleted), expected one"

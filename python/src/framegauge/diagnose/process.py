@@ -9,7 +9,7 @@ from typing import IO
 
 from framegauge.agents.binary import find_agent
 from framegauge.errors import AgentFailure, InputError, ending
-from framegauge.printable import one_line
+from framegauge.printable import complaint
 
 __all__ = ["asked", "judged"]
 
@@ -40,9 +40,9 @@ def asked(
 
 def judged(code: int, said: str, files: Sequence[Path]) -> None:
     """InputError, in the agent's words, or AgentFailure, by the exit code and what was said on standard error."""
-    complaint = one_line(said.removeprefix("framegauge-agent diagnose: "), 300)
+    why = complaint(said, "framegauge-agent diagnose: ", 300)
     if code == 2:
-        raise InputError(complaint)
+        raise InputError(why)
     if code != 0:
         about = f"{files[0]}: " if files else ""
-        raise AgentFailure(f"{about}the diagnosis ended with {ending(code)}{complaint and f': {complaint}'}")
+        raise AgentFailure(f"{about}the diagnosis ended with {ending(code)}{why and f': {why}'}")

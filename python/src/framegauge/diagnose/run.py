@@ -12,7 +12,7 @@ from framegauge.diagnose.engines import Engine, local
 from framegauge.diagnose.kinds import KINDS, NOTES, QUALITY, WORTH_NOTHING
 from framegauge.diagnose.process import asked
 from framegauge.errors import InputError
-from framegauge.printable import one_line
+from framegauge.printable import complaint, one_line
 
 __all__ = [
     "SCHEMA", "diagnose", "each_worth_fixing", "is_judgeable", "notes", "schema", "separate", "worth_anywhere",
@@ -59,7 +59,7 @@ def separate(
         raise InputError("\n".join(f"{one_line(path, 300)}: found an empty file, expected a capture" for path in empty))
     words = ["--thresholds", json.dumps(dict(thresholds or {})), "--rows"]
     answers = [rows.read(answer) for answer in engine(words, files, done)]
-    problems = [one_line(each["error"], 300) for each, _ in answers if "error" in each]
+    problems = [complaint(each["error"], "", 300) for each, _ in answers if "error" in each]
     if problems:
         raise InputError("\n".join(problems))
     return _numbered(answers, only)
