@@ -348,3 +348,27 @@ def test_where_nothing_arrives_that_is_the_reason(tmp_path: Path, capsys: pytest
     (tmp_path / "s.yaml").write_text(file)
     simulate(tmp_path / "s.yaml", "--out", tmp_path / "out")
     assert "because goodput was not measured: nothing arrived in any run" in capsys.readouterr().out.replace("\n", " ")
+
+
+@agent
+def test_a_core_that_limits_is_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """14 us for a packet of 1448 bytes are 827 Mb/s; six times fewer fill the link. h1 takes nothing for what it sends."""
+    (tmp_path / "s.yaml").write_text(
+        """\
+testbed:
+  kind: simulator
+  topology: pair
+  link: {rate: 1 Gb/s, buffer: 256 KiB}
+  cpu: {hosts: [h2], receive: {packet: 14 us, aggregate: 0 s}, send: {packet: 0 s, aggregate: 0 s}}
+factors: {mtu: [1500, 9000], offloads: off}
+workloads: [{stream: {duration: 50 ms}}]
+blocks: 3
+stop: blocks
+"""
+    )
+    assert simulate(tmp_path / "s.yaml", "--out", tmp_path / "out", "--json") == 0
+    (entry,) = json.loads(capsys.readouterr().out)["why"]
+    parts = {part["name"]: part for part in entry["parts"]}
+    assert "the hosts' busiest core was 9" in parts["CPU"]["evidence"]
+    assert parts["CPU"]["ratio"] == pytest.approx(entry["ratio"] / parts["header overhead"]["ratio"])
+    assert parts["unexplained"]["ratio"] == pytest.approx(1.0)

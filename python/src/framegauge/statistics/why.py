@@ -5,7 +5,8 @@ In logarithms the parts add up to the whole:
 - header overhead: the ratio of the two ceilings, exact (RFC 894, RFC 791, RFC 9293: bytes on the wire per segment);
 - window growth: the ratio of transfer times that the slow-start model of a new connection (RFC 5681, RFC 6928) gives
   for this size, beyond the headers; only for single transfers;
-- CPU: only where the hosts' CPUs were busy in an arm; then at most the ratio of the CPU costs per gigabyte;
+- CPU: only where the hosts' CPUs, or one core of simulated hosts, were busy in an arm; then at most the ratio of the
+  CPU costs per gigabyte;
 - unexplained: the rest, with the interval of the whole (the parts above are not random).
 
 The packet rate acts through the CPU: the share of the CPU cost that scales with frames follows from two arms by
@@ -34,6 +35,7 @@ class Arm:
     idle_share: float | None = None
     cpu_seconds_per_gigabyte: float | None = None  # of the end that costs more
     frames_per_gigabyte: float | None = None
+    cpus: str = "the hosts' CPUs were"  # whose idle share that is
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,7 @@ def _cpu(rest: float, baseline: Arm, treatment: Arm) -> Part | None:
     if possible * rest <= 0:
         return None
     part = math.copysign(min(abs(possible), abs(rest)), rest)
-    return Part("CPU", math.exp(part), None, None, f"the hosts' CPUs were {1 - min(idle):.0%} busy")
+    return Part("CPU", math.exp(part), None, None, f"{baseline.cpus} {1 - min(idle):.0%} busy")
 
 
 def _unexplained(ratio: float, low: float | None, high: float | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from framegauge.results.journal import Run
@@ -56,18 +57,24 @@ def _arm(runs: Sequence[Run]) -> Arm:
         values = [run.readings.get(name) for run in runs]
         return statistics.median(values) if values and None not in values else None  # type: ignore[type-var]
 
-    costs = [
-        max(run.metrics[name] for name in ("receiver_cpu_cost", "sender_cpu_cost"))
-        for run in runs
-        if "receiver_cpu_cost" in run.metrics and "sender_cpu_cost" in run.metrics
-    ]
-    return Arm(
+    costs = [max(sides) for run in runs if (sides := _costs(run))]
+    found = Arm(
         ceiling_bits_per_second=reading("ceiling_bits_per_second"),
         predicted_seconds=reading("predicted_seconds"),
         idle_share=reading("idle_share_hosts"),
         cpu_seconds_per_gigabyte=statistics.median(costs) if costs else None,
         frames_per_gigabyte=reading("frames_per_gigabyte"),
     )
+    busiest = reading("busiest_core_share")  # of simulated hosts
+    if busiest is None:
+        return found
+    return replace(found, idle_share=max(0.0, 1.0 - busiest), cpus="the hosts' busiest core was")
+
+
+def _costs(run: Run) -> list[float]:
+    """The CPU costs of the sides of a run, if both are known; hosts without a model take nothing in a simulation."""
+    found = [run.metrics[name] for name in ("receiver_cpu_cost", "sender_cpu_cost") if name in run.metrics]
+    return found if len(found) == 2 or "busiest_core_share" in run.readings else []
 
 
 def _known(arm: Arm) -> dict[str, float | None]:

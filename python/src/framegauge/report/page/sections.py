@@ -115,7 +115,7 @@ def _why(material: Material) -> str:
     intro = (
         "<p>Each change of goodput as the product of its parts. Header overhead: the two goodput ceilings, exact. "
         "Window growth: what a short transfer gains from slow start with larger segments. CPU: only where the hosts’ "
-        "CPUs were busy. The rest is unexplained until an arm isolates its cause.</p>\n"
+        "CPUs, or one core of simulated ones, were busy. The rest is unexplained until an arm isolates its cause.</p>\n"
     )
     parts = table("Parts of each change of goodput", causes.head(material.summary), causes.rows(material.summary))
     return section("why", "Why", parts and intro + parts)
