@@ -196,3 +196,17 @@ def test_what_lies_beyond_a_window_without_its_scale_is_dropped_where_both_captu
     findings = [{"kind": kind, "connection": 1, "text": "What happened."} for kind in ("unscaled_window", "rto_stall")]
     joining.annotate({"joined": {"taps": taps, "connections": [connection]}, "findings": findings})
     assert [each["text"] for each in findings] == [f"What happened. {said}".strip(), "What happened."]
+
+
+def test_directions_that_were_captured_apart_tell_nothing_of_losses(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a breakout tap has them: what came to one of them was never to pass the other."""
+    packets = stalled()
+    there = saved(tmp_path, "there.pcap", [each for each in packets if from_client(each[1])])
+    back = saved(tmp_path, "back.pcap", [each for each in packets if not from_client(each[1])])
+    main(["diagnose", "--host", f"there={there}", "--host", f"back={back}"])
+    printed = capsys.readouterr().out
+    assert "captured at several places" in printed
+    assert "no packet was lost" not in printed
+    assert "cannot tell whether packets were lost between them" in printed

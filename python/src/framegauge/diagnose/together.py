@@ -37,7 +37,13 @@ def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
     lost = sorted((each for each in hops(joined) if each[2]["lost_packets"]), key=lambda each: -each[2]["lost_packets"])
     unjudged = [each for each in hops(joined) if each[2]["unjudged_packets"] >= LEAST_UNJUDGED]
     if not lost and not unjudged:
-        yield "  no packet was lost between them"
+        # Each direction may have been captured at a place of its own.
+        are_compared = any(each[2]["arrived_packets"] for each in hops(joined))
+        yield (
+            "  no packet was lost between them"
+            if are_compared
+            else ("  cannot tell whether packets were lost between them: none was captured at two of them")
+        )
     for connection, direction, hop in lost[:MOST_ROWS]:
         one, other = (names[tap] for tap in hop["between"])
         packets = hop["lost_packets"]
