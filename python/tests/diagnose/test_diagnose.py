@@ -161,6 +161,17 @@ def test_what_is_not_read_is_named_by_number(tmp_path: Path, capsys: pytest.Capt
     assert document["captures"][0]["unread"] == {"not_ip": {"2054": 1, "34962": 2}, "not_tcp": {"132": 1}}
 
 
+@pytest.mark.parametrize(("count", "said"), [(1, "of the TCP connection"), (3, "of each of 3 TCP connections")])
+def test_of_connections_with_one_packet_nothing_can_be_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], count: int, said: str
+) -> None:
+    """As of a scan, or of a capture that ended at once: whether anybody would have answered nobody knows."""
+    packets = [(n * 0.01, segment(f"10.0.0.1:{40000 + n}", "10.0.0.2:80", SYN, 1000, mss=1460)) for n in range(count)]
+    path = saved(tmp_path, "syns.pcap", pcap(packets))
+    assert main(["diagnose", str(path)]) == 2
+    assert capsys.readouterr().out.startswith(f"Cannot tell: {said} there is one packet.")
+
+
 def test_of_packets_without_their_headers_nothing_can_be_judged(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

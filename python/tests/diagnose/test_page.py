@@ -25,6 +25,8 @@ from framegauge.plots.draw import ROLES
 pytestmark = pytest.mark.agent
 ASSETS = Path(html.__file__).with_name("assets")
 
+LASTED = {"begin_seconds": 0.0, "end_seconds": 1.0}
+
 
 @pytest.fixture
 def slow(tmp_path: Path) -> Path:
@@ -62,12 +64,12 @@ def finding(kind: str, lost_seconds: float) -> dict[str, Any]:
     ],
 )  # fmt: skip
 def test_the_headline_names_what_cost_most(worth: list[dict[str, Any]], said: str) -> None:
-    assert html._answer({"connections": [{}]}, worth) == said
+    assert html._answer({"connections": [LASTED]}, worth) == said
 
 
 def test_what_several_places_saw_of_a_connection_is_one() -> None:
     seen = [{"tap": tap, "connection": tap} for tap in (1, 2, 3)]
-    document = {"connections": [{}] * 4, "joined": {"connections": [{"seen": seen}]}}
+    document = {"connections": [LASTED] * 4, "joined": {"connections": [{"seen": seen}]}}
     assert html._answer(document, []) == "Nothing worth fixing was found in 2 TCP connections."
 
 

@@ -109,8 +109,10 @@ def notes(document: Mapping[str, Any]) -> list[Json]:
 
 
 def is_judgeable(document: Mapping[str, Any]) -> bool:
-    """Whether there is anything that could be judged: what is only known of the capture itself is not."""
-    return bool(document["connections"]) or any(each["kind"] not in QUALITY for each in document["findings"])
+    """Whether there is anything that could be judged: what is only known of the capture itself is not, and of a
+    connection one packet tells nothing."""
+    has_more = any(each["end_seconds"] > each["begin_seconds"] for each in document["connections"])
+    return has_more or any(each["kind"] not in QUALITY for each in document["findings"])
 
 
 def connections_in_words(document: Mapping[str, Any]) -> str:

@@ -62,7 +62,11 @@ def _nothing(document: Json) -> str:
 
 
 def nothing_judged(document: Json) -> str:
-    """What there is instead of TCP connections."""
+    """What there is instead of TCP connections with more than one packet."""
+    if document["connections"]:
+        count = len(document["connections"])
+        of = "the TCP connection" if count == 1 else f"each of {count} TCP connections"
+        return f"Cannot tell: of {of} there is one packet."
     packets = sum(each["packets"] for each in document["captures"])
     counts = {name: sum(each["others"][name] for each in document["captures"]) for name in _OTHERS}
     said = [f"{count} {_OTHERS[name]}{_numbers(document, name)}" for name, count in counts.items() if count]
