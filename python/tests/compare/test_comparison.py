@@ -224,6 +224,22 @@ def test_runs_that_moved_nothing_are_worse(tmp_path, capsys):
     assert compare(capsys, base, iperf3_folder(tmp_path / "none", RATES * 2))["failed"] == []
 
 
+def test_runs_that_stalled_are_worse(tmp_path, capsys):
+    """After what a connection sends first: 4 of 16 move a thousandth of the others."""
+    base = iperf3_folder(tmp_path / "base", RATES * 2)
+    stalls = iperf3_folder(tmp_path / "stalls", [*(RATES * 2)[4:], *(rate / 1000 for rate in RATES[:4])])
+    document = compare(capsys, base, stalls, code=1)
+    (failed,) = document["failed"]
+    assert (failed["what"], failed["why"], failed["new"]["failed"], failed["verdict"]) == (
+        "stalled", "less than 1% of the goodput of BASE", 4, "worse",
+    )  # fmt: skip
+    assert cli.main(["compare", str(base), str(stalls)]) == 1
+    said = capsys.readouterr().out
+    assert "NEW is worse: 4 of 12 runs stalled (less than 1% of the goodput of BASE), and none in BASE" in said
+    assert "assumed of runs that stalled: a network in order stalls at most 1 run in 200" in said
+    assert compare(capsys, stalls, base)["failed"][0]["verdict"] == "better"
+
+
 def test_runs_that_reached_nobody_count_among_all(tmp_path, capsys):
     base, new = iperf3_folder(tmp_path / "base", RATES), iperf3_folder(tmp_path / "new", RATES[:3])
     for number in range(3):

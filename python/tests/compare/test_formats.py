@@ -131,6 +131,50 @@ def test_a_stream_without_half_of_its_values_is_told():
     assert half.notes == ["TCP upload has values at 2 of 4 points in time: the mean is of these"]
 
 
+def of_flent(points, streams):
+    """A file of 60 s with a point each 0.2 s; a stream has values where it is told to."""
+    results = {
+        name: [100.0 if place in places else None for place in range(points)] for name, places in streams.items()
+    }
+    results["Ping (ms) ICMP"] = [0.3] * points
+    metadata = {"NAME": "tcp_nup", "LENGTH": 60}
+    return json.dumps(
+        {"version": 4, "x_values": [place * 0.2 for place in range(points)], "results": results, "metadata": metadata}
+    ).encode()
+
+
+@pytest.mark.parametrize(
+    ("streams", "said"),
+    [
+        ({"TCP upload": range(25, 325)}, ""),
+        ({"TCP upload": range(25, 75)}, "data moved in 9.8 s of 60 s"),
+        # One after the other.
+        ({"TCP upload::1": range(25, 125), "TCP upload::2": range(125, 325), "TCP upload sum": range(25, 325)}, ""),
+        (
+            {"TCP upload::1": range(25, 325), "TCP upload::2": range(0), "TCP upload sum": range(25, 325)},
+            "1 of 2 streams moved nothing",
+        ),
+    ],
+)
+def test_a_transfer_of_flent_that_ends_early_or_a_silent_stream_has_stalled(streams, said):
+    assert [each.stalled for each in flent.parse("a.flent", of_flent(350, streams)) if each.metrics] == [said, ""]
+
+
+def test_pings_that_nobody_answered_are_no_missing_metric():
+    data = json.loads(of_flent(350, {"TCP upload": range(25, 325)}))
+    data["results"]["Ping (ms) ICMP"] = [None] * 350
+    *_, lost = flent.parse("a.flent", json.dumps(data).encode())
+    assert (lost.stalled, lost.excluded, lost.lost) == (flent.UNANSWERED, [flent.UNANSWERED], False)
+
+
+@pytest.mark.parametrize(("streams", "said"), [([5, 7], ""), ([0, 12, 0], "2 of 3 streams moved nothing"), ([0], "")])
+def test_a_silent_stream_of_iperf3_beside_others_has_stalled(streams, said):
+    document = iperf3_text(1e9)
+    document["end"]["streams"] = [{"receiver": {"bytes": each}} for each in streams]
+    (sample,) = iperf3.parse("a.json", json.dumps(document).encode())
+    assert sample.stalled == said
+
+
 def test_a_kind_of_run_that_is_not_compared_is_no_lost_run():
     for name, lost in (("udp", False), ("refused", True)):
         with pytest.raises(Unreadable) as error:

@@ -1,25 +1,29 @@
-"""Runs that were made and moved nothing, counted on both sides: the first thing to know of two sets of runs.
+"""Runs that were made and moved nothing, or stalled, counted on both sides: the first thing to know of two sets.
 
-They have none of the metrics by which others are compared, so without this a black hole would be a folder from which
-some runs are missing. A run whose file is cut off may be one of them, or not: then there is a verdict only if it is the
-same either way.
+Those that moved nothing have none of the metrics by which others are compared, so without this a black hole would be a
+folder from which some runs are missing. A run whose file is cut off may be one of them, or not: then there is a verdict
+only if it is the same either way. A run stalls that moves something and then nothing, or of which a stream moves
+nothing: its mean may be that of any other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from framegauge.compare.formats.samples import Sample, Side
-from framegauge.compare.matching import sets_of
+from framegauge.compare.matching import RunSet, sets_of
 from framegauge.statistics import failed
 from framegauge.statistics.exclusions import Counts
 from framegauge.statistics.verdict import Verdict
 
-__all__ = ["TITLE", "failures", "may_be_worse"]
+__all__ = ["NOTHING", "STALLED", "failures", "may_be_worse"]
 
-TITLE = "runs that moved nothing"
+NOTHING, STALLED = "moved nothing", "stalled"
+# A run with less than this share of what runs of BASE move in the median: it carried its first segments.
+LITTLE = 0.01
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class _Set:
     level: Mapping[str, Any]
     base: _Counted
     new: _Counted
+    what: str = NOTHING
+    why: str = ""
 
     def verdict(self, comparisons: int) -> Verdict:
         """That of all files that are cut off, on both sides, as runs that moved nothing, if it is that of none of them
@@ -64,18 +70,20 @@ class _Set:
 
 
 def failures(base: Side, new: Side, results: int = 1) -> list[dict[str, Any]]:
-    """An entry for each set of runs in which a side has a run that moved nothing, or may have; NEW is one of so many
-    `results`."""
-    sets = list(_sets(base, new))
+    """An entry for each set of runs in which a side has a run that moved nothing, or may have, and for each with a run
+    that stalled; NEW is one of so many `results`."""
+    sets = [*_sets(base, new), *_stalled(base, new)]
     return [
         {
+            "what": each.what,
+            "why": each.why,
             "workload": each.workload,
             "conditions": dict(each.conditions),
             "level": dict(each.level),
             "base": each.base.document(),
             "new": each.new.document(),
             "verdict": str(each.verdict(results * len(sets))),
-            "assumption": failed.ASSUMPTION,
+            "assumption": failed.ASSUMPTION[each.what == STALLED],
         }
         for each in sets
     ]
@@ -98,21 +106,67 @@ def _sets(base: Side, new: Side) -> Iterator[_Set]:
         return
     cut_off = [[each for each in side if each.cut_off] for side in vague]
     ours, theirs = sets_of(base), sets_of(new)
-    sets = [
-        _Set(ours[key].workload, ours[key].conditions, ours[key].level, *(
-            _counts([*found.samples, *rest]) for found, rest in zip((ours[key], theirs[key]), cut_off, strict=True)
-        ))
-        for key in ours if key in theirs
-    ]  # fmt: skip
+    sets = []
+    for key in (key for key in ours if key in theirs):
+        counts = [_counts([*side[key].samples, *rest]) for side, rest in zip((ours, theirs), cut_off, strict=True)]
+        sets.append(_Set(ours[key].workload, ours[key].conditions, ours[key].level, counts[0], counts[1]))
     failing = [each for each in sets if each.base.failed or each.new.failed]
     yield from failing or ([every] if any(cut_off) else [])
 
 
 def _counts(samples: Sequence[Sample]) -> _Counted:
+    return _counted(
+        [each for each in samples if _moved_nothing(each) or each.cut_off or not each.excluded], _moved_nothing
+    )
+
+
+def _moved_nothing(sample: Sample) -> bool:
+    return sample.moved_nothing
+
+
+def _stalled(base: Side, new: Side) -> Iterator[_Set]:
+    """The sets that both sides have with a run that stalled."""
+    theirs = sets_of(new)
+    for key, ours in sets_of(base).items():
+        if (other := theirs.get(key)) is None:
+            continue
+        least = _little(ours)
+        before, after = _reasons(ours, least), _reasons(other, least)
+        if before or after:
+            sides = _stalled_of(ours, before), _stalled_of(other, after)
+            why = next(iter((after or before).values()))
+            yield _Set(ours.workload, ours.conditions, ours.level, *sides, STALLED, why)
+
+
+def _stalled_of(runs: RunSet, reasons: Mapping[str, str]) -> _Counted:
+    return _counted(_tried(runs), lambda sample: sample.run in reasons)
+
+
+def _little(base: RunSet) -> float:
+    values = base.values("goodput")
+    return LITTLE * statistics.median(values) if values else 0.0
+
+
+def _tried(runs: RunSet) -> list[Sample]:
+    """Those that moved something, or stalled."""
+    return [each for each in runs.samples if not each.excluded or each.stalled]
+
+
+def _reasons(runs: RunSet, least: float) -> dict[str, str]:
+    """How runs stalled, by their names."""
+    found = {}
+    for each in _tried(runs):
+        if each.stalled:
+            found[each.run] = each.stalled
+        elif each.metrics.get("goodput", least) < least:
+            found[each.run] = f"less than {LITTLE:.0%} of the goodput of BASE"
+    return found
+
+
+def _counted(samples: Sequence[Sample], has_failed: Callable[[Sample], bool]) -> _Counted:
     runs: dict[str, list[Sample]] = {}
     for each in samples:
-        if each.moved_nothing or each.cut_off or not each.excluded:
-            runs.setdefault(each.run, []).append(each)
-    nothing = sum(any(each.moved_nothing for each in mine) for mine in runs.values())
+        runs.setdefault(each.run, []).append(each)
+    lost = sum(any(map(has_failed, mine)) for mine in runs.values())
     cut_off = sum(any(each.cut_off for each in mine) for mine in runs.values())
-    return _Counted(nothing, cut_off, len(runs))
+    return _Counted(lost, cut_off, len(runs))

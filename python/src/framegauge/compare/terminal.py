@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from framegauge import quantities
-from framegauge.compare.failures import TITLE, may_be_worse
+from framegauge.compare.failures import STALLED, may_be_worse
 from framegauge.report import terminal
 from framegauge.summary import words
 from framegauge.summary.intervals import CORRECTED
@@ -38,8 +38,8 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     if verdicts:
         _say(console, f"margins: {margins(document['margins'])}")
         _say(console, f"assumed: {document['assumption']}")
-    for assumption in sorted({each["assumption"] for each in failed}):
-        _say(console, f"assumed of runs that moved nothing: {assumption}")
+    for what, assumption in sorted({(each["what"], each["assumption"]) for each in failed}):
+        _say(console, f"assumed of runs that {what}: {assumption}")
     if document["outcome"] != "not_comparable":  # otherwise the command's error message is the conclusion
         _say(console, conclusion(document), "bold")
 
@@ -95,7 +95,8 @@ def _failure(entry: Mapping[str, Any]) -> str:
     """Such as "2 of 16 runs moved nothing, and none in BASE"."""
     base, new = entry["base"], entry["new"]
     before = f"{base['failed']} of {base['runs']}" if base["failed"] else "none"
-    return f"{new['failed']} of {new['runs']} runs moved nothing, and {before} in BASE"
+    how = f" ({entry['why']})" if entry["what"] == STALLED else ""
+    return f"{new['failed']} of {new['runs']} runs {entry['what']}{how}, and {before} in BASE"
 
 
 def _cut_off(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -133,9 +134,17 @@ def _cells(verdict: Mapping[str, Any], notes: dict[str, int]) -> list[str]:
 
 
 def failed_cells(entry: Mapping[str, Any]) -> list[str]:
-    """A row: how many of its runs each side has that moved nothing."""
+    """A row: how many of its runs each side has that moved nothing, or stalled."""
     base, new = (_of(entry[side]) for side in ("base", "new"))
-    return [TITLE, base, new, "-", "-", f"{entry['base']['runs']} + {entry['new']['runs']}", entry["verdict"]]
+    return [
+        f"runs that {entry['what']}",
+        base,
+        new,
+        "-",
+        "-",
+        f"{entry['base']['runs']} + {entry['new']['runs']}",
+        entry["verdict"],
+    ]
 
 
 def _of(counted: Mapping[str, int]) -> str:

@@ -26,6 +26,7 @@ from framegauge.foreign import MOST_BYTES
 __all__ = ["parse"]
 
 NEWEST = 4
+UNANSWERED = "no ping was answered"
 WHAT = "a data file of flent"
 PING = re.compile(r"Ping \(ms\)(?: |::)[^:]*")
 STREAM = re.compile(r"TCP [^:]*(?:::\d+)?")  # "::" and a name stands for the state of a stream: tcp_cwnd, tcp_rtt
@@ -60,12 +61,15 @@ def parse(name: str, data: bytes) -> list[Sample]:
     samples += [
         Sample(
             name, "flent", {"direction": way, **conditions}, {"goodput": value}, began=began, facts=facts,
-            notes=notes if position == 0 else [],
+            notes=notes if position == 0 else [], stalled=_stalled(found, streams, way, conditions),
         )
         for position, (way, value) in enumerate(goodputs.items())
     ]  # fmt: skip
     if latency is not None:
         samples.append(Sample(name, "flent", conditions, {"latency_p50": latency}, began=began, facts=facts))
+    elif any(PING.fullmatch(key) for key in series):
+        told: dict[str, Any] = {"excluded": [UNANSWERED], "lost": False, "stalled": UNANSWERED}
+        samples.append(Sample(name, "flent", conditions, {}, **told, began=began, facts=facts))
     return samples
 
 
@@ -124,6 +128,26 @@ def _is_silent(series: Mapping[str, Any], streams: Sequence[str], way: str) -> b
     """Whether there are streams of a direction, and not one has a value above 0."""
     mine = [key for key in streams if way in key]
     return bool(mine) and not any(value > 0 for key in mine for value in _values(series.get(key)))
+
+
+def _stalled(found: Mapping[str, Any], streams: Sequence[str], way: str, conditions: Mapping[str, Any]) -> str:
+    """How transfers of a direction moved nothing in a part of the run: one of several streams, or all of them for more
+    than half of the time that was asked for."""
+    series = found["results"]
+    mine = [key for key in streams if way in key] or list(streams)
+    silent = sum(not any(value > 0 for value in _values(series.get(key))) for key in mine)
+    if 0 < silent < len(mine):
+        return f"{silent} of {len(mine)} streams moved nothing"
+    asked, times = conditions.get("duration_seconds"), found.get("x_values")
+    if not asked or not isinstance(times, list):
+        return ""
+    moving = {
+        place for key in mine if isinstance(series.get(key), list) for place, each in enumerate(series[key])
+        if (as_number(each) or 0.0) > 0
+    }  # fmt: skip
+    stamps = [number for place in moving if place < len(times) and (number := as_number(times[place])) is not None]
+    lasted = max(stamps) - min(stamps) if stamps else 0.0
+    return f"data moved in {lasted:.3g} s of {asked:g} s" if lasted < asked / 2 else ""
 
 
 def _first_mean(series: Mapping[str, Any], names: Sequence[str]) -> float | None:

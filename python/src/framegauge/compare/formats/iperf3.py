@@ -59,7 +59,8 @@ def parse(name: str, data: bytes) -> list[Sample]:
             lost = Sample(name, "iperf3", told, {}, excluded=[str(error)], moved_nothing=True, began=began, facts=facts)
             samples.append(lost)
             continue
-        samples.append(Sample(name, "iperf3", told, metrics, began=began, facts=facts))
+        stalled = "" if both else _silent_streams(end)
+        samples.append(Sample(name, "iperf3", told, metrics, stalled=stalled, began=began, facts=facts))
     if both and costs:
         whole = {"direction": "both ways", **conditions}
         samples.append(Sample(name, "iperf3", whole, costs, began=began, facts=facts))
@@ -151,6 +152,15 @@ def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
     if again is not None and delivered:
         metrics["retransmits"] = again / (delivered / 1e9)
     return metrics
+
+
+def _silent_streams(end: Mapping[str, Any]) -> str:
+    """How many of several streams moved nothing beside others: such as all that one member of a bundle carries."""
+    streams = end.get("streams")
+    ends = [_inner(each, "receiver") for each in streams if isinstance(each, dict)] if isinstance(streams, list) else []
+    moved = [as_number(each.get("bytes")) for each in ends]
+    silent = moved.count(0)
+    return f"{silent} of {len(moved)} streams moved nothing" if 0 < silent < len(moved) else ""
 
 
 def _costs(end: Mapping[str, Any], suffixes: list[str]) -> dict[str, float]:
