@@ -257,7 +257,7 @@ impl Connection {
     }
 
     fn leaves_numbers(&self, gap: &Gap) -> bool {
-        let missing = u64::from(self.missing_before(gap.from));
+        let missing = self.missing_data_before(gap.from);
         !self.leaves_hole(gap)
             && !self.is_under_way(gap)
             && missing > 0

@@ -75,7 +75,7 @@ impl Connection {
                 self.open_silence(gap, end, doubt);
             }
             Cause::BehindNumbers => {
-                let missing = u64::from(self.missing_before(from)) * u64::from(self.mss(from));
+                let missing = self.missing_data_before(from) * u64::from(self.mss(from));
                 let begin = self.half(from).way.near(gap.segment.seq);
                 self.open_silence(gap, begin + missing, Doubt::Numbers);
             }

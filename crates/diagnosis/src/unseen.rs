@@ -32,6 +32,22 @@ impl Connection {
         }
     }
 
+    /// The same before new data after a rest, less those that may only have acknowledged what the other end had sent: what is
+    /// still unanswered in the file, and was not sent again, has been acknowledged in time (RFC 9293 section 3.8.6.3), by a packet
+    /// that the file lacks.
+    pub(crate) fn missing_data_before(&self, sender: Side) -> u64 {
+        u64::from(self.missing_before(sender)).saturating_sub(self.owed_acknowledgements(sender))
+    }
+
+    /// The most packets by which an end may have acknowledged what of the other end's is unanswered in the file: one for each
+    /// segment.
+    pub(crate) fn owed_acknowledgements(&self, of: Side) -> u64 {
+        let way = &self.half(of.other()).way;
+        // More may be acknowledged than the file has.
+        let open = way.high().saturating_sub(way.una());
+        if way.has_begun() { open.div_ceil(self.mss(of.other()).into()) } else { 0 }
+    }
+
     /// An end that has asked again is answered. An answer had been sent before, and was lost before it came here, where numbers
     /// are missing before this one, or where it only acknowledges and lies behind what was seen: its number is that of the data
     /// that its sender will send next (RFC 9293 section 3.10.4).

@@ -61,7 +61,8 @@ impl Detector for Unpushed {
             merge(&mut pauses.unexplained, &tally(kind));
             return;
         }
-        let missing = u64::from(half.identities.may_miss());
+        let missing =
+            u64::from(half.identities.may_miss()).saturating_sub(of.owed_acknowledgements(gap.from));
         // The numbers of a hole are those of what is missing in it.
         if missing > 0 && !of.leaves_hole(gap) && gap.length <= of.longest_wait(gap.from, missing) {
             pauses.settle(Kind::TailLoss);
