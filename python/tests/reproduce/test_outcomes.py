@@ -71,6 +71,16 @@ def test_a_figure_is_read_where_nothing_else_is_varied(tmp_path: Path) -> None:
     assert found.found.estimate.interval == (1.1, 1.2)
 
 
+def test_a_figure_of_one_of_two_workloads_that_vary_the_same_is_read_of_that(tmp_path: Path) -> None:
+    """Of a disk and of a file, say, that are read in blocks: which of them, the values tell."""
+    disk, file = {"size_bytes": 1, "access": "random"}, {"size_bytes": 1, "access": "sequential", "version": 3}
+    own = result(tmp_path, verdict(1.1, 1.2, **disk), verdict(1.3, 1.4, **file))
+    asked = figure(1.3, 1.4)
+    assert asked.read is not None
+    read = asked.read.model_copy(update={"where": {"size_bytes": 1, "access": "sequential"}})
+    assert row(asked.model_copy(update={"read": read}), {"own": own}).outcome.status is Status.AGREES
+
+
 @pytest.mark.parametrize(
     ("published", "interval", "status"),
     [
