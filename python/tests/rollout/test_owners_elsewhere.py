@@ -144,6 +144,51 @@ def test_pods_get_what_the_overlay_leaves() -> None:
     assert '"mtu":8940' in found.advice(8940)
 
 
+@pytest.mark.parametrize(
+    ("plugin", "mtu", "before", "after", "expected"),
+    [
+        # Pods that never followed their hosts from 1500, or are ahead of them.
+        ("calico", 1440, 9000, 4200, 4140),
+        ("calico", 1440, 9000, 9200, 9140),
+        ("flannel", 8950, 1500, 9000, 8950),
+        ("flannel", 8950, 9000, 1500, 1450),
+        ("bridge", 1500, 9000, 4200, 4200),
+        ("calico", 4000, 9000, 4500, None),
+        ("macvlan", 8950, 9000, 1500, 1500),
+    ],
+)
+def test_what_an_overlay_takes_is_told_by_a_likely_number_or_not(
+    plugin: str, mtu: int, before: int, after: int, expected: int | None
+) -> None:
+    assert cni.Pods("x", plugin, mtu, None).beneath(before, after) == expected
+    files = {"/etc/cni/net.d/a.conf": f'{{"type": "{plugin}", "mtu": {mtu}}}'}
+    listed = preflight.findings({"a": facts(files=files)}, asked("bond0", after, old_mtu=before))
+    [pods] = [each for each in listed if each.what == "pods"]
+    most = after if expected is None else expected
+    assert (pods.severity == "refused", "-" in pods.expected) == (mtu > most, False)
+    assert expected is not None or "which their MTU does not tell" in pods.expected
+
+
+def test_pods_of_k3s_and_of_a_plugin_behind_the_first_count() -> None:
+    k3s = f"{cni.FOLDERS[1]}/10-flannel.conflist"
+    files = {k3s: '{"plugins": [{"type": "flannel"}]}', cni.FLANNEL: "FLANNEL_MTU=8950\n"}
+    assert cni.pods(files) == cni.Pods(k3s, "flannel", 8950, None)
+    assert cni.pods({cni.FLANNEL: files[cni.FLANNEL]}) == cni.Pods(cni.FLANNEL, "flannel", 8950, None)
+    podman = {"/etc/cni/net.d/87-podman.conflist": '{"plugins": [{"type": "bridge"}, {"type": "portmap"}]}'}
+    assert cni.pods({**podman, **files}) == cni.pods(files)
+    tuned = '{"plugins": [{"type": "bridge", "mtu": 1450}, {"type": "tuning", "mtu": 9001}]}'
+    found = cni.pods({"/etc/cni/net.d/a.conflist": tuned})
+    assert found is not None
+    assert (found.plugin, found.mtu) == ("tuning", 9001)
+
+
+def test_containers_of_docker_with_more_than_the_new_mtu_are_told() -> None:
+    given = {"a": facts(files={"/etc/docker/daemon.json": '{"mtu": 9000}'})}
+    [finding] = [each for each in preflight.findings(given, asked("bond0", 1500)) if each.what == "containers"]
+    assert (finding.severity, "with 9000 (/etc/docker/daemon.json:1)" in finding.found) == ("warning", True)
+    assert not any(each.what == "containers" for each in preflight.findings(given, asked("bond0", 9000)))
+
+
 @given(mutated(KNOWN) | st.text(max_size=60), st.sampled_from([RHEL, SUSE, UDEV, LOCAL, DISPATCHER]))
 def test_whatever_such_a_file_has_it_is_read_or_a_line_says_why_not(text: str, path: str) -> None:
     found = ownership({path: text}, ETH1, 9000)

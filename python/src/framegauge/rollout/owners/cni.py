@@ -16,7 +16,8 @@ from framegauge.rollout.owners.model import Edit, Files, Nic, Trouble
 
 __all__ = ["Pods", "edit", "pods"]
 
-FOLDER = "/etc/cni/net.d"
+# Of containerd and CRI-O as they come, of K3s, and of MicroK8s.
+FOLDERS = ("/etc/cni/net.d", "/var/lib/rancher/k3s/agent/etc/cni/net.d", "/var/snap/microk8s/current/args/cni-network")
 ENDINGS = (".conf", ".conflist", ".json")
 FLANNEL = "/run/flannel/subnet.env"
 CILIUM = ("/etc/cni/net.d/05-cilium.conflist", "/etc/cni/net.d/05-cilium.conf")
@@ -31,7 +32,12 @@ ADVICE = {
                   "that of the device, from which Cilium takes its overhead by itself",
 }  # fmt: skip
 MULTUS = ("multus", "multus-shim")
-PLAIN = ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device")
+PLAIN = ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device", "tuning")
+DIRECT = ("macvlan", "ipvlan", "vlan", "host-device")  # no overlay takes anything of what they send
+# It gives the pod's interface another MTU after the plugin that has made it.
+TUNING = "tuning"
+MOST_TAKEN = 150  # bytes that overlays take at most: WireGuard within VXLAN, both over IPv6
+USUAL = 1500
 
 
 @dataclass(frozen=True)
@@ -44,10 +50,14 @@ class Pods:
     mtu: int | None
     master: str | None
 
-    def beneath(self, before: int, after: int) -> int:
-        """The MTU of pods once hosts have `after` instead of `before`: less what an overlay takes now."""
-        takes = 0 if self.mtu is None else max(0, before - self.mtu)
-        return after - takes
+    def beneath(self, before: int, after: int) -> int | None:
+        """The MTU of pods once hosts have `after` instead of `before`: less what an overlay takes now. None where their
+        MTU does not tell that: they may never have followed hosts of 1500, or be ahead of them, but not by any number.
+        """
+        if self.mtu is None or self.plugin in DIRECT:
+            return after
+        takes = [host - self.mtu for host in (before, USUAL, after) if 0 <= host - self.mtu <= MOST_TAKEN]
+        return after - takes[0] if takes else None
 
     def advice(self, mtu: int) -> str:
         """What has pods get this MTU."""
@@ -58,28 +68,47 @@ class Pods:
 
 def is_mine(path: str) -> bool:
     """Whether container runtimes read the file."""
-    return posixpath.dirname(path) == FOLDER and path.endswith(ENDINGS)
+    return posixpath.dirname(path) in FOLDERS and path.endswith(ENDINGS)
 
 
 def pods(files: Files) -> Pods | None:
-    """The configuration that counts, the first by name; None if there is none. Trouble if it is no JSON of a CNI."""
-    mine = sorted(path for path in files if is_mine(path))
+    """The configuration that counts, the first by name, and where several programs have one, that of the largest pods;
+    None if there is none. Trouble if it is no JSON of a CNI."""
+    listed = [_pods(files, sorted(path for path in files if is_mine(path) and path.startswith(f"{folder}/")))
+              for folder in FOLDERS]  # fmt: skip
+    there = [each for each in listed if each is not None]
+    if not there and (mtu := _of_flannel(files.get(FLANNEL, ""))):
+        return Pods(FLANNEL, "flannel", mtu, None)
+    return max(there, key=lambda each: each.mtu or 0, default=None)
+
+
+def _pods(files: Files, mine: list[str]) -> Pods | None:
     if not mine:
         return None
     path, listed = _beneath_multus(files, mine)
-    for plugin in listed:
-        inner = plugin.get("delegate")
-        given = plugin if not isinstance(inner, dict) else {**plugin, **inner, "type": plugin["type"]}
-        mtu = given.get("mtu")
-        if isinstance(mtu, str) and re.fullmatch(r"[0-9]{1,6}", mtu):  # as the VPC CNI of Amazon writes it
-            mtu = int(mtu)
-        if mtu is not None and (isinstance(mtu, bool) or not isinstance(mtu, int)):
-            raise Trouble(path, f"mtu: {mtu!r}", "a number of bytes")
-        if plugin["type"] == "flannel" and not mtu:
-            mtu = _of_flannel(files.get(FLANNEL, ""))
-        master = given.get("master")
-        return Pods(path, plugin["type"], mtu or None, master if isinstance(master, str) else None)
-    return None
+    if not listed:
+        return None
+    plugin = listed[0]
+    inner = plugin.get("delegate")
+    given = plugin if not isinstance(inner, dict) else {**plugin, **inner, "type": plugin["type"]}
+    mtu, by = _number(given, path), str(plugin["type"])
+    if by == "flannel" and not mtu:
+        mtu = _of_flannel(files.get(FLANNEL, ""))
+    for each in listed[1:]:
+        if each["type"] == TUNING and (tuned := _number(each, path)):
+            mtu, by = tuned, TUNING
+    master = given.get("master")
+    return Pods(path, by, mtu or None, master if isinstance(master, str) else None)
+
+
+def _number(plugin: dict[str, Any], path: str) -> int | None:
+    """The MTU of a plugin; Trouble for one that is no number."""
+    mtu = plugin.get("mtu")
+    if isinstance(mtu, str) and re.fullmatch(r"[0-9]{1,6}", mtu):  # as the VPC CNI of Amazon writes it
+        mtu = int(mtu)
+    if mtu is not None and (isinstance(mtu, bool) or not isinstance(mtu, int)):
+        raise Trouble(path, f"mtu: {mtu!r}", "a number of bytes")
+    return mtu
 
 
 def _beneath_multus(files: Files, mine: list[str]) -> tuple[str, list[dict[str, Any]]]:

@@ -77,11 +77,10 @@ def _pods(case: Case) -> Iterator[Advice]:
     if pods is None:
         return
     mtu = pods.beneath(case.before, case.target)
-    if pods.mtu is None and (
-        takes := max((devices.overhead(case, each) or 0 for each in _overlay_links(case)), default=0)
-    ):
+    takes = max((devices.overhead(case, each) or 0 for each in _overlay_links(case)), default=0)
+    if takes and (mtu is None or pods.mtu is None):
         mtu = case.target - takes
-    if pods.mtu == mtu or pods.plugin == "cilium-cni":
+    if mtu is None or pods.mtu == mtu or pods.plugin == "cilium-cni":
         return
     what = f"pods of containerd or CRI-O ({pods.plugin}, {pods.path})"
     yield Advice(case.host, what, pods.mtu, mtu, pods.advice(mtu))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from framegauge.rollout.model import Finding
-from framegauge.rollout.owners import Claim, Edit, Kept, Ownership, Via, dhcp, ownership
+from framegauge.rollout.owners import Claim, Edit, Kept, Ownership, Pods, Via, dhcp, docker, ownership
 from framegauge.rollout.preflight.case import LARGE, Case
 from framegauge.rollout.preflight.devices import carriers
 
@@ -78,7 +78,8 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
         yield case.finding("owner", "note", text, "one that does", remedy)
     yield from _mentions(case, mine)
     if mine.pods is not None:
-        yield from _pods(case, mine)
+        yield from _pods(case, mine.pods)
+    yield from _docker(case)
 
 
 def _mentions(case: Case, mine: Ownership) -> Iterator[Finding]:
@@ -151,20 +152,34 @@ def _mtu(claim: Claim) -> int:
     return claim.mtu or 0
 
 
-def _pods(case: Case, mine: Ownership) -> Iterator[Finding]:
-    pods = mine.pods
-    assert pods is not None
-    if pods.mtu is not None and pods.mtu > case.target:
+def _pods(case: Case, pods: Pods) -> Iterator[Finding]:
+    fits = pods.beneath(case.before, case.target)
+    most = case.target if fits is None else fits
+    if pods.mtu is not None and pods.mtu > most:
         text = f"pods of {pods.plugin} with {pods.mtu} ({pods.path})"
-        remedy = f"lower them first, by what an overlay takes below {case.target}: {pods.advice(case.target)}"
-        yield case.finding("pods", "refused", text, f"{case.target} or less", remedy)
+        less = f"by what an overlay takes below {case.target}: " if most == case.target else ""
+        remedy = f"lower them first, {less}{pods.advice(most)}"
+        yield case.finding("pods", "refused", text, f"{most} or less", remedy)
         return
     has = "an MTU that it finds by itself" if pods.mtu is None else str(pods.mtu)
     text = f"pods of {pods.plugin} with {has} ({pods.path})"
-    fits = pods.beneath(case.before, case.target)
-    remedy = f"once all hosts are raised: {pods.advice(fits)}"
-    takes = f" less the {case.target - fits} that an overlay takes" if fits < case.target else ""
+    if fits is None:
+        remedy = f"once all hosts have {case.target}: set that in {pods.plugin}, less what its overlay takes"
+        takes = " less what an overlay takes, which their MTU does not tell"
+    else:
+        remedy = f"once all hosts are {'raised' if case.is_raised else 'changed'}: {pods.advice(fits)}"
+        takes = f" less the {case.target - fits} that an overlay takes" if fits < case.target else ""
     yield case.finding("pods", "note", text, f"{case.target}{takes}", remedy)
+
+
+def _docker(case: Case) -> Iterator[Finding]:
+    """Containers that the daemon makes with more than the host is to have: each large datagram of theirs is cut or
+    refused by the host itself."""
+    mtu, line = docker.configured(case.files) or (0, 0)
+    if mtu > case.target:
+        text = f"containers of Docker with {mtu} ({docker.DAEMON}:{line})"
+        remedy = f'lower them first: "mtu": {case.target} there, then restart dockerd, and make the containers anew'
+        yield case.finding("containers", "warning", text, f"{case.target} or less", remedy)
 
 
 def _remedy(claim: Claim, how: dict[str, str]) -> str:

@@ -14,7 +14,7 @@ from framegauge.check.plan import Member
 from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
-from framegauge.rollout.owners import docker, elsewhere
+from framegauge.rollout.owners import cni, docker, elsewhere
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -42,7 +42,7 @@ FILES = (
     "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
     "/etc/dhcp/dhclient.conf", "/etc/dhcp/dhclient-enter-hooks.d/*",
     "/etc/dhcpcd.conf", "/var/lib/dhcp/*.leases", "/var/lib/dhclient/*.lease*",
-    "/etc/cloud/cloud.cfg.d/*.cfg", "/etc/cni/net.d/*", "/run/flannel/subnet.env", "/etc/ceph/*.conf",
+    "/etc/cloud/cloud.cfg.d/*.cfg", *(f"{folder}/*" for folder in cni.FOLDERS), cni.FLANNEL, "/etc/ceph/*.conf",
 )  # fmt: skip
 # Where anything else that sets an MTU would be: configurations, and scripts that units and hooks call. Of each file
 # that speaks of an MTU only those lines are read, and which interfaces the others name.
