@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from framegauge.rollout.owners.commands import SETS
+from framegauge.rollout.owners.commands import settings
 from framegauge.rollout.owners.model import SECRET, Claim, Files, Nic
 
 __all__ = ["FILES", "Mention", "claims", "is_of_another", "joined", "mentions", "names", "owner", "short"]
@@ -35,10 +35,6 @@ FILES = {
 }  # fmt: skip
 UDEV = "a udev rule"
 MTU = re.compile(r"mtu", re.IGNORECASE)
-SETTING = (
-    SETS,
-    re.compile(r"\becho\s+[\"']?(?P<mtu>\d{1,9})[\"']?\s*>\s*[\"']?/sys/class/net/(?P<name>[^/\s]+)/mtu\b"),
-)
 # A variable of a shell, or what udev puts in.
 VARIABLE = re.compile(r"\$\{?\w+|\$name|%k|\$env\{")
 PAIR = re.compile(r"([A-Z_]+(?:\{[^}]*\})?)\s*(==|!=|\+=|-=|:=|=)\s*\"((?:[^\"\\]|\\.)*)\"")
@@ -83,7 +79,7 @@ def mentions(files: Files, nic: Nic) -> list[Mention]:
 
 def is_of_another(line: str, nic: Nic) -> bool:
     """Whether it sets the MTU of interfaces that it names, none of which is this one."""
-    named = [setting["name"].strip("\"'") for pattern in SETTING for setting in pattern.finditer(line)]
+    named = [setting.name for setting in settings(line)]
     return any(not VARIABLE.search(name) for name in named) and nic.name not in named
 
 
@@ -110,11 +106,9 @@ def _setting(owner: str, line: str, nic: Nic) -> tuple[str, int] | None:
         for key, operation, value in PAIR.findall(line):
             if key == "ATTR{mtu}" and operation in ("=", ":=") and value.isdigit():
                 return "ATTR{mtu}", int(value)
-    for pattern in SETTING:
-        if setting := pattern.search(line):
-            name = setting["name"].strip("\"'")
-            if name == nic.name or (matches is True and VARIABLE.match(name)):
-                return setting[0].split()[0], int(setting["mtu"])
+    for each in settings(line):
+        if each.name == nic.name or (matches is True and VARIABLE.match(each.name)):
+            return each.first, each.mtu
     return None
 
 

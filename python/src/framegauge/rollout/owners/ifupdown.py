@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from framegauge.rollout.owners.commands import SETS
+from framegauge.rollout.owners import commands, elsewhere
+from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["claims", "edits", "held", "is_mine", "with_mtu"]
+__all__ = ["claims", "edits", "held", "is_mine", "unclear", "with_mtu"]
 
 # Its successors take a stanza that names neither family nor method; one of these files is there where they are.
 SUCCESSORS = ("/etc/network/ifupdown2/ifupdown2.conf", "/etc/network/ifupdown-ng.conf")
@@ -22,8 +24,9 @@ STANZAS = ("iface", "auto", "mapping", "source", "source-directory", "no-auto-do
 ROUTE = re.compile(
     r"\bip\s+(?:-[46]\s+)?route\s+(?:add|append|change|replace)\s+(\S+)\s+via\s+(\S+)\s+(?:.*\s)?mtu\s+(?:lock\s+)?(\d{1,9})\b"
 )
+ANY_ROUTE = re.compile(r"\bip\s+(?:-\S+\s+)*r(?:o|ou|out|oute)?\s")
 HOOKS = ("pre-up", "up", "post-up")
-OWN_NAMES = ("$IFACE", '"$IFACE"', "${IFACE}")
+OWN_NAMES = ("$IFACE", "${IFACE}")
 WITH_MTU = ("static", "manual", "")  # the methods that take the option; none is a successor's
 
 
@@ -40,6 +43,7 @@ class _Stanza:
     interface: str
     family: int
     method: str
+    inherits: str
     options: tuple[_Option, ...]
 
 
@@ -57,7 +61,8 @@ def _refuse_short(text: str, path: str) -> None:
 
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
-    """What sets its MTU, or else the stanza by which it is managed. Trouble for a file that ifup refuses."""
+    """What sets its MTU, or else the stanza by which it is managed, unless that has a line which may set it. Trouble
+    for a file that ifup refuses."""
     found: list[Claim] = []
     managed: Claim | None = None
     for path in sorted(each for each in files if is_mine(each)):
@@ -65,19 +70,74 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
             _refuse_short(files[path], path)
         for stanza in _of(files[path], path, nic):
             managed = managed or Claim("ifupdown", path, stanza.line + 1, f"iface {nic.name}", None)
-            for option, mtu in _setting(stanza, path, nic):
-                found.append(Claim("ifupdown", path, option.line + 1, option.name, mtu))
-    return found or ([managed] if managed else [])
+        found += [
+            Claim("ifupdown", path, option.line + 1, option.name, mtu)
+            for option, mtu in _settings(files[path], path, nic)
+        ]
+    found = found or [
+        Claim("ifupdown", path, option.line + 1, option.name, mtu)
+        for path, stanza in _borrowed(files, nic)
+        for option, mtu in _setting(stanza, path, nic)
+    ]
+    return found or ([managed] if managed and not unclear(files, nic) else [])
+
+
+def unclear(files: Files, nic: Nic) -> list[Mention]:
+    """Lines that are run when the interface comes up, or name it, and that speak of an MTU in no known way."""
+    listed: dict[tuple[str, int], _Option] = {}
+    for path, stanza in [*_all(files), *_borrowed(files, nic)]:
+        is_own = stanza.interface == nic.name or (path, stanza) in _borrowed(files, nic)
+        for option in stanza.options:
+            if option.name not in HOOKS or not commands.SPEAKS.search(option.value):
+                continue
+            is_meant = (is_own and not elsewhere.is_of_another(option.value, nic)) or elsewhere.names(option.value, nic)
+            known = any(each.name in (nic.name, *OWN_NAMES) for each in commands.settings(option.value))
+            if is_meant and not (known or ANY_ROUTE.search(option.value)):
+                listed[path, option.line] = option
+    return [
+        Mention("a hook of ifupdown", path, line + 1, elsewhere.short(f"{option.name} {option.value}"), True)
+        for (path, line), option in listed.items()
+    ]
+
+
+def _all(files: Files) -> list[tuple[str, _Stanza]]:
+    return [(path, each) for path in sorted(files) if is_mine(path) for each in _stanzas(files[path], path)]
+
+
+def _borrowed(files: Files, nic: Nic) -> list[tuple[str, _Stanza]]:
+    """Stanzas of other names that give the interface their options: those that `auto eth1=NAME` brings it up by, and
+    those that its own inherit. Others may have them, too, so they are not changed."""
+    every = _all(files)
+    logical = {name for path in files if is_mine(path) for name in _logical(files[path], nic)}
+    listed = [(path, each) for path, each in every if each.interface in logical and each.interface != nic.name]
+    heirs = [each for _, each in every if each.interface == nic.name] + [each for _, each in listed]
+    for heir in heirs:
+        more = [(path, each) for path, each in every if each.interface == heir.inherits and (path, each) not in listed]
+        listed += more
+        heirs += [each for _, each in more]
+    return listed
+
+
+def _logical(text: str, nic: Nic) -> Iterator[str]:
+    """By which stanzas the interface is brought up, where they have another name than it has: `auto eth1=NAME`."""
+    for _, line in _lines(text):
+        first, *words = line.split()
+        if first == "auto" or first.startswith("allow-"):
+            for physical, _, name in (word.partition("=") for word in words):
+                if name and (physical == nic.name or fnmatch.fnmatchcase(f"/{nic.name}", physical)):
+                    yield name
 
 
 def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
-    """The changes of all files with a stanza that sets it, or of the first one with a stanza of the interface; and of
-    the first one with a stanza for routes that are `kept` at a smaller MTU.
+    """The changes of all files with a line that sets it, or of the first one with a stanza of the interface; and of
+    the first one with a stanza for routes that are `kept` at a smaller MTU. None where other stanzas set it.
 
     Nothing is reloaded: `ifup` would take the addresses away for a moment. The next one finds the new value.
     """
     mine = [path for path in sorted(files) if is_mine(path) and any(_of(files[path], path, nic))]
-    setting = [path for path in mine if any(_setting(each, path, nic) for each in _of(files[path], path, nic))]
+    setting = [path for path in sorted(files) if is_mine(path) and _settings(files[path], path, nic)]
+    if not setting and any(_setting(stanza, path, nic) for path, stanza in _borrowed(files, nic)):
+        return []
     texts = {path: with_mtu(files[path], path, nic, mtu) for path in setting or mine[:1]}
     if kept is not None:
         for path in mine:
@@ -134,13 +194,15 @@ def _with_routes(text: str, path: str, nic: Nic, kept: Kept) -> str:
 
 
 def with_mtu(text: str, path: str, nic: Nic, mtu: int) -> str:
-    """The text with that MTU in every stanza that sets one, or in the first stanza of the interface."""
+    """The text with that MTU in every line that sets one, or in the first stanza of the interface."""
     lines = text.split("\n")
     stanzas = list(_of(text, path, nic))
-    settings = [option for each in stanzas for option, _ in _setting(each, path, nic)]
-    for option in settings:
-        pattern = r"(\bmtu\s+)\d+"
-        lines[option.line] = re.sub(pattern, rf"\g<1>{mtu}", lines[option.line], count=1)
+    settings = _settings(text, path, nic)
+    for option, _ in settings:
+        if option.name == "mtu":
+            lines[option.line] = re.sub(r"(\bmtu\s+)\d+", rf"\g<1>{mtu}", lines[option.line], count=1)
+        else:
+            lines[option.line] = commands.with_mtu(lines[option.line], (nic.name, *OWN_NAMES), mtu)
     if settings or not stanzas:
         return "\n".join(lines)
     stanza = next((each for each in stanzas if each.method in WITH_MTU), stanzas[0])
@@ -154,39 +216,61 @@ def with_mtu(text: str, path: str, nic: Nic, mtu: int) -> str:
     return "\n".join(lines)
 
 
+def _settings(text: str, path: str, nic: Nic) -> list[tuple[_Option, int]]:
+    """The options that set the MTU, each with its value: those of its own stanzas, and hooks of others that name it."""
+    listed = []
+    for stanza in _stanzas(text, path):
+        if stanza.interface == nic.name:
+            listed += _setting(stanza, path, nic)
+        else:
+            listed += [(each, mtu) for each in stanza.options if (mtu := _by_hook(each, (nic.name,))) is not None]
+    return listed
+
+
 def _setting(stanza: _Stanza, path: str, nic: Nic) -> list[tuple[_Option, int]]:
-    """The options that set the MTU, each with its value."""
+    """The options that set the MTU of the interface where the stanza is its own, each with its value."""
     found = []
     for option in stanza.options:
         if option.name == "mtu":
             if not (option.value.isascii() and option.value.isdigit() and len(option.value) < 10):
                 raise Trouble(f"{path}:{option.line + 1}", f"mtu {option.value}", "a number of bytes")
             found.append((option, int(option.value)))
-        elif option.name in HOOKS and (said := SETS.search(option.value)):
-            # Of another interface it is no matter of this one.
-            found += [(option, int(said["mtu"]))] if said["name"] in (nic.name, *OWN_NAMES) else []
+        elif (mtu := _by_hook(option, (nic.name, *OWN_NAMES))) is not None:
+            found.append((option, mtu))
     return found
 
 
-def _of(text: str, path: str, nic: Nic) -> Iterator[_Stanza]:
+def _by_hook(option: _Option, names: tuple[str, ...]) -> int | None:
+    """What a hook sets for one of these; of another interface it is no matter of this one."""
+    known = commands.settings(option.value) if option.name in HOOKS else []
+    return next((each.mtu for each in known if each.name in names), None)
+
+
+def _of(text: str, path: str, nic: Nic) -> list[_Stanza]:
     """The stanzas of the interface."""
-    head: tuple[int, str, int, str] | None = None
+    return [each for each in _stanzas(text, path) if each.interface == nic.name]
+
+
+def _stanzas(text: str, path: str) -> Iterator[_Stanza]:
+    """All that a file has; Trouble for one without a name."""
+    head: tuple[int, str, int, str, str] | None = None
     options: list[_Option] = []
     for number, line in _lines(text):
         words = line.split()
         if words[0] in STANZAS or words[0].startswith("allow-"):
-            if head is not None and head[1] == nic.name:
+            if head is not None:
                 yield _Stanza(*head, tuple(options))
             head, options = None, []
             if words[0] == "iface":
                 if len(words) < 2:
                     raise Trouble(f"{path}:{number + 1}", repr(line.strip()[:40]), WHOLE)
                 family = 6 if words[2:3] == ["inet6"] else 4
-                head = number, words[1], family, words[3] if len(words) > 3 else ""
+                inherits = "".join(words[words.index("inherits") + 1 :][:1]) if "inherits" in words else ""
+                head = number, words[1], family, words[3] if len(words) > 3 else "", inherits
         elif head is not None:
             name, _, value = line.strip().partition(" ") if " " in line.strip() else line.strip().partition("\t")
             options.append(_Option(number, name.strip(), value.strip()))
-    if head is not None and head[1] == nic.name:
+    if head is not None:
         yield _Stanza(*head, tuple(options))
 
 

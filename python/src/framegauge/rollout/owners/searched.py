@@ -11,16 +11,13 @@ import re
 from collections.abc import Iterator
 
 from framegauge.rollout.owners import dhcp, elsewhere
+from framegauge.rollout.owners.commands import SPEAKS
 from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Files, Nic
 
 __all__ = ["mentions"]
 
 OWNER = "a file"
-# A word of its own, or of camel case (vethMTU, MTUBytes); not what a kernel or a router does with path MTUs.
-MTU = re.compile(
-    r"(?<!accept_ra_)(?:(?<![A-Za-z])(?:mtu|MTU|Mtu)|(?<=[a-z])(?:MTU|Mtu))(?![a-z]|[_-](?:probing|expires|ignore))"
-)
 COMMENTS = ("#", ";", "//", "<!--", "*", '"#')
 # What nobody runs or reads: copies that editors and package managers leave, and documentation.
 LEFT = re.compile(
@@ -48,7 +45,7 @@ def _is_understood(path: str, read: Files) -> bool:
 
 def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:
     lines = [each for each in elsewhere.joined(text) if not each[1].lstrip().startswith(COMMENTS)]
-    said = [(number, line) for number, line in lines if MTU.search(line) and not elsewhere.is_of_another(line, nic)]
+    said = [(number, line) for number, line in lines if SPEAKS.search(line) and not elsewhere.is_of_another(line, nic)]
     named = [number for number, line in lines if elsewhere.names(line, nic)]
     both = [each for each in said if each[0] in named]
     if both or not said:

@@ -50,7 +50,7 @@ SEARCHED = (
     "/etc", "/run/systemd/system", "/run/systemd/network", "/usr/lib/systemd/system", "/usr/local/lib/systemd",
     "/usr/lib/udev/rules.d", "/usr/local/bin", "/usr/local/sbin", "/usr/local/etc", "/usr/local/libexec", "/opt",
     "/var/lib/cloud/scripts", "/var/lib/cloud/seed", "/var/lib/cni", "/var/lib/rancher", "/var/lib/libvirt/network",
-    "/var/lib/lxc", "/var/spool/cron",
+    "/var/lib/lxc", "/var/lib/ifupdown2", "/var/spool/cron",
 )  # fmt: skip
 SEARCH_SECONDS, MOST_OTHERS = 10, 100
 PROGRAM_FILES = tuple(pattern for patterns in elsewhere.FILES.values() for pattern in patterns)
