@@ -91,6 +91,12 @@ def test_cloud_init_s_file_is_left_as_it_is_and_one_beside_it_counts_more() -> N
     assert ([claim.mtu for claim in again.claims], again.edits) == ([9000], ())
 
 
+def test_netplan_takes_a_number_in_quotes() -> None:
+    text = 'network:\n  ethernets:\n    eth1:\n      mtu: "1500"\n'
+    claim, edit = one(ownership({"/etc/netplan/01.yaml": text}, Nic("eth1"), 9000))
+    assert (claim.mtu, edit.after) == (1500, text.replace('"1500"', "9000"))
+
+
 def test_a_file_that_cloud_init_may_write_again_is_changed_after_it_is_told_not_to() -> None:
     path = "/etc/network/interfaces.d/50-cloud-init"
     found = ownership({path: INTERFACES}, Nic("ens4"), 9000)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fnmatch
 import posixpath
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -23,6 +24,7 @@ __all__ = ["claims", "edits", "held", "is_mine", "with_mtu"]
 FOLDERS = ("/lib/netplan", "/usr/lib/netplan", "/etc/netplan", "/run/netplan")
 KINDS = ("ethernets", "bonds", "bridges", "vlans", "tunnels", "dummy-devices", "vrfs", "virtual-ethernets", "wifis",
          "modems")  # fmt: skip
+NUMBER = re.compile(r"[0-9]{1,9}")
 LATE = "/etc/netplan/90-framegauge-mtu.yaml"
 OF_CLOUD_INIT = "generated from information provided by the datasource"
 RELOAD = (("netplan", "apply"),)
@@ -52,6 +54,8 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
         mtu = each.data.get("mtu")
         if mtu is None:
             continue
+        if isinstance(mtu, str) and NUMBER.fullmatch(mtu):  # netplan takes any scalar by its text, in quotes or not
+            mtu = int(mtu)
         if isinstance(mtu, bool) or not isinstance(mtu, int):
             raise Trouble(f"{each.path}:{each.line}", f"{key}: {mtu!r}", "a number of bytes")
         found.append(Claim("netplan", each.path, _line(each), key, mtu))
@@ -81,7 +85,7 @@ def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
     found = set()
     for entry in _entries(files):
         for each in _routes(entry.data) if _means(entry, nic) else ():
-            if isinstance(each.get("mtu"), int):
+            if NUMBER.fullmatch(str(each.get("mtu"))):
                 found.add((_via(each), int(each["mtu"])))
     return found
 
