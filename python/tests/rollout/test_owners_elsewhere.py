@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,29 @@ def test_an_ifcfg_file_is_of_the_interface_that_it_names() -> None:
     assert ownership(other, ETH1, 9000).claims == ()
     by_address = {RHEL.replace("eth1", "lan"): "HWADDR=52:54:00:00:00:01\nMTU=1400\n"}
     assert [claim.mtu for claim in ownership(by_address, ETH1, 9000).claims] == [1400]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "text", "mtus"),
+    [
+        ("veth", "ifcfg-lan", "HWADDR=52:54:00:00:00:01\nMTU=1400\n", [1400]),
+        ("bond", "ifcfg-lan", "HWADDR=52:54:00:00:00:01\nMTU=1400\n", []),
+        (None, "ifcfg-eth-id-52:54:00:00:00:01", "MTU='1400'\n", [1400]),
+        (None, "ifcfg-eth-id-52:54:00:00:00:02", "MTU='1400'\n", []),
+    ],
+)
+def test_an_ifcfg_file_by_address_is_of_what_has_its_own(
+    kind: str | None, name: str, text: str, mtus: list[int]
+) -> None:
+    files = {f"/etc/sysconfig/network/{name}": text}
+    assert [claim.mtu for claim in ownership(files, replace(ETH1, kind=kind), 9000).claims] == mtus
+
+
+def test_an_mtu_for_all_ifcfg_files_may_be_that_of_one_which_says_none() -> None:
+    files = {RHEL: "DEVICE=eth1\n", ifcfg.GLOBAL: "NETWORKING=yes\nMTU=1500\n"}
+    assert [each.place for each in ownership(files, ETH1, 9000).mentions] == [f"{ifcfg.GLOBAL}:2"]
+    assert ownership({**files, RHEL: IFCFG}, ETH1, 9000).mentions == ()
+    assert ownership({ifcfg.GLOBAL: files[ifcfg.GLOBAL]}, ETH1, 9000).mentions == ()
 
 
 def test_an_mtu_that_a_shell_would_expand_is_not_understood() -> None:

@@ -89,7 +89,7 @@ def ownership(
     loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
     pods = tried(lambda: cni.pods(files), None)
     unclear: list[Mention] = []
-    for which in (networkd.unclear, ifupdown.unclear):
+    for which in (networkd.unclear, ifupdown.unclear, ifcfg.unclear):
         unclear += tried(lambda which=which: which(files, nic), [])  # type: ignore[misc]
     mentions = (*unclear, *_mentions(files, others or {}, nic, {claim.path for claim in claims}))
     return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions)

@@ -8,14 +8,21 @@ from __future__ import annotations
 import posixpath
 import re
 
+from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Claim, Edit, Files, Nic, Trouble
 
-__all__ = ["claims", "edits", "is_mine"]
+__all__ = ["claims", "edits", "is_mine", "unclear"]
 
 FOLDERS = ("/etc/sysconfig/network-scripts", "/etc/sysconfig/network")
 PREFIX = "ifcfg-"
 # Copies that editors and package managers leave, which nobody reads (network-functions, `ifup`).
 LEFT = re.compile(r"(~|\.bak|\.old|\.orig|\.rpmnew|\.rpmsave|\.rpmorig)$")
+# By the address of the hardware in the file's name, as older SUSE has it.
+BY_ADDRESS = re.compile(r"(?:\w+-)?id-((?:[0-9a-f]{2}:){5}[0-9a-f]{2})", re.IGNORECASE)
+# What every file has that does not say otherwise (RHEL's network-scripts; NetworkManager does not read it).
+GLOBAL = "/etc/sysconfig/network"
+# Kinds that have the address of what they stand on or of a port.
+BORROWERS = ("vlan", "bond", "bridge", "team", "macvlan", "macvtap", "ipvlan", "ipvtap")
 LINE = re.compile(r"^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)=(.*?)\s*$")
 
 
@@ -36,6 +43,15 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     return [claim for claim in listed if claim.mtu is not None] or listed[:1]
 
 
+def unclear(files: Files, nic: Nic) -> list[Mention]:
+    """What RHEL's scripts take for an interface whose own file says nothing."""
+    mine = _paths(files, nic)
+    line, value = _values(files.get(GLOBAL, "")).get("MTU", (0, ""))
+    if not value or not mine or any(_values(files[path]).get("MTU", (0, ""))[1] for path in mine):
+        return []
+    return [Mention("a file for all interfaces", GLOBAL, line, f"MTU={value}", True)]
+
+
 def edits(files: Files, nic: Nic, mtu: int) -> list[Edit]:
     """The change of every file that sets it, or of the first one. Nothing is reloaded: `ifup` would take the addresses
     away for a moment. The next start finds the new value."""
@@ -51,10 +67,12 @@ def _paths(files: Files, nic: Nic) -> list[str]:
 def _names(text: str, path: str, nic: Nic) -> bool:
     """Whether it is of this interface: by DEVICE or the address of its hardware, or else by the file's name."""
     values = {key: value for key, (_, value) in _values(text).items()}
-    address = values.get("HWADDR") or values.get("LLADDR")
-    if address and nic.address and nic.kind is None:
+    name = posixpath.basename(path).removeprefix(PREFIX)
+    by_name = BY_ADDRESS.fullmatch(name)
+    address = values.get("HWADDR") or values.get("LLADDR") or (by_name[1] if by_name else None)
+    if address and nic.address and nic.kind not in BORROWERS:
         return address.lower() in (nic.address, nic.permanent)
-    return (values.get("DEVICE") or posixpath.basename(path).removeprefix(PREFIX)) == nic.name
+    return (values.get("DEVICE") or name) == nic.name
 
 
 def _values(text: str) -> dict[str, tuple[int, str]]:

@@ -39,7 +39,7 @@ FILES = (
     "/usr/lib/NetworkManager/system-connections/*", "/run/NetworkManager/devices/*",
     "/etc/network/interfaces", "/etc/network/interfaces.d/*", "/etc/network/ifupdown2/ifupdown2.conf",
     "/etc/network/ifupdown-ng.conf",
-    "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
+    "/etc/sysconfig/network", "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
     "/etc/dhcp/dhclient.conf", "/etc/dhcp/dhclient-enter-hooks.d/*",
     "/etc/dhcpcd.conf", "/var/lib/dhcp/*.leases", "/var/lib/dhclient/*.lease*",
     "/etc/cloud/cloud.cfg.d/*.cfg", *(f"{folder}/*" for folder in cni.FOLDERS), cni.FLANNEL, "/etc/ceph/*.conf",
