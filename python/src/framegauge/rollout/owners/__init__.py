@@ -89,17 +89,18 @@ def ownership(
     loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
     pods = tried(lambda: cni.pods(files), None)
     unclear: list[Mention] = []
-    for which in (networkd.unclear, ifupdown.unclear, ifcfg.unclear):
-        unclear += tried(lambda which=which: which(files, nic), [])  # type: ignore[misc]
-    mentions = (*unclear, *_mentions(files, others or {}, nic, {claim.path for claim in claims}))
+    for which in (networkd.unclear, networkmanager.unclear, ifupdown.unclear, ifcfg.unclear):
+        unclear += tried(lambda which=which: which(files if by_netplan else written, nic), [])  # type: ignore[misc]
+    known = {claim.path for claim in claims} | {mention.path for mention in unclear}
+    mentions = (*unclear, *_mentions(files, others or {}, nic, known))
     return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions)
 
 
-def _mentions(files: Files, others: Files, nic: Nic, claimed: set[str]) -> Iterable[Mention]:
+def _mentions(files: Files, others: Files, nic: Nic, known: set[str]) -> Iterable[Mention]:
     """Of each file those lines that name the interface itself, else those that a search of the whole file came to,
-    unless the file has claimed it."""
+    unless something of the file is known already."""
     read, by_search = elsewhere.mentions(files, nic), searched.mentions(others, files, nic)
-    named = {each.path for each in read if each.is_named} | claimed
+    named = {each.path for each in read if each.is_named} | known
     more = [each for each in by_search if each.path not in named]
     return *(each for each in read if each.path not in {other.path for other in more}), *more
 

@@ -1,24 +1,33 @@
 """NetworkManager: the profile (keyfile) of an interface, what MTU it sets, and its change.
 
 Which profile is active NetworkManager notes by its UUID in /run/NetworkManager/devices. `mtu=0`, or none, leaves it to
-DHCP's option 26 or the device (nm-settings-keyfile(5)).
+DHCP's option 26 or the device (nm-settings-keyfile(5)), unless a section [connection] of NetworkManager.conf(5) has one
+for all.
 """
 
 from __future__ import annotations
 
+import fnmatch
 import posixpath
 import re
 
 from framegauge.rollout.owners import ini
+from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.ini import Entry
 from framegauge.rollout.owners.model import Claim, Command, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["claims", "edit", "held", "of_netplan"]
+__all__ = ["claims", "edit", "held", "of_netplan", "unclear"]
 
 FOLDERS = ("/etc/NetworkManager/system-connections", "/run/NetworkManager/system-connections",
            "/usr/lib/NetworkManager/system-connections")  # fmt: skip
+# Copies and what lies beside profiles; of /etc it reads files of any other name.
+LEFT = re.compile(r"\..*|.*(~|\.pem|\.der|\.[A-Z0-9a-z]{6})")
+CONFIGS = ("/etc/NetworkManager/NetworkManager.conf", "/etc/NetworkManager/conf.d/*.conf",
+           "/run/NetworkManager/conf.d/*.conf", "/usr/lib/NetworkManager/conf.d/*.conf")  # fmt: skip
 DEVICES = "/run/NetworkManager/devices"
 SECTIONS = ("ethernet", "802-3-ethernet")
+KINDS = (None, "veth")  # what its profiles of Ethernet are for
+WITHOUT = ("", "0", "auto")  # values that leave the MTU to others
 ROUTE = re.compile(r"route\d+")
 MODIFY, MTU = ("nmcli", "connection", "modify", "uuid"), "802-3-ethernet.mtu"
 UUID, DIGITS = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{,63}"), re.compile(r"[0-9]{1,9}")
@@ -36,16 +45,101 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
         return []
     found = ini.entries(files[path], path)
     entry = _mtu(found)
-    if entry is None or entry.value in ("", "0", "auto"):
+    if entry is None or entry.value in WITHOUT:
+        defaults = _defaults(files, nic)
+        if len({each.value for _, each, _ in defaults}) == 1 and all(is_certain for _, _, is_certain in defaults):
+            where, default, _ = defaults[0]
+            return [Claim("NetworkManager", where, default.line, f"[connection] {default.key}", int(default.value))]
         return [Claim("NetworkManager", path, 0 if entry is None else entry.line, "[ethernet] mtu", None)]
     if not (entry.value.isascii() and entry.value.isdigit() and len(entry.value) < 10):
         raise Trouble(f"{path}:{entry.line}", f"mtu={entry.value}", "a number of bytes")
     return [Claim("NetworkManager", path, entry.line, f"[{entry.section}] mtu", int(entry.value))]
 
 
+def unclear(files: Files, nic: Nic) -> list[Mention]:
+    """Profiles that may come to be the interface's, since they name none or several, and defaults of which it cannot
+    be said whether they are."""
+    mine, told = _profile(files, nic), {each.place for each in claims(files, nic)}
+    is_noted = mine is not None and f"{DEVICES}/{nic.index}" in files
+    listed = [
+        Mention("a profile of NetworkManager", path, entry.line, f"[{entry.section}] mtu={entry.value}", True)
+        for path in ([] if is_noted else _by_name(files))
+        if path != mine
+        and (entry := _mtu(found := ini.entries(files[path], path))) is not None
+        and entry.value not in WITHOUT
+        and _may_mean(found, nic)
+    ]
+    own = None if mine is None else _mtu(ini.entries(files[mine], mine))
+    if own is None or own.value in WITHOUT:
+        listed += [
+            Mention("a default of NetworkManager", path, entry.line, f"{entry.key}={entry.value}", True)
+            for path, entry, _ in _defaults(files, nic)
+            if f"{path}:{entry.line}" not in told
+        ]
+    return listed
+
+
 def is_mine(path: str) -> bool:
     """Whether it is a profile."""
-    return posixpath.dirname(path) in FOLDERS and path.endswith(".nmconnection")
+    folder, name = posixpath.split(path)
+    if name.endswith(".nmconnection"):
+        return folder in FOLDERS
+    return folder == FOLDERS[0] and LEFT.fullmatch(name) is None
+
+
+def _by_name(files: Files) -> list[str]:
+    """The profiles, those with the usual ending first: others may be copies of them."""
+    return sorted(
+        (path for path in files if is_mine(path)), key=lambda path: (not path.endswith(".nmconnection"), path)
+    )
+
+
+def _defaults(files: Files, nic: Nic) -> list[tuple[str, Entry, bool]]:
+    """What sections [connection] have for an Ethernet interface: file, entry, and whether it is for all."""
+    listed = []
+    if nic.kind not in KINDS:
+        return []
+    for path in sorted(each for each in files if any(fnmatch.fnmatchcase(each, pattern) for pattern in CONFIGS)):
+        there = ini.entries(files[path], path)
+        for entry in there:
+            if entry.section.startswith("connection") and entry.key in [f"{each}.mtu" for each in SECTIONS]:
+                spec = ini.last(there, entry.section, "match-device")
+                if DIGITS.fullmatch(entry.value) and (spec is None or _may_match(spec.value, nic)):
+                    listed.append((path, entry, spec is None))
+    return listed
+
+
+def _may_match(spec: str, nic: Nic) -> bool:
+    """Whether a list of devices may have the interface: it does unless all of it is others by name or address."""
+    for word in re.split(r"[,;]", spec):
+        kind, _, value = word.strip().partition(":")
+        if kind == "interface-name":
+            may = fnmatch.fnmatchcase(nic.name, value.removeprefix("="))
+        elif kind == "mac":
+            may = value.lower() in (nic.address, nic.permanent)
+        elif kind == "driver":
+            may = nic.driver is None or fnmatch.fnmatchcase(nic.driver, value.partition("/")[0])
+        else:
+            may = bool(kind) and kind != "except"
+        if may:
+            return True
+    return False
+
+
+def _may_mean(found: list[Entry], nic: Nic) -> bool:
+    """Whether a profile that names no interface, or a pattern of names, may be brought up on this one."""
+    kind, patterns = ini.last(found, "connection", "type"), ini.last(found, "match", "interface-name")
+    is_bound = ini.last(found, "connection", "interface-name") is not None or any(
+        ini.last(found, section, "mac-address") for section in SECTIONS
+    )
+    if is_bound or nic.kind not in KINDS or (kind is not None and kind.value not in SECTIONS):
+        return False
+    words = [each.strip().lstrip("|&") for each in patterns.value.split(";")] if patterns is not None else []
+    wanted = [each for each in words if each and not each.startswith("!")]
+    refused = [each[1:] for each in words if each.startswith("!")]
+    return (not wanted or any(fnmatch.fnmatchcase(nic.name, each) for each in wanted)) and not any(
+        fnmatch.fnmatchcase(nic.name, each) for each in refused
+    )
 
 
 def is_reload(commands: tuple[Command, ...], interface: str) -> bool:
@@ -151,7 +245,7 @@ def _mtu(found: list[Entry]) -> Entry | None:
 
 def _profile(files: Files, nic: Nic) -> str | None:
     """The file of the active profile; if that is not noted, of the one that names the interface."""
-    profiles = {path: ini.entries(files[path], path) for path in sorted(files) if is_mine(path)}
+    profiles = {path: ini.entries(files[path], path) for path in _by_name(files)}
     noted = f"{DEVICES}/{nic.index}"
     if noted in files:
         uuid = ini.last(ini.entries(files[noted], noted), "device", "connection-uuid")

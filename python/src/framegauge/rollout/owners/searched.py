@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from framegauge.rollout.owners import dhcp, elsewhere
+from framegauge.rollout.owners import dhcp, elsewhere, ifcfg
 from framegauge.rollout.owners.commands import SPEAKS
 from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Files, Nic
@@ -24,7 +24,7 @@ LEFT = re.compile(
     r"(~|\.(bak|old|orig|save|swp|rpm\w+|dpkg-\w+|ucf-\w+|md|rst|html|example|sample|pem|crt)|README.*)$", re.IGNORECASE
 )
 # Read by who owns them, but not for whatever they may say of an interface.
-READ_FOR_OTHERS = ("/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf")
+READ_FOR_OTHERS = ("/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/network/ifupdown")
 OWN = ("/etc/framegauge/", dhcp.HOOK_FILE)
 
 
@@ -40,7 +40,8 @@ def mentions(others: Files, read: Files, nic: Nic) -> list[Mention]:
 
 
 def _is_understood(path: str, read: Files) -> bool:
-    return path in read and not path.startswith(READ_FOR_OTHERS) and elsewhere.owner(path) is None
+    is_for_others = path.startswith(READ_FOR_OTHERS) or path == ifcfg.GLOBAL
+    return path in read and not is_for_others and elsewhere.owner(path) is None
 
 
 def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:

@@ -14,7 +14,7 @@ from framegauge.check.plan import Member
 from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
-from framegauge.rollout.owners import cni, docker, elsewhere
+from framegauge.rollout.owners import cni, docker, elsewhere, networkmanager
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -37,6 +37,7 @@ FILES = (
     "/run/udev/data/n[0-9]*", "/run/systemd/netif/links/*", "/run/systemd/netif/leases/*",
     "/etc/NetworkManager/system-connections/*", "/run/NetworkManager/system-connections/*",
     "/usr/lib/NetworkManager/system-connections/*", "/run/NetworkManager/devices/*",
+    *networkmanager.CONFIGS,
     "/etc/network/interfaces", "/etc/network/interfaces.d/*", "/etc/network/ifupdown2/ifupdown2.conf",
     "/etc/network/ifupdown-ng.conf",
     "/etc/sysconfig/network", "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
@@ -56,8 +57,11 @@ SEARCH_SECONDS, MOST_OTHERS = 10, 100
 PROGRAM_FILES = tuple(pattern for patterns in elsewhere.FILES.values() for pattern in patterns)
 # NetworkManager's profiles may hold passwords of networks: of those no more is read than who they are, their MTU and
 # their routes.
-SECRET = "/etc/NetworkManager/* | /run/NetworkManager/system* | /usr/lib/NetworkManager/*"
-PUBLIC = "^\\[|^(id|uuid|type|interface-name|mac-address|mtu|parent|route[0-9]+(_options)?)[ ]*="
+SECRET = "/etc/NetworkManager/* | /run/NetworkManager/[sc]* | /usr/lib/NetworkManager/*"
+PUBLIC = (
+    "^\\[|^(id|uuid|type|interface-name|mac-address|([a-z0-9-]*ethernet[.])?mtu|match-device|parent"
+    "|route[0-9]+(_options)?)[ ]*="
+)
 
 # Programs count that run in the host's network namespace, or whose namespace this user may not see; one that has ended,
 # and is only not waited for yet, has neither a namespace nor a command.
