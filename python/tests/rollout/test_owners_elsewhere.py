@@ -19,7 +19,7 @@ RHEL, SUSE = "/etc/sysconfig/network-scripts/ifcfg-eth1", "/etc/sysconfig/networ
 IFCFG = "DEVICE=eth1\nTYPE=Ethernet\nBOOTPROTO=none\nMTU=1500\nPREFIX=24\n"
 UDEV, LOCAL = "/etc/udev/rules.d/70-mtu.rules", "/etc/rc.local"
 DISPATCHER = "/etc/NetworkManager/dispatcher.d/90-mtu"
-ETH1 = Nic("eth1", 3, "52:54:00:00:00:01")
+ETH1 = Nic("eth1", 3, "52:54:00:00:00:01", driver="ixgbe", altnames=("enp3s0f1",))
 KNOWN = [
     IFCFG,
     "MTU='1500'\n",
@@ -94,6 +94,8 @@ def test_an_mtu_that_a_shell_would_expand_is_not_understood() -> None:
         (LOCAL, "ip link set eth1 up mtu 1500 || true", 1500),
         (LOCAL, "/sbin/ifconfig eth1 mtu 1500 up", 1500),
         (LOCAL, 'echo "1500" > /sys/class/net/eth1/mtu', 1500),
+        (LOCAL, "ip link set dev enp3s0f1 mtu 1500", 1500),
+        ("/usr/lib/udev/rules.d/80-mtu.rules", 'SUBSYSTEM=="net", ENV{ID_NET_DRIVER}=="ixgbe", ATTR{mtu}="1500"', 1500),
         ("/etc/cron.d/mtu", "@reboot root ip link set dev eth1 mtu 1500", 1500),
         ("/etc/systemd/system/mtu.service", "ExecStart=/usr/sbin/ip link set dev eth1 mtu 1500", 1500),
     ],
@@ -109,6 +111,8 @@ def test_a_line_that_sets_the_mtu_is_a_claim(path: str, line: str, mtu: int) -> 
     [
         (LOCAL, "set-mtu --interface eth1 --jumbo", True),
         (LOCAL, "ip link set eth1 mtu $SIZE", True),
+        (LOCAL, "echo 1500 | tee /sys/class/net/eth1*/mtu", True),
+        (LOCAL, "ifconfig eth1{,x} mtu 1500", True),
         (LOCAL, 'for i in /sys/class/net/*; do echo 1500 > "$i/mtu"; done', False),
         (DISPATCHER, 'ip link set "$1" mtu 1500', False),
         (UDEV, 'SUBSYSTEM=="net", ACTION=="add", RUN+="/usr/local/bin/mtu %k"', False),
@@ -134,6 +138,11 @@ def test_a_line_that_may_set_it_is_told_and_not_believed(path: str, line: str, i
         (LOCAL, "ip link set eth1.100 mtu 1500"),
         (UDEV, 'SUBSYSTEM=="net", KERNEL=="eth2", ATTR{mtu}="1500"'),
         (UDEV, 'SUBSYSTEM=="net", KERNEL!="eth1", ATTR{mtu}="1500"'),
+        (LOCAL, "ip link set dev enp3s0f10 mtu 1500"),
+        (LOCAL, "ifconfig eth{2,3} mtu 1500"),
+        (LOCAL, "ifconfig eth{2..9} mtu 1500"),
+        (LOCAL, "echo 1500 | tee /sys/class/net/veth*/mtu"),
+        (UDEV, 'SUBSYSTEM=="net", DRIVERS=="mlx5_core", ATTR{mtu}="1500"'),
         (UDEV, 'SUBSYSTEM=="block", KERNEL=="eth1", ATTR{mtu}="1500"'),
         ("/etc/somewhere/else", "ip link set eth1 mtu 1500"),
     ],
@@ -151,6 +160,18 @@ def test_the_survey_reads_the_lines_of_programs_that_speak_of_an_mtu(tmp_path: P
     done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
     text = survey.parsed(done.stdout, "a")["files"][str(local)]
     assert text == "\n\nip link set eth1 \\\n  mtu 1500\n\n"
+
+
+def test_the_survey_reads_the_line_by_which_a_program_calls_a_script(tmp_path: Path) -> None:
+    local, script_file = tmp_path / "rc.local", tmp_path / "folder/jumbo"
+    script_file.parent.mkdir()
+    script_file.write_text('SECRET=1\nip link set "$1" mtu "$2"\n')
+    local.write_text(f"PASSWORD=secret\n{script_file} eth1 1500\n")
+    script = survey.SCRIPT.replace(" /etc/rc.local ", f" {local} ").replace("search /etc ", f"search {tmp_path} ")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, check=True)
+    found = survey.parsed(done.stdout, "a")
+    assert found["files"][str(local)] == f"\n{script_file} eth1 1500\n"
+    assert found["others"][str(script_file)] == '\nip link set "$1" mtu "$2"\n'
 
 
 @pytest.mark.parametrize("mtu", ['"9001"', "9001"])

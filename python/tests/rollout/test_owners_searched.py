@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -75,6 +76,37 @@ def test_other_interfaces_path_mtus_and_copies_say_nothing(path: str, text: str)
     assert ownership({}, ETH1, 9000, others={path: text}).mentions == ()
 
 
+@pytest.mark.parametrize("word", ["ETH1_MTU=1500", "eth1_mtu=1500", "eth1-mtu: 1500", "MTU_ETH1=1500", "Eth1Mtu: 1500"])
+def test_a_word_of_the_interface_and_mtu_names_it(word: str) -> None:
+    [mention] = ownership({}, ETH1, 9000, others={"/etc/default/tuning": word}).mentions
+    assert mention.text == word
+    for other in ("ETH10", "VETH1", "eth1.100", "ETH1_100"):
+        line = re.sub("eth1", other, word, flags=re.IGNORECASE)
+        assert ownership({}, ETH1, 9000, others={"/etc/default/tuning": line}).mentions == ()
+
+
+def test_a_script_that_a_program_calls_for_the_interface_is_told_by_the_call() -> None:
+    unit, jumbo = "/etc/systemd/system/jumbo.service", "/etc/scripts/jumbo"
+    others = {jumbo: 'ip link set dev "$1" mtu "$2"\n'}
+    calls = {"": 1, "-": 1, "/bin/sh ": 1, "/usr": 0}
+    for before, count in calls.items():
+        files = {unit: f"\n\nExecStart={before}{jumbo} eth1 1500\n"}
+        assert [each.place for each in ownership(files, ETH1, 9000, others=others).mentions] == [f"{unit}:3"] * count
+    assert ownership({unit: f"ExecStart={jumbo} eth2 1500\n"}, ETH1, 9000, others=others).mentions == ()
+    hook = f"iface eth1 inet static\n  up {jumbo} $IFACE 1500\n"
+    found = ownership({"/etc/network/interfaces": hook}, ETH1, 9000, others=others)
+    assert (found.claims, [each.line for each in found.mentions]) == ((), [2])
+
+
+def test_an_instance_of_a_unit_is_of_the_interface_in_its_name() -> None:
+    text = "[Unit]\nDescription=MTU of %i\nExecStart=/sbin/ip link set dev %i mtu 1500\n"
+    unit, instance = "/etc/systemd/system/mtu@.service", "/etc/systemd/system/multi-user.target.wants/mtu@eth1.service"
+    [mention] = ownership({unit: text.replace("Desc", "#")}, ETH1, 9000).mentions
+    assert (mention.place, mention.is_named) == (f"{unit}:3", False)
+    named = [each for each in ownership({unit: text}, ETH1, 9000, others={instance: text}).mentions if each.is_named]
+    assert [each.place for each in named] == [f"{instance}:3"]
+
+
 def test_what_its_owner_has_understood_is_not_told_again() -> None:
     text = "network: {ethernets: {eth0: {mtu: 9000}, eth1: {dhcp4: true}}}\n"
     found = ownership({"/etc/netplan/01.yaml": text}, ETH1, 9000, others={"/etc/netplan/01.yaml": text})
@@ -109,6 +141,11 @@ def test_the_survey_searches_files_that_it_does_not_know(tmp_path: Path) -> None
     name = next(each.name for each in sorted(Path("/sys/class/net").iterdir()) if each.name != "lo")
     (tmp_path / "deep").mkdir()
     (tmp_path / "deep/a file.yaml").write_text(f"password: secret\n- name: {name} # secret\n# {name}\n  mtu: 1500\n")
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked/lan.yaml").symlink_to(tmp_path.parent / "elsewhere.yaml")
+    (tmp_path.parent / "elsewhere.yaml").write_text(f"{name}:\n  mtu: 1500\n")
+    (tmp_path / "linked/zero").symlink_to("/dev/zero")
+    (tmp_path / "linked/up").symlink_to(tmp_path)
     (tmp_path / "other.yaml").write_text("name: nobody99\nmtu: 1500\n")
     (tmp_path / "binary").write_bytes(b"\0mtu " + name.encode())
     (tmp_path / f"net.{name}").write_bytes(b"MTU=1500 # \xe9\n")
@@ -119,6 +156,7 @@ def test_the_survey_searches_files_that_it_does_not_know(tmp_path: Path) -> None
     mine = {path.removeprefix(f"{tmp_path}/"): text for path, text in found["others"].items() if str(tmp_path) in path}
     assert {path: text.split("\n") for path, text in mine.items()} == {
         "deep/a file.yaml": ["", f" {name}", "", "  mtu: 1500", ""], f"net.{name}": ["MTU=1500 # �", ""],
+        "linked/lan.yaml": [f" {name}", "  mtu: 1500", ""],
     }  # fmt: skip
     assert found["searched"] is True
     assert not any(str(tmp_path) in path for path in found["unreadable"])

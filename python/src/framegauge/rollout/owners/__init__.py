@@ -81,6 +81,9 @@ def ownership(
         claims += [claim for claim in found if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
     claims += tried(lambda: dhcp.claims(files, nic, running), [])
     claims += elsewhere.claims(files, nic) + docker.claims(files, nic)
+    unclear: list[Mention] = tried(lambda: ifupdown.unclear(files, nic, others or {}), [])
+    if unclear:  # a stanza with such a hook is not said to set none, and gets no line that the hook would undo
+        claims = [claim for claim in claims if claim.owner != "ifupdown" or claim.mtu is not None]
     # Who only manages the interface leaves its MTU to those that set it.
     if any(claim.mtu is not None and claim.lasting for claim in claims):
         claims = [claim for claim in claims if claim.mtu is not None or not claim.lasting]
@@ -88,9 +91,9 @@ def ownership(
     edits = tried(lambda: _edits(files, written, nic, mtu, claims, running, kept), none)
     loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
     pods = tried(lambda: cni.pods(files), None)
-    unclear: list[Mention] = []
-    for which in (networkd.unclear, networkmanager.unclear, ifupdown.unclear, ifcfg.unclear):
-        unclear += tried(lambda which=which: which(files if by_netplan else written, nic), [])  # type: ignore[misc]
+    unclear += tried(lambda: networkd.unclear(files, nic), [])
+    unclear += tried(lambda: networkmanager.unclear(written, nic), [])
+    unclear += tried(lambda: ifcfg.unclear(files, nic), [])
     known = {claim.path for claim in claims} | {mention.path for mention in unclear}
     mentions = (*unclear, *_mentions(files, others or {}, nic, known))
     return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions)

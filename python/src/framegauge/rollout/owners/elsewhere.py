@@ -14,14 +14,17 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from framegauge.rollout.owners.commands import settings
+from framegauge.rollout.owners.commands import SPEAKS, settings
 from framegauge.rollout.owners.model import SECRET, Claim, Files, Nic
 
 __all__ = ["FILES", "Mention", "claims", "is_of_another", "joined", "mentions", "names", "owner", "short"]
 
 # What runs each, in words, by the files that it reads.
 FILES = {
-    "a udev rule": ("/etc/udev/rules.d/*.rules", "/run/udev/rules.d/*.rules"),
+    "a udev rule": (
+        "/etc/udev/rules.d/*.rules", "/run/udev/rules.d/*.rules", "/usr/lib/udev/rules.d/*.rules",
+        "/usr/local/lib/udev/rules.d/*.rules", "/lib/udev/rules.d/*.rules",
+    ),
     "rc.local": (
         "/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/boot.local", "/etc/init.d/after.local", "/sbin/ifup-local",
     ),
@@ -35,8 +38,12 @@ FILES = {
 }  # fmt: skip
 UDEV = "a udev rule"
 MTU = re.compile(r"mtu", re.IGNORECASE)
-# A variable of a shell, or what udev puts in.
-VARIABLE = re.compile(r"\$\{?\w+|\$name|%k|\$env\{")
+# A variable of a shell, or what udev puts in, or systemd in a unit for several.
+VARIABLE = re.compile(r"\$\{?\w+|\$name|%[kiIj]\b|\$env\{")
+# Several names in one word, as shells expand it.
+PATTERN = re.compile(r"(?<![\w.@:-])[\w.@:-]{1,40}(?:[*?]|\[[\w!^-]+\]|\{[\w,.-]+\})+[\w.*?-]*")
+MOST_OF_BRACES = 1000
+BRACES = re.compile(r"\{([^{}]*)\}")
 PAIR = re.compile(r"([A-Z_]+(?:\{[^}]*\})?)\s*(==|!=|\+=|-=|:=|=)\s*\"((?:[^\"\\]|\\.)*)\"")
 
 
@@ -80,14 +87,36 @@ def mentions(files: Files, nic: Nic) -> list[Mention]:
 def is_of_another(line: str, nic: Nic) -> bool:
     """Whether it sets the MTU of interfaces that it names, none of which is this one."""
     named = [setting.name for setting in settings(line)]
-    return any(not VARIABLE.search(name) for name in named) and nic.name not in named
+    mine = any(name in (nic.name, *nic.altnames) or _fits(name, nic) for name in named)
+    return any(not VARIABLE.search(name) for name in named) and not mine
 
 
 def names(line: str, nic: Nic) -> bool:
-    """Whether it has the name of the interface, or the address of its hardware."""
+    """Whether it has a name of the interface, alone, in a pattern or in a word with MTU (ETH1_MTU), or the address of
+    its hardware."""
     if any(address and address in line.lower() for address in (nic.address, nic.permanent)):
         return True
-    return re.search(rf"(?<![A-Za-z0-9-]){re.escape(nic.name)}(?![\w-]|\.\d)", line) is not None
+    for name in (nic.name, *nic.altnames):
+        if re.search(rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![\w-]|\.\d)", line) is not None:
+            return True
+        key = "[_.-]".join(re.escape(each) for each in re.split(r"[_.-]", name))
+        joined = rf"(?<![a-z0-9]){key}[_.-]?mtu(?![a-z])|(?<![a-z])mtu[_.-]?{key}(?![a-z0-9]|[_.-]\d)"
+        if re.search(joined, line, re.IGNORECASE):
+            return True
+    return any(_fits(each[0], nic) for each in PATTERN.finditer(line))
+
+
+def _fits(word: str, nic: Nic) -> bool:
+    """Whether a word with wildcards or braces is the interface, among others."""
+    if PATTERN.fullmatch(word) is None:
+        return False
+    listed = [word]
+    while listed and len(listed) < MOST_OF_BRACES and (braces := BRACES.search(listed[0])) is not None:
+        word, inner = listed.pop(0), braces[1]
+        ends = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", inner)
+        parts = [str(number) for number in range(int(ends[1]), int(ends[2]) + 1)] if ends else inner.split(",")
+        listed += [word[: braces.start()] + part + word[braces.end() :] for part in parts]
+    return any(fnmatch.fnmatchcase(name, each) for name in (nic.name, *nic.altnames) for each in listed)
 
 
 def short(line: str) -> str:
@@ -107,13 +136,14 @@ def _setting(owner: str, line: str, nic: Nic) -> tuple[str, int] | None:
             if key == "ATTR{mtu}" and operation in ("=", ":=") and value.isdigit():
                 return "ATTR{mtu}", int(value)
     for each in settings(line):
-        if each.name == nic.name or (matches is True and VARIABLE.match(each.name)):
+        is_other_name = each.first == "ip" and each.name in nic.altnames
+        if each.name == nic.name or is_other_name or (matches is True and VARIABLE.match(each.name)):
             return each.first, each.mtu
     return None
 
 
 def _matches(line: str, nic: Nic) -> bool | None:
-    """Whether a udev rule applies to the interface; None if it does not tell by name or address."""
+    """Whether a udev rule applies to the interface; None if it does not tell by name, address or driver."""
     applies = None
     for key, operation, value in PAIR.findall(line):
         if key in ("KERNEL", "NAME", "ENV{INTERFACE}") and operation in ("==", "!="):
@@ -122,6 +152,8 @@ def _matches(line: str, nic: Nic) -> bool | None:
             fits = any(
                 fnmatch.fnmatchcase(address, value.lower()) for address in (nic.address, nic.permanent) if address
             )
+        elif key in ("DRIVERS", "ENV{ID_NET_DRIVER}") and operation in ("==", "!=") and nic.driver:
+            fits = any(fnmatch.fnmatchcase(nic.driver, each) for each in value.split("|"))
         elif key == "NAME" and operation in ("=", ":="):
             fits, operation = value == nic.name, "=="
         elif key == "SUBSYSTEM" and operation == "==" and value != "net":
@@ -140,8 +172,10 @@ def _lines(files: Files) -> Iterator[tuple[str, str, int, str]]:
         by = owner(path)
         if by is None:
             continue
+        # Of what distributions ship, which is much, only a word of its own.
+        speaks = MTU if path.startswith(("/etc/", "/var/", "/run/", "/sbin/")) else SPEAKS
         for number, line in joined(files[path]):
-            if MTU.search(line) and not line.lstrip().startswith(("#", ";")):
+            if speaks.search(line) and not line.lstrip().startswith(("#", ";")):
                 yield by, path, number, line
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from framegauge.rollout.owners import commands, elsewhere
@@ -61,8 +61,7 @@ def _refuse_short(text: str, path: str) -> None:
 
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
-    """What sets its MTU, or else the stanza by which it is managed, unless that has a line which may set it. Trouble
-    for a file that ifup refuses."""
+    """What sets its MTU, or else the stanza by which it is managed. Trouble for a file that ifup refuses."""
     found: list[Claim] = []
     managed: Claim | None = None
     for path in sorted(each for each in files if is_mine(each)):
@@ -79,16 +78,18 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
         for path, stanza in _borrowed(files, nic)
         for option, mtu in _setting(stanza, path, nic)
     ]
-    return found or ([managed] if managed and not unclear(files, nic) else [])
+    return found or ([managed] if managed else [])
 
 
-def unclear(files: Files, nic: Nic) -> list[Mention]:
-    """Lines that are run when the interface comes up, or name it, and that speak of an MTU in no known way."""
+def unclear(files: Files, nic: Nic, scripts: Collection[str] = ()) -> list[Mention]:
+    """Lines that are run when the interface comes up, or name it, and that speak of an MTU in no known way, or call one
+    of the `scripts` that do."""
     listed: dict[tuple[str, int], _Option] = {}
     for path, stanza in [*_all(files), *_borrowed(files, nic)]:
         is_own = stanza.interface == nic.name or (path, stanza) in _borrowed(files, nic)
         for option in stanza.options:
-            if option.name not in HOOKS or not commands.SPEAKS.search(option.value):
+            speaks = commands.SPEAKS.search(option.value) or set(option.value.split()) & set(scripts)
+            if option.name not in HOOKS or not speaks:
                 continue
             is_meant = (is_own and not elsewhere.is_of_another(option.value, nic)) or elsewhere.names(option.value, nic)
             known = any(each.name in (nic.name, *OWN_NAMES) for each in commands.settings(option.value))

@@ -27,6 +27,7 @@ class Nic:
     permanent: str | None = None  # the address that its hardware came with, where it has another
     driver: str | None = None
     kind: str | None = None  # as `ip link add type` calls it; None: a NIC
+    altnames: tuple[str, ...] = ()  # its other names, by which `ip` finds it, too
 
 
 @dataclass(frozen=True)

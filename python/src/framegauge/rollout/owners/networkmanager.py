@@ -60,7 +60,8 @@ def unclear(files: Files, nic: Nic) -> list[Mention]:
     """Profiles that may come to be the interface's, since they name none or several, and defaults of which it cannot
     be said whether they are."""
     mine, told = _profile(files, nic), {each.place for each in claims(files, nic)}
-    is_noted = mine is not None and f"{DEVICES}/{nic.index}" in files
+    noted = f"{DEVICES}/{nic.index}"
+    is_noted = ini.last(ini.entries(files.get(noted, ""), noted), "device", "connection-uuid") is not None
     listed = [
         Mention("a profile of NetworkManager", path, entry.line, f"[{entry.section}] mtu={entry.value}", True)
         for path in ([] if is_noted else _by_name(files))

@@ -23,20 +23,33 @@ COMMENTS = ("#", ";", "//", "<!--", "*", '"#')
 LEFT = re.compile(
     r"(~|\.(bak|old|orig|save|swp|rpm\w+|dpkg-\w+|ucf-\w+|md|rst|html|example|sample|pem|crt)|README.*)$", re.IGNORECASE
 )
+PATH = re.compile(r"/[\w./@:+-]+")
 # Read by who owns them, but not for whatever they may say of an interface.
 READ_FOR_OTHERS = ("/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/network/ifupdown")
 OWN = ("/etc/framegauge/", dhcp.HOOK_FILE)
 
 
 def mentions(others: Files, read: Files, nic: Nic) -> list[Mention]:
-    """A line of each of the `others` that may set its MTU, or more where they name it themselves. `read`: the files
-    that are understood, which are left out."""
-    return [
+    """A line of each of the `others` that may set its MTU, or more where they name it themselves, and lines by which
+    programs call one of them for it. `read`: the files that are understood, which are left out."""
+    listed = [
         Mention(elsewhere.owner(path) or OWNER, path, number, elsewhere.short(line), True)
         for path in sorted(others)
         if not _is_understood(path, read) and not path.startswith(OWN) and not LEFT.search(path)
         for number, line in _of(path, others[path], nic)
     ]
+    return [*listed, *_calls(others, read, nic)]
+
+
+def _calls(others: Files, read: Files, nic: Nic) -> Iterator[Mention]:
+    """Lines of programs that call a script which speaks of an MTU, for the interface."""
+    scripts = set(others)
+    for path in sorted(each for each in read if elsewhere.owner(each)):
+        for number, line in elsewhere.joined(read[path]):
+            if scripts.isdisjoint(PATH.findall(line)) or line.lstrip().startswith(COMMENTS) or SPEAKS.search(line):
+                continue
+            if elsewhere.names(line, nic):
+                yield Mention(elsewhere.owner(path) or OWNER, path, number, elsewhere.short(line), True)
 
 
 def _is_understood(path: str, read: Files) -> bool:
@@ -55,4 +68,5 @@ def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:
         # The nearest to its name; below it rather than above, as most files have it.
         yield min(said, key=lambda each: min((abs(each[0] - number), each[0] < number) for number in named))
     elif elsewhere.names(re.sub(r"[-_.](?!\d)", " ", posixpath.basename(path)), nic):
-        yield said[0]
+        # The whole file is for it; a line with a number tells more than a heading.
+        yield next((each for each in said if re.search(r"\d", each[1])), said[0])

@@ -105,7 +105,7 @@ class Case:
         link = self.link
         permanent = None if link.permanent is None else link.permanent.lower()
         address = None if link.address is None else link.address.lower()
-        return Nic(link.name, link.index, address, permanent, self.driver(link.name), link.kind)
+        return Nic(link.name, link.index, address, permanent, self.driver(link.name), link.kind, link.altnames)
 
     def finding(self, what: str, severity: Severity, found: str, expected: str, remedy: str) -> Finding:
         """About the interface."""

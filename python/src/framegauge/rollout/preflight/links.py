@@ -40,6 +40,7 @@ class Link:
     up: bool = True
     address: str | None = None
     permanent: str | None = None
+    altnames: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -127,6 +128,7 @@ def _link(entry: object) -> Link | None:
         up="UP" in flags if isinstance(flags, list) else True,
         address=_text(entry.get("address")),
         permanent=_text(entry.get("permaddr")),
+        altnames=tuple(each for each in _listed(entry.get("altnames")) if isinstance(each, str)),
         data=data,
     )  # fmt: skip
 
@@ -144,6 +146,10 @@ def _xdp(entry: object) -> Xdp | None:
         mode = each.get("mode")
         programs.append(Xdp(MODES.get(mode, "native") if isinstance(mode, int) else "native", name or "without a name"))
     return next((each for each in programs if each.mode != "generic"), programs[0] if programs else None)
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _positive(value: object) -> int | None:

@@ -54,6 +54,8 @@ SEARCHED = (
     "/var/lib/lxc", "/var/lib/ifupdown2", "/var/spool/cron",
 )  # fmt: skip
 SEARCH_SECONDS, MOST_OTHERS = 10, 100
+# Beside programs, files whose commands may call a script.
+CALLERS = ("/etc/network/interfaces", "/etc/network/interfaces.d/*")
 PROGRAM_FILES = tuple(pattern for patterns in elsewhere.FILES.values() for pattern in patterns)
 # NetworkManager's profiles may hold passwords of networks: of those no more is read than who they are, their MTU and
 # their routes.
@@ -107,21 +109,48 @@ for f in {" ".join(FILES)}; do
     *) part "file $f" "$(bounded "$f"; printf x)" ;;
   esac
 done
-# Of programs only the lines that speak of an MTU, each at its place.
-for f in {" ".join(PROGRAM_FILES)} {docker.DAEMON}; do
-  [ -f "$f" ] || continue
-  if [ ! -r "$f" ]; then part "unreadable $f" ''; continue; fi
-  grep -qi mtu "$f" 2>/dev/null || continue
-  part "file $f" "$(bounded "$f" | awk '{{ print (tolower($0) ~ /mtu/ || $0 ~ /\\\\$/) ? $0 : "" }}'; printf x)"
-done
 names=$(for d in /sys/class/net/*; do
   if [ "${{d##*/}}" != lo ]; then echo "${{d##*/}}"; cat "$d/address"; fi
-done 2>/dev/null)
-listed=$(timeout {SEARCH_SECONDS} sh -c 'search() {{ find "$@" -xdev -type f -size -512 -exec grep -li mtu {{}} +; }}
+done 2>/dev/null; ip link show 2>/dev/null | awk '$1 == "altname" {{ print $2 }}')
+# Links are followed to files of their own size, never to folders or devices.
+listed=$(timeout {SEARCH_SECONDS} sh -c 'search() {{
+    find "$@" -xdev -type f -size -512 -exec grep -li mtu {{}} +
+    find "$@" -xdev -type l -exec sh -c "find -L \\"\\$@\\" -maxdepth 0 -type f -size -512" sh {{}} + |
+      tr "\\n" "\\000" | xargs -0 grep -li mtu
+  }}
   search {" ".join(SEARCHED)} -maxdepth 6; search /root -maxdepth 2; exit 0' 2>/dev/null)
 [ $? -eq 0 ] || part unsearched ''
+programs='{" ".join(PROGRAM_FILES)}'
+# Which of them programs call: these need not name an interface.
+called=$([ -z "$listed" ] || grep -ohF -e "$listed" $programs {" ".join(CALLERS)} 2>/dev/null)
+export called
+# Of programs only the lines that speak of an MTU or call such a script, each at its place.
+for f in $programs {docker.DAEMON}; do
+  [ -f "$f" ] || continue
+  case $f in  # one of the same name in /etc takes its place
+    /lib/*) if [ -h /lib ]; then continue; fi; [ -e "/etc${{f#/lib}}" ] && continue ;;
+    /usr/lib/*) [ -e "/etc${{f#/usr/lib}}" ] && continue ;;
+  esac
+  if [ ! -r "$f" ]; then part "unreadable $f" ''; continue; fi
+  grep -qiF -e mtu -e "${{called:-mtu}}" "$f" 2>/dev/null || continue
+  part "file $f" "$(bounded "$f" | awk '
+    BEGIN {{ n = split(ENVIRON["called"], script, "\\n") }}
+    {{
+      line = (tolower($0) ~ /mtu/ || $0 ~ /\\\\$/) ? $0 : ""
+      for (i = 1; i <= n; i++) if (script[i] != "" && index($0, script[i])) line = $0
+      print line
+    }}'; printf x)"
+done
 printf '%s\\n' "$listed" | while IFS= read -r f; do
-  [ -f "$f" ] && printf '%s\\n' "${{f##*/}}" | cat - "$f" | grep -qiF -e "$names" || continue
+  [ -f "$f" ] || continue
+  if [ -h "$f" ]; then  # to a file that is found by itself, unless its name adds an interface: mtu@eth1.service
+    real=$(readlink -f "$f")
+    case $real in {" | ".join(f"{each}/*" for each in SEARCHED)})
+      [ "${{real##*/}}" != "${{f##*/}}" ] && printf '%s\\n' "${{f##*/}}" | grep -qiF -e "$names" || continue ;;
+    esac
+  fi
+  printf '%s\\n' "${{f##*/}}" | cat - "$f" | grep -qiF -e "$names" ||
+    case $called in *"$f"*) true ;; *) false ;; esac || continue
   [ "$(head -c 4096 "$f" | tr -d '\\000' | wc -c)" = "$(head -c 4096 "$f" | wc -c)" ] || continue  # a binary
   [ $((count += 1)) -le {MOST_OTHERS} ] || {{ part unsearched ''; break; }}
   part "other $f" "$(bounded "$f" | awk -v names="$(echo $names)" '
