@@ -886,6 +886,18 @@ def test_a_pair_of_two_that_are_able_with_a_third_is_a_matter_of_the_way_between
     assert found["where"] == "one of several parallel links or paths between a and b, chosen by addresses"
 
 
+@pytest.mark.parametrize("both", [False, True])
+def test_where_nothing_passes_between_two_groups_their_link_is_named_and_no_bundle(both):
+    lab = Lab((5,))
+    bad = lab.some(lambda a, b: (a in "ab" and b in "cde") or (both and b in "ab" and a in "cde"))
+    found = only(lab.fault(bad), "switch_or_nic_too_small")
+    assert found["hosts"] == []
+    assert found["where"].startswith("the link between the two groups hosts a and b, and hosts c, d and e")
+    assert "are cleared" in found["summary"]
+    assert "parallel" not in found["summary"]
+    assert len(found["pairs"]) == len(bad)
+
+
 def test_an_end_that_is_not_known_to_be_able_clears_nobody():
     lab = Lab((3,))
     lab.fault(lab.some(lambda a, b: "c" in (a, b)))
