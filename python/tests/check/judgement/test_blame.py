@@ -166,6 +166,14 @@ def test_a_row_or_column_names_the_host(direction):
     assert "eth0" in found["fix"]
 
 
+def test_a_host_whose_whole_row_fails_may_be_alone_behind_a_link_or_drop_them_by_a_rule():
+    lab = Lab((3,)).fault(Lab((3,)).some(lambda a, b: "c" in (a, b)))
+    found = only(lab, "switch_or_nic_too_small")
+    assert "a link between switches that only its paths use" in found["summary"]
+    assert "a rule of its own firewall" in found["summary"]
+    assert "nft list ruleset | grep -n length" in [each["run"] for each in found["commands"]]
+
+
 def test_two_bad_hosts_of_sixteen_are_both_named_and_nobody_else():
     lab = Lab((16,), (4, 6))
     lab.fault(lab.some(lambda a, b: {"c", "k"} & {a, b} != set()), 1504)

@@ -77,14 +77,18 @@ def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_nei
         "packets with other hosts. No error is returned."
     ]
     if with_neighbour:
-        summary.append(f"The NIC, the cable or the switch port of host {name} drops them.")
+        # Of one host alone on its switch, the link to the other switches is taken by just the same paths.
+        summary.append(
+            f"The NIC, the cable or the switch port of host {name} drops them, or a rule of its own firewall, or a "
+            "link between switches that only its paths use."
+        )
     else:
         where += ", or a link that only its paths use"
         doubt = (
             "No other host of its subnet was available for comparison, so the cause may also be a link that only the "
             f"paths of host {name} use."
         )
-        summary.append(f"The NIC, the cable or the switch port of host {name} may drop them. {doubt}")
+        summary.append(f"The NIC, the cable, the switch port or the firewall of host {name} may drop them. {doubt}")
         evidence.append(doubt)
     summary.append(remedies.STALLS)
     interface = None
@@ -219,9 +223,9 @@ def leftovers(case: Case) -> None:
         case.add(
             Finding.about(
                 kind, f"unknown link: {few} ({what})", names, keys, " ".join(evidence),
-                f"{lost} from {few}.{only} The measurements do not locate the link: both hosts and every link between "
-                f"them are possible causes. {remedies.STALLS}",
-                commands=remedies.work_around(pairs, limit),
+                f"{lost} from {few}.{only} The measurements do not locate the link: both hosts (rules of their "
+                f"firewalls as well) and every link between them are possible causes. {remedies.STALLS}",
+                commands=(*remedies.work_around(pairs, limit), remedies.look_at_rules(remedies.host_names(names))),
                 ask=f"What is the MTU of each link between {remedies.host_names(names)}? Each must carry IP packets "
                 f"of {case.mesh.target} bytes.",
             ),

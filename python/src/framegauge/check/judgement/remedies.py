@@ -13,8 +13,8 @@ from framegauge.check.judgement.hops import Node
 
 __all__ = [
     "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "has_room", "host_names", "interface_text",
-    "listing", "pairs_text", "raise_link", "raise_mtu", "raise_or_look", "raise_router", "route_to", "sentence",
-    "share_text", "show_errors", "show_routes", "sizes_text", "too_big", "work_around",
+    "listing", "look_at_rules", "pairs_text", "raise_link", "raise_mtu", "raise_or_look", "raise_router", "route_to",
+    "sentence", "share_text", "show_errors", "show_routes", "sizes_text", "too_big", "work_around",
 ]  # fmt: skip
 
 MANY = 6
@@ -125,10 +125,16 @@ def raise_or_look(
     return (
         Command(f"ethtool -S {own} | grep -Ei 'long|over|jabber|giant'", on, purpose),
         Command(f"ip -d link show dev {own}", on, purpose),
+        look_at_rules(on),
     ), (
         "The MTU of the interface is right. If the NIC counts oversize frames, its driver or firmware drops them; if "
-        "it does not, what it is connected to does."
+        "it does not, and no rule of the host does, what it is connected to does."
     )
+
+
+def look_at_rules(on: str) -> Command:
+    """Rules of a host that drop packets by their length: a check reads none of them."""
+    return Command("nft list ruleset | grep -n length", on, "look for a rule that drops packets by their length")
 
 
 def _router(mesh: Mesh, address: str) -> str:
