@@ -330,6 +330,16 @@ def test_an_overlay_on_a_small_underlay_is_reckoned_back():
     assert "mtu 9050" in found["fix"]
 
 
+def test_an_overlay_whose_hosts_have_room_has_its_small_underlay_between_them():
+    lab = Lab((2,))
+    overlay(lab, TARGET)
+    for host in lab.hosts.values():
+        host["facts"]["interfaces"][1]["mtu"] = TARGET + 50
+    found = only(lab.fault(lab.pairs, 1450), "overlay_overhead")
+    assert "what is small lies between them" in found["summary"]
+    assert {each["run"] for each in found["commands"]} == {"ip link set dev vx0 mtu 1450"}
+
+
 def test_an_overlay_that_is_as_large_as_it_can_be():
     lab = Lab((3,))
     overlay(lab, 8950)

@@ -209,10 +209,12 @@ def _tunnel(
             f"{text}: with {overhead} bytes of overhead that is {carried} bytes in the underlay, which needs {needed}."
         ]
         evidence += _underlay(case, first, tunnel, carried)
+        far = _is_underlay_between(case, found, needed)
         summary = (
             f"{text} {between}. With {overhead} bytes of overhead the underlay carries {carried} bytes and needs "
             f"{needed}. "
         )
+        summary += "The hosts' own interfaces below it have that: what is small lies between them. " if far else ""
         summary += IN_NAME if in_name else f"Larger packets inside the tunnel are lost: {remedies.STALLS}"
         facts += [("The underlay carries", f"{carried} bytes"), ("The underlay needs", f"{needed} bytes")]
     evidence += case.remarks(pairs, size)[:2]
@@ -237,16 +239,25 @@ def _tunnel_commands(
     raised, fitted = [], []
     for (name, _), interface in sorted(ends.items())[:MOST_ENDS]:
         on, own = f"host {name}", shlex.quote(interface.name)
-        parents = [each.name for each in case.mesh.host(name).below(interface) if each.overhead is None]
+        parents = [each for each in case.mesh.host(name).below(interface) if each.overhead is None]
+        # What has the size already is no remedy: then it is the underlay between the hosts that is small.
+        small = [shlex.quote(each.name) for each in reversed(parents) if each.mtu < target + overhead]
         raised += [
-            Command(f"ip link set dev {shlex.quote(each)} mtu {target + overhead}", on, "raise the underlay")
-            for each in reversed(parents or ["PARENT"])
+            Command(f"ip link set dev {each} mtu {target + overhead}", on, "raise the underlay")
+            for each in (small if parents else ["PARENT"])
         ]
-        raised.append(Command(f"ip link set dev {own} mtu {target}", on, "raise the underlay"))
-        if fits is not None:
+        if interface.mtu < target:
+            raised.append(Command(f"ip link set dev {own} mtu {target}", on, "raise the underlay"))
+        if fits is not None and interface.mtu != max(fits, 68):
             purpose = "or fit the tunnel to the underlay"
             fitted.append(Command(f"ip link set dev {own} mtu {max(fits, 68)}", on, purpose))
     return (*raised, *fitted)
+
+
+def _is_underlay_between(case: Case, found: list[tuple[Pair, Interface]], needed: int) -> bool:
+    """Whether everything below each of these tunnels has room at its host, so that what is small lies between."""
+    below = [case.mesh.host(pair.source).below(interface) for pair, interface in found]
+    return all(each and min(parent.mtu for parent in each) >= needed for each in below)
 
 
 def _underlay(case: Case, pair: Pair, tunnel: Interface, carried: int) -> list[str]:
