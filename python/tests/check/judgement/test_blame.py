@@ -50,6 +50,17 @@ def test_a_router_that_says_so_is_named_once():
     assert "The other direction carries 9000" in found["evidence"]
 
 
+def test_of_equal_paths_the_one_that_a_router_refused_packets_for_is_raised():
+    lab = Lab((1, 1)).fault(
+        [("a", "b", 4)], 1500, "too_small", bad=16, told=[(R1, 1500)],
+        hops=[(R1, "expired"), ("10.9.1.2", "too_big"), ("", "silent")],
+    )  # fmt: skip
+    lab.pairs["a", "b", 4]["traces"][0]["hops"][1]["large"] |= {"address": R1, "mtu_bytes": 1500}
+    found = only(lab, "router_too_small")
+    assert ["ip -o route get 10.9.1.2 " in each["run"] for each in found["commands"]] == [True]
+    assert "Only some flows from a to b take that link, 16 of 32 (50%)" in found["summary"]
+
+
 def test_packets_in_fragments_are_not_what_a_host_refused():
     lab = Lab((2, 2))
     keys = lab.some(lambda a, b: a in "ab" and b in "cd")

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Sequence
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import SPARE_BYTES, Case
-from framegauge.check.judgement.document import Filter, Interface, Pair, Told
+from framegauge.check.judgement.document import Filter, Interface, Pair, Told, Trace
 from framegauge.check.judgement.findings import Command, Finding, Key
 from framegauge.check.judgement.hops import Node, last_arrival, told_by_trace
 
 __all__ = ["bridged_tunnel", "explains", "false_reports", "own_filters", "reports", "routers"]
 
 
+MOST_WAYS = 4  # next hops of a router whose commands are spelled out
 ADAPTS = "TCP adapts to the smaller size. "
 GUESS = "The error names no MTU, as RFC 1191 asks for: the sender has to guess one, which may be far smaller."
 
@@ -94,10 +95,11 @@ def routers(case: Case) -> None:
                 "router_too_small", f"router {address}" + ("" if owner is None else f" (host {owner})"),
                 [] if owner is None else [owner], [pair.key for pair in [*pairs, *back]], " ".join(evidence),
                 f"Router {address} drops {too_big} and returns an ICMP error, because {why}. "
-                f"{'' if wrong else ADAPTS}Applications and tunnels that send large UDP packets with DF set fail."
-                + "".join(f" {text}" for text in (wrong, unheard, GUESS if mtu is None else "") if text),
+                f"{'' if wrong else ADAPTS}Applications and tunnels that send large UDP packets "
+                "with DF set fail."
+                + "".join(f" {text}" for text in (wrong, unheard, _some(pairs), GUESS if mtu is None else "") if text),
                 commands=(
-                    *remedies.raise_router(case.mesh, address, case.mesh.target, pairs[0].destination_address),
+                    *_raise(case, address, pairs),
                     *_other_ends(case, back, mtu),
                 ),
                 ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
@@ -107,6 +109,35 @@ def routers(case: Case) -> None:
             [pair.key for pair in [*pairs, *back] if explains(pair, mtu)],
         )  # fmt: skip
         _filtered(case, address, mtu)
+
+
+def _raise(case: Case, address: str, pairs: Sequence[Pair]) -> tuple[Command, ...]:
+    """What raises the link that the router refused packets for: of several equal paths to one destination, the one by
+    which they would have gone on."""
+    traces = [trace for pair in pairs for trace in pair.traces]
+    hops = {_next(trace, address) for trace in traces} - {None, address}
+    ways: list[str | None] = sorted(hops, key=str)[:MOST_WAYS]
+    if not ways or remedies.has_room(case.mesh, address, case.mesh.target):
+        ways = [pairs[0].destination_address]
+    return tuple(each for way in ways for each in remedies.raise_router(case.mesh, address, case.mesh.target, way))
+
+
+def _next(trace: Trace, address: str) -> str | None:
+    """The hop behind the link that the router refused the trace's packets for, if it answered a small one."""
+    refused = next((index for index, hop in enumerate(trace.hops) if hop.large == "too_big"), 0)
+    # Where the hop before took the large packet in, the first that is refused would have been the very next.
+    if not refused or trace.hops[refused - 1].large != "expired" or trace.hops[refused].large_address != address:
+        return None
+    return trace.hops[refused].small_address if trace.hops[refused].small == "expired" else None
+
+
+def _some(pairs: Iterable[Pair]) -> str:
+    """That other flows take another path; empty if all of them meet the router's small link."""
+    found = [pair for pair in pairs if pair.is_partial]
+    bad, probed = sum(pair.bad for pair in found), sum(pair.probed - pair.unknown for pair in found)
+    between = f"from {remedies.pairs_text(found)}"
+    share = remedies.share_text(bad, probed)
+    return f"Only some flows {between} take that link, {share}: the others take another path." if found else ""
 
 
 def _wrong(pairs: Iterable[Pair], mtu: int | None) -> str:
