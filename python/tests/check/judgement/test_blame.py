@@ -61,6 +61,14 @@ def test_of_equal_paths_the_one_that_a_router_refused_packets_for_is_raised():
     assert "Only some flows from a to b take that link, 16 of 32 (50%)" in found["summary"]
 
 
+def test_a_router_whose_errors_are_rare_is_no_promise_that_tcp_adapts():
+    lab = Lab((2, 2)).fault([("a", "c", 4)], 1500, told=[(R1, 1500)])
+    lab.pairs["a", "c", 4]["told_by"][0]["flows"] = 3
+    found = only(lab, "router_too_small")
+    assert "they reached 3 of 32 flows whose packets were lost" in found["summary"]
+    assert "TCP adapts to the smaller size" not in found["summary"]
+
+
 def test_packets_in_fragments_are_not_what_a_host_refused():
     lab = Lab((2, 2))
     keys = lab.some(lambda a, b: a in "ab" and b in "cd")

@@ -95,7 +95,7 @@ def routers(case: Case) -> None:
                 "router_too_small", f"router {address}" + ("" if owner is None else f" (host {owner})"),
                 [] if owner is None else [owner], [pair.key for pair in [*pairs, *back]], " ".join(evidence),
                 f"Router {address} drops {too_big} and returns an ICMP error, because {why}. "
-                f"{'' if wrong else ADAPTS}Applications and tunnels that send large UDP packets "
+                f"{'' if wrong else _of_tcp(pairs, address, mtu)}Applications and tunnels that send large UDP packets "
                 "with DF set fail."
                 + "".join(f" {text}" for text in (wrong, unheard, _some(pairs), GUESS if mtu is None else "") if text),
                 commands=(
@@ -138,6 +138,19 @@ def _some(pairs: Iterable[Pair]) -> str:
     between = f"from {remedies.pairs_text(found)}"
     share = remedies.share_text(bad, probed)
     return f"Only some flows {between} take that link, {share}: the others take another path." if found else ""
+
+
+def _of_tcp(pairs: Iterable[Pair], address: str, mtu: int | None) -> str:
+    """What TCP makes of the errors: where few flows get one, it may wait for one in vain."""
+    silent = [pair for pair in pairs if pair.verdict == "black_hole" and explains(pair, mtu)]
+    bad = sum(pair.bad for pair in silent)
+    heard = sum(each.flows for pair in silent for each in pair.told if (each.address, each.mtu) == (address, mtu))
+    if heard >= bad:
+        return ADAPTS
+    return (
+        f"Its errors are rare: they reached {heard} of {bad} flows whose packets were lost. TCP adapts where an error "
+        "reaches it, and may stall until then. "
+    )
 
 
 def _wrong(pairs: Iterable[Pair], mtu: int | None) -> str:
