@@ -13,6 +13,12 @@ from framegauge.check.judgement.findings import Finding
 __all__ = ["doubts", "faults"]
 
 _BOTH_ENDS = "Run an agent at the far end: `framegauge check HOST HOST` measures each direction separately."
+# Echoes are no TCP: a filter may drop large ones alone, and a route of their size would be the first thing to harm TCP.
+_ECHOES_ONLY = (
+    "Of TCP this proves nothing: if packets are lost by their size, connections that send full-size segments stall; a "
+    "filter that drops large echoes alone looks the same."
+)
+_TRY = "See whether a large transfer by TCP to the target gets through before any route or MTU is changed."
 
 
 def _listed(pairs: Iterable[Pair]) -> str:
@@ -54,18 +60,18 @@ def _silent(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
     where = f"unknown link, in either direction: {_listed(pairs)}"
     first = f"{'Small echoes' if limit is None else f'Echoes of up to {limit} bytes'} return, larger ones do not."
     evidence = [first, "Either the request or the reply may be lost.", *_hints(pairs), *_readings(case, pairs)]
-    summary = f"{first} Either the request or the reply is lost; one end alone cannot tell which. {remedies.STALLS}"
-    _add(case, "direction_unknown", where, pairs, evidence, summary, _BOTH_ENDS)
+    summary = f"{first} Either the request or the reply is lost; one end alone cannot tell which. {_ECHOES_ONLY}"
+    _add(case, "direction_unknown", where, pairs, evidence, summary, f"{_BOTH_ENDS} {_TRY}")
 
 
 def _towards(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
     where = f"unknown link, towards the target: {_listed(pairs)}"
     evidence = [
         f"The target answers {_up_to(limit)}, but no larger ones. Its replies are truncated and would fit any return "
-        "path, so the path towards the target is too small.",
+        "path, so the path towards the target is too small, or a filter there drops large echoes.",
         *_hints(pairs), *_readings(case, pairs),
     ]  # fmt: skip
-    _add(case, "black_hole", where, pairs, evidence, f"{evidence[0]} {remedies.STALLS}", "")
+    _add(case, "black_hole", where, pairs, evidence, f"{evidence[0]} {_ECHOES_ONLY}", f"{_BOTH_ENDS} {_TRY}")
 
 
 def _pieces(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
@@ -118,10 +124,8 @@ def _add(
         f"What is the MTU of each link between {remedies.host_names(hosts)}? Each must carry IP packets of "
         f"{case.mesh.target} bytes."
     )
-    limit = pairs[0].path_mtu
-    commands = () if kind == "reply_fragmented" else remedies.work_around(pairs, limit)
     case.add(
-        Finding.about(kind, where, hosts, keys, " ".join(evidence), summary, advice=advice, commands=commands, ask=ask),
+        Finding.about(kind, where, hosts, keys, " ".join(evidence), summary, advice=advice, ask=ask),
         keys,
     )
 

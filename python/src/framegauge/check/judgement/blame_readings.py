@@ -286,9 +286,13 @@ def discovery(case: Case) -> None:
     if senders:
         names = remedies.host_names(senders)
         sends = "sends" if len(senders) == 1 else "send"
+        # What one end alone measured are echoes, which a filter may drop.
+        proved = any(pair.source in senders and not pair.is_one_ended for pair in holes)
+        may = "" if proved else "may "
         text = (
-            f"{remedies.sentence(names)} {sends} into a black hole, and net.ipv4.tcp_mtu_probing is 0: TCP "
-            "connections that send full-size segments stall until they time out."
+            f"{remedies.sentence(names)} {may}{'send' if may else sends} into a black hole, and "
+            f"net.ipv4.tcp_mtu_probing is 0: TCP connections that send full-size segments {may}stall until they "
+            "time out."
         )
         case.add(
             Finding.about(
