@@ -165,6 +165,12 @@ def _doubt(found: Json, asked: Asked) -> str | None:
         if tcp is not None and (tcp["connected"] or tcp["refused"]):
             answer = "connects" if tcp["connected"] else "refuses, so that something is there"
             return f"no echo came back, but {port} {answer}: echoes are filtered, or the target answers none"
+        # An error of the kernel or of a router says that nothing gets there; silence says nothing.
+        if found["said"] is None and "timed out" in (tcp["error"] or ""):
+            return (
+                f"no echo came back, and {port} was not answered either: a filter explains that as well as a target "
+                "that is not there"
+            )
         return None
     if verdict == "carries_target" and found["reply_cut_bytes"] is not None:
         return (

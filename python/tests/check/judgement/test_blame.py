@@ -576,7 +576,9 @@ def test_a_host_that_nobody_reaches():
 
 def test_a_pair_without_reachability_accuses_nobody():
     lab = Lab((3,)).fault([("a", "b", 4)], None, "unreachable")
-    assert only(lab, "unreachable")["where"] == "a to b (IPv4)"
+    found = only(lab, "unreachable")
+    assert found["where"] == "a to b (IPv4)"
+    assert "a firewall that lets in others alone looks the same" in found["summary"]
 
 
 def one_ended(lab, keys, **more):

@@ -112,7 +112,7 @@ def test_a_limit_on_answers_ends_in_could_not_tell_or_is_waited_out() -> None:
     assert {pair["verdict"] for pair in pairs.values()} <= {"carries_target", "unknown"}, document["pairs"]
 
 
-def test_a_target_without_echoes_is_there_if_tcp_says_so_and_gone_if_nothing_does() -> None:
+def test_a_target_without_echoes_is_there_if_tcp_says_so_and_unknown_if_nothing_answers() -> None:
     with leaves_nothing(), lab("clean") as bed:
         shell(bed.nodes()["b"].agent, DEAF)
         pairs, document = echoes(bed, "a", "b")
@@ -126,8 +126,9 @@ def test_a_target_without_echoes_is_there_if_tcp_says_so_and_gone_if_nothing_doe
             "nft 'add table inet t; add chain inet t c {type filter hook input priority 0; policy drop;}'",
         )
         pairs, document = echoes(bed, "a", "b")
-        assert {pair["verdict"] for pair in pairs.values()} == {"unreachable"}
-        assert kinds(document) == {"unreachable"}
+        assert {pair["verdict"] for pair in pairs.values()} == {"unknown"}
+        assert kinds(document) == {"could_not_tell"}
+        assert "TCP port 443 was not answered either" in document["findings"][0]["evidence"]
 
 
 # Answers every echo request with its first bytes alone.

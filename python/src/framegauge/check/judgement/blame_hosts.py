@@ -347,9 +347,16 @@ def _macvlan(case: Case, pairs: Iterable[Pair]) -> list[str]:
 
 
 def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pair]) -> None:
-    evidence = [f"No packet of any size arrived for {remedies.count_of(len(pairs), 'pair')} (IPv{family})."]
-    summary = [f"No packet of any size arrives: {where}."]
-    commands = remedies.show_routes(pairs)
+    evidence = [f"No probe of any size arrived for {remedies.count_of(len(pairs), 'pair')} (IPv{family})."]
+    summary = [
+        f"No probe of any size arrives: {where}. They are UDP and TCP to ports of their own: a firewall that lets in "
+        "others alone looks the same."
+    ]
+    look = "look for a rule or a policy that drops them"
+    commands = (
+        *remedies.show_routes(pairs),
+        Command("nft list ruleset | grep -nE 'drop|reject'", remedies.host_names(names), look),
+    )
     for text in _macvlan(case, pairs):
         evidence.append(text)
         summary.append(text)
@@ -367,7 +374,8 @@ def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pai
     case.add(
         Finding.about(
             "unreachable", f"{where} (IPv{family})", names, [pair.key for pair in pairs], " ".join(evidence),
-            " ".join(summary), advice="Make sure that no firewall drops UDP between them.", commands=commands,
+            " ".join(summary), commands=commands,
+            advice="Make sure that no firewall drops UDP, at either end or between them.",
             ask="Is there a route in both directions, and does a filter drop UDP?",
         )
     )  # fmt: skip

@@ -37,7 +37,7 @@ CATALOGUE = {
     "direction_unknown": Kind("Large echoes are lost; the direction is unknown"),
     "reply_fragmented": Kind("Echo replies return in fragments"),
     "neighbour_table_full": Kind("A kernel has no room for its neighbours' addresses"),
-    "unreachable": Kind("No packets arrive, not even small ones"),
+    "unreachable": Kind("No probe arrives, not even a small one"),
     "host_unavailable": Kind("A host could not take part", False),
     "could_not_tell": Kind("Too little data for a verdict", False),
     "stale_path_mtu": Kind("A kernel has cached a path MTU that is too small", False),

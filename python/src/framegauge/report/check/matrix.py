@@ -29,7 +29,7 @@ LEGEND = {
     "carries_target": ("✓", "carries the target"),
     "too_small": ("", "too small: larger packets return an error or arrive in fragments"),
     "black_hole": ("!", "black hole: larger packets are lost without an error"),
-    "unreachable": ("×", "unreachable: no packets arrive"),
+    "unreachable": ("×", "unreachable: no probe arrives"),
     "unknown": ("?", "no verdict: too little data"),
 }
 PARTIAL, NOT_PROBED, ONE_ENDED = "*", "–", "°"
