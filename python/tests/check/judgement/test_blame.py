@@ -243,6 +243,45 @@ def test_a_host_whose_interface_is_small_is_one_cause_in_both_directions():
     assert "mtu_differs" not in kinds(lab)
 
 
+def bridged(lab: Lab, name: str, *ports: tuple[str, int]) -> None:
+    """The host's address is that of a bridge of 9000."""
+    lab.device(name).update(name="br0", kind="bridge", driver="bridge")
+    for port, mtu in ports:
+        lab.hosts[name]["facts"]["interfaces"].append(interface(port, "192.0.2.1", mtu, addresses=[]))
+    for pair in lab.pairs.values():
+        pair["interface"] = "br0" if pair["source"] == name else pair["interface"]
+
+
+def test_a_bridge_whose_ports_are_all_smaller_is_the_cause():
+    lab = Lab((2,)).fault(Lab((2,)).pairs, 1504)
+    bridged(lab, "a", ("eth0", 1500))
+    found = only(lab, "host_interface_too_small")
+    assert (found["hosts"], found["where"]) == (["a"], "host a, eth0 below bridge br0")
+    assert "ip link set dev eth0 mtu 9000" in [each["run"] for each in found["commands"]]
+    # One that is large enough may be the one in use.
+    bridged(lab, "a", ("eth1", 9000))
+    assert only(lab, "black_hole")
+
+
+def test_a_guest_is_raised_after_the_port_that_it_may_be_behind():
+    lab = Lab((3,))
+    bridged(lab, "a", ("eth0", 9000), ("vnet0", 1500))
+    lab.device("c")["mtu"] = 1500
+    lab.fault(lab.some(lambda a, b: a == "c"), 1500, "too_small", told=[(None, 1500)])
+    lab.fault(lab.some(lambda a, b: b == "c"), 1504)
+    found = only(lab, "host_interface_too_small")
+    assert [(each["run"], each["on"]) for each in found["commands"]][1:] == [
+        ("ip link set dev vnet0 mtu 9000", "host a"), ("ip link set dev eth0 mtu 9000", "host c"),
+    ]  # fmt: skip
+    # Raised alone, it sends what the port drops. The host of the bridge itself sends a few bytes more.
+    lab.device("c")["mtu"] = 9000
+    lab.fault(lab.some(lambda a, b: "c" in (a, b)), 1504).fault([("b", "c", 4)], 1500)
+    found = only(lab, "switch_or_nic_too_small")
+    assert (found["hosts"], found["where"]) == (["c"], "host c, sending and receiving")
+    assert "it may be vnet0 (1500) that is too small" in found["summary"]
+    assert ("ip link set dev vnet0 mtu 9000", "host a") in [(each["run"], each["on"]) for each in found["commands"]]
+
+
 def test_less_than_a_host_admits_is_another_cause():
     lab = Lab((3,))
     lab.device("b")["mtu"] = 4000

@@ -21,6 +21,7 @@ from framegauge.check.judgement import (
     blame_hops,
     blame_hosts,
     blame_neighbours,
+    blame_ports,
     blame_rates,
     blame_rdma,
     blame_readings,
@@ -43,6 +44,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_told.tunnels(case)
     blame_told.bridged_tunnels(case)
     blame_told.interfaces(case)
+    blame_ports.own(case)
     blame_errors.routers(case)
     blame_told.fragments(case)
     blame_hosts.hosts(case, with_neighbour=True)

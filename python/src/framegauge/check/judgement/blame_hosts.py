@@ -6,8 +6,8 @@ import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from framegauge.check.judgement import remedies
-from framegauge.check.judgement.case import Case
+from framegauge.check.judgement import blame_ports, remedies
+from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding, Key
 from framegauge.check.judgement.hops import Node
@@ -49,7 +49,7 @@ def hosts(case: Case, with_neighbour: bool) -> None:
             return ways[0] == ways[1]
 
         cells = _cells(case, family, False)
-        for each in suspects(cells, opened, case.mesh.target, 2, near if with_neighbour else None):
+        for each in suspects(cells, opened, case.mesh.target, 2, near if with_neighbour else None, SPARE_BYTES):
             found[each.name].append((family, each))
     for name, rows in sorted(found.items()):
         _host(case, name, rows, with_neighbour)
@@ -102,6 +102,9 @@ def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_nei
         evidence.append(f"{remedies.interface_text(interface)}.")
     evidence += case.remarks(pairs, limits[-1])
     commands, advice = _own_commands(case, name, interface, pairs)
+    leading = blame_ports.leading_to(case, name, interface, limits[-1])
+    commands = (*leading.commands, *commands)
+    summary += [leading.text] if leading.text else []
     keys = [pair.key for pair in pairs]
     case.add(
         Finding.about(

@@ -6,7 +6,7 @@ import shlex
 from collections import defaultdict
 from dataclasses import dataclass
 
-from framegauge.check.judgement import remedies
+from framegauge.check.judgement import blame_ports, remedies
 from framegauge.check.judgement.blame_errors import bridged_tunnel, explains, reports
 from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Interface, Pair
@@ -120,6 +120,9 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
     if mtu is not None and any((pair.path_mtu or 0) > mtu for pair in own.receiving):
         summary.append("A few bytes more than its MTU still arrive: drivers leave room for a VLAN tag.")
     commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, target, _peer(own))
+    leading = blame_ports.leading_to(case, host, interface, mtu)
+    commands = (*leading.commands, *commands)
+    summary += [leading.text] if leading.text else []
     if kind == "nic_maximum_too_small":
         evidence.append(f"The maximum of the device is {maximum}.")
         summary.append(f"The device supports at most {maximum} bytes.")

@@ -39,12 +39,13 @@ class Suspect(Generic[Name]):
 
 def suspects(
     cells: Iterable[Cell[Name]], open_keys: set[tuple[str, str, int]], top: int, minimum: int = 2,
-    near: Callable[[Cell[Name]], bool] | None = None,
+    near: Callable[[Cell[Name]], bool] | None = None, spare: int = 0,
 ) -> list[Suspect[Name]]:  # fmt: skip
     """The fewest that explain the open cells; the one that explains most comes first.
 
     `top` is the value of a good cell; `minimum` how many peers that do better elsewhere must testify; `near`
-    tells which of them are neighbours, and if it is given at least one neighbour must be among them.
+    tells which of them are neighbours, and if it is given at least one neighbour must be among them. Values that
+    differ by `spare` at most are one limit.
     """
     rows: dict[tuple[Name, str], list[Cell[Name]]] = defaultdict(list)
     for cell in cells:
@@ -55,7 +56,11 @@ def suspects(
     for line, limit in best.items():
         if limit < top:
             # A row whose cells have smaller values, too, has more than one limit: they are another's.
-            candidates[line] = [cell for cell in rows[line] if cell.value in (limit, -1) and cell.key in open_keys]
+            candidates[line] = [
+                cell
+                for cell in rows[line]
+                if (cell.value == -1 or cell.value >= limit - spare) and cell.key in open_keys
+            ]
     left = set(open_keys)
     found: list[Suspect[Name]] = []
     while True:
