@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from helpers.mutated import mutated
 from hypothesis import given, strategies as st
-from rollout.test_preflight import asked, facts
+from rollout.test_preflight import LINKS, asked, facts
 
 from framegauge.rollout import preflight
 from framegauge.rollout.owners import Nic, cni, elsewhere, ifcfg, ownership
@@ -227,11 +227,19 @@ def test_pods_of_k3s_and_of_a_plugin_behind_the_first_count() -> None:
     assert (found.plugin, found.mtu) == ("tuning", 9001)
 
 
-def test_containers_of_docker_with_more_than_the_new_mtu_are_told() -> None:
-    given = {"a": facts(files={"/etc/docker/daemon.json": '{"mtu": 9000}'})}
+@pytest.mark.parametrize(
+    "text",
+    ['{"mtu": 9000}', '{"mtu":1500, "default-network-opts": {"bridge": {"com.docker.network.driver.mtu":"9000"}}}'],
+)
+def test_containers_of_docker_with_more_than_the_new_mtu_are_told(text: str) -> None:
+    given = {"a": facts(files={"/etc/docker/daemon.json": text})}
     [finding] = [each for each in preflight.findings(given, asked("bond0", 1500)) if each.what == "containers"]
     assert (finding.severity, "with 9000 (/etc/docker/daemon.json:1)" in finding.found) == ("warning", True)
     assert not any(each.what == "containers" for each in preflight.findings(given, asked("bond0", 9000)))
+    bridge = {"ifname": "br-0123456789ab", "ifindex": 99, "mtu": 9000, "linkinfo": {"info_kind": "bridge"}}
+    given = {"a": facts(links=[*LINKS, bridge])}
+    told = [each.found for each in preflight.findings(given, asked("bond0", 1500)) if each.what == "containers"]
+    assert told == ["Docker's network br-0123456789ab with 9000"]
 
 
 @given(mutated(KNOWN) | st.text(max_size=60), st.sampled_from([RHEL, SUSE, UDEV, LOCAL, DISPATCHER]))

@@ -7,11 +7,13 @@ import re
 
 from framegauge.rollout.owners.model import Claim, Files, Nic
 
-__all__ = ["BRIDGE", "DAEMON", "claims", "configured"]
+__all__ = ["BRIDGE", "DAEMON", "claims", "configured", "largest"]
 
 DAEMON, BRIDGE = "/etc/docker/daemon.json", "docker0"
 DEFAULT = 1500
 MTU = re.compile(r'"mtu"\s*:\s*"?(\d{1,6})')
+# That of networks that are made from then on stands beside it, in `default-network-opts`.
+ANY = re.compile(r'"(?:com\.docker\.network\.driver\.)?mtu"\s*:\s*"?(\d{1,6})')
 
 
 def configured(files: Files) -> tuple[int, int] | None:
@@ -19,6 +21,13 @@ def configured(files: Files) -> tuple[int, int] | None:
     text = files.get(DAEMON, "")
     said = MTU.search(text)
     return None if said is None else (int(said[1]), text.count("\n", 0, said.start()) + 1)
+
+
+def largest(files: Files) -> tuple[int, int] | None:
+    """The largest MTU in its file, of docker0 or of networks that are made, and the line."""
+    text = files.get(DAEMON, "")
+    listed = [(int(said[1]), text.count("\n", 0, said.start()) + 1) for said in ANY.finditer(text)]
+    return max(listed, default=None)
 
 
 def claims(files: Files, nic: Nic) -> list[Claim]:

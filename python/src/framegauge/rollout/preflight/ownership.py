@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from framegauge.rollout.model import Finding
 from framegauge.rollout.owners import Claim, Edit, Kept, Ownership, Pods, Via, dhcp, docker, ownership
+from framegauge.rollout.owners.cni import DIRECT
 from framegauge.rollout.preflight.case import LARGE, Case
+from framegauge.rollout.preflight.containers import DOCKER
 from framegauge.rollout.preflight.devices import carriers
 
 __all__ = ["below", "edits", "found", "of"]
@@ -157,7 +159,11 @@ def _pods(case: Case, pods: Pods) -> Iterator[Finding]:
     most = case.target if fits is None else fits
     if pods.mtu is not None and pods.mtu > most:
         text = f"pods of {pods.plugin} with {pods.mtu} ({pods.path})"
-        less = f"by what an overlay takes below {case.target}: " if most == case.target else ""
+        less = (
+            f"by what an overlay takes below {case.target}: "
+            if fits in (None, case.target) and pods.plugin not in DIRECT
+            else ""
+        )
         remedy = f"lower them first, {less}{pods.advice(most)}"
         yield case.finding("pods", "refused", text, f"{most} or less", remedy)
         return
@@ -173,13 +179,20 @@ def _pods(case: Case, pods: Pods) -> Iterator[Finding]:
 
 
 def _docker(case: Case) -> Iterator[Finding]:
-    """Containers that the daemon makes with more than the host is to have: each large datagram of theirs is cut or
-    refused by the host itself."""
-    mtu, line = docker.configured(case.files) or (0, 0)
-    if mtu > case.target:
+    """Containers that have, or that the daemon makes with, more than the host is to have: each large datagram of theirs
+    is cut or refused by the host itself."""
+    target, make = case.target, "and make the containers anew"
+    mtu, line = docker.largest(case.files) or (0, 0)
+    if mtu > target:
         text = f"containers of Docker with {mtu} ({docker.DAEMON}:{line})"
-        remedy = f'lower them first: "mtu": {case.target} there, then restart dockerd, and make the containers anew'
-        yield case.finding("containers", "warning", text, f"{case.target} or less", remedy)
+        remedy = f"lower them first: {target} there, then restart dockerd, {make}"
+        yield case.finding("containers", "warning", text, f"{target} or less", remedy)
+    for name in case.links.names():
+        link = case.links.get(name)
+        if DOCKER.fullmatch(name) and name != docker.BRIDGE and link is not None and link.mtu > target:
+            text = f"Docker's network {name} with {link.mtu}"
+            remedy = f"lower it first: make it with -o com.docker.network.driver.mtu={target}, {make}"
+            yield case.finding("containers", "warning", text, f"{target} or less", remedy)
 
 
 def _remedy(claim: Claim, how: dict[str, str]) -> str:
