@@ -245,7 +245,8 @@ def _later(prepared: Prepared, pairs: Sequence[Json]) -> dict[str, Json]:
     used = {(pair["source"], pair["interface"]) for pair in pairs}
     through = {
         name for name, facts in prepared.facts.items() for each in facts["interfaces"]
-        if each.get("overhead_bytes") is not None and (name, each["name"]) in used
+        if (name, each["name"]) in used
+        and (each.get("overhead_bytes") is not None or each.get("kind") in tunnels.KINDS)
     }  # fmt: skip
     names = through | neighbours.witnesses(prepared, pairs)
     members = [member for member in prepared.members if member.name in names]

@@ -1078,6 +1078,16 @@ def test_outer_packets_that_a_host_cuts_are_told_by_its_counter():
     assert kinds(through_a_tunnel(None)) == ["tunnel_mtu_mismatch"]
 
 
+def test_a_tunnel_of_a_program_is_told_to_be_cut_by_the_same_counter():
+    lab = through_a_tunnel(154)
+    lab.device("a").update(name="tun0", kind="tun", parent=None, overhead_bytes=None)
+    lab.pairs["a", "b", 4]["interface"] = "tun0"
+    [found] = lab.blame()
+    assert found["kind"] == "outer_fragmented"
+    assert found["commands"] == []
+    assert "framegauge wire --encap openvpn" in found["advice"]
+
+
 def test_what_a_tunnel_told_its_own_kernel_is_no_advmss():
     lab = Lab((1, 1))
     lab.pairs["b", "a", 4]["tcp"] |= {"mss_bytes": 1398, "peer_announced_mss_bytes": 1398}

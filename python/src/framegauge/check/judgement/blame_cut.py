@@ -8,7 +8,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 
-from framegauge.check.judgement import remedies
+from framegauge.check.judgement import remedies, sealed
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
@@ -23,7 +23,8 @@ def cut(case: Case) -> None:
     sent: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
         tunnel = case.mesh.sender(pair)
-        if tunnel is not None and tunnel.overhead is not None and pair.verdict == "carries_target":
+        encapsulates = tunnel is not None and (tunnel.overhead is not None or sealed.is_sealed(tunnel))
+        if tunnel is not None and encapsulates and pair.verdict == "carries_target":
             sent[pair.source, tunnel.name].append(pair)
     for (name, interface), pairs in sorted(sent.items()):
         host = case.mesh.host(name)
@@ -32,19 +33,39 @@ def cut(case: Case) -> None:
             _finding(case, name, tunnel, pairs, host.fragments, flows)
 
 
+CUT = (
+    "The outer packets are cut and put together again: fragments cost CPU time, one that is lost loses the whole "
+    "packet, and many firewalls drop them."
+)
+
+
 def _finding(case: Case, name: str, tunnel: Interface, pairs: list[Pair], fragments: int, flows: int) -> None:
-    assert tunnel.overhead is not None
+    text = (
+        f"While the check ran, host {name} made {fragments} fragments; through {tunnel.name} it sent {flows} packets "
+        f"of {case.mesh.target} bytes, which arrived."
+    )
+    commands, advice, said = _mended(case, name, tunnel)
+    text = f"{text} {said} {CUT}"
+    case.add(
+        Finding.about(
+            "outer_fragmented", f"tunnel {tunnel.name} of host {name}", [name], [pair.key for pair in pairs], text,
+            text, commands=commands, advice=advice,
+            facts=(("Fragments that the host made", f"{fragments}"), ("Large packets through the tunnel", f"{flows}")),
+        )
+    )  # fmt: skip
+
+
+def _mended(case: Case, name: str, tunnel: Interface) -> tuple[tuple[Command, ...], str, str]:
+    """Commands, advice, and what is known of the sizes; of a tunnel whose overhead nobody tells nothing is reckoned."""
+    if tunnel.overhead is None:
+        said = f"{tunnel.name} ({tunnel.kind}) adds headers of which the kernel does not tell the size."
+        return (), sealed.advice(tunnel, case.mesh.target), said
     target, on, own = case.mesh.target, f"host {name}", shlex.quote(tunnel.name)
     needed = target + tunnel.overhead
     below = [interface for interface in case.mesh.host(name).below(tunnel) if interface.overhead is None]
     small = [interface for interface in below if interface.mtu < needed]
     read = "".join(f" {remedies.interface_text(interface)}." for interface in small)
-    text = (
-        f"While the check ran, host {name} made {fragments} fragments; through {tunnel.name} it sent {flows} packets "
-        f"of {target} bytes, which arrived. With {tunnel.overhead} bytes of overhead they need an underlay of {needed}."
-        f"{read} The outer packets are cut and put together again: fragments cost CPU time, one that is lost loses the "
-        "whole packet, and many firewalls drop them."
-    )
+    said = f"With {tunnel.overhead} bytes of overhead they need an underlay of {needed}.{read}"
     fits = max(min((interface.mtu for interface in small), default=needed) - tunnel.overhead, 68)
     commands = [
         Command(f"ip link set dev {shlex.quote(interface.name)} mtu {needed}", on, "raise the underlay")
@@ -52,11 +73,5 @@ def _finding(case: Case, name: str, tunnel: Interface, pairs: list[Pair], fragme
     ]  # fmt: skip
     if fits < tunnel.mtu:
         commands.append(Command(f"ip link set dev {own} mtu {fits}", on, "or fit the tunnel to the underlay"))
-    case.add(
-        Finding.about(
-            "outer_fragmented", f"tunnel {tunnel.name} of host {name}", [name], [pair.key for pair in pairs], text,
-            text, commands=tuple(commands),
-            advice=f"Every link of the underlay needs {needed} bytes, or the tunnel a smaller MTU at both ends.",
-            facts=(("Fragments that the host made", f"{fragments}"), ("Large packets through the tunnel", f"{flows}")),
-        )
-    )  # fmt: skip
+    advice = f"Every link of the underlay needs {needed} bytes, or the tunnel a smaller MTU at both ends."
+    return tuple(commands), advice, said
