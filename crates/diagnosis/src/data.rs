@@ -88,6 +88,7 @@ impl Connection {
             // Numbers are those of copies, too.
             self.halves[from as usize].silences.bound(range.0);
         }
+        self.go_on_unasked(from, end, now);
         self.tell_silence(from, end, now);
     }
 }

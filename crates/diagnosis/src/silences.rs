@@ -241,6 +241,14 @@ impl Silences {
         }
     }
 
+    /// New data up to a place follows what ended a silence behind a hole after this time.
+    pub(crate) fn take_unasked(&mut self, end: u64, since: i64) -> Option<Silence> {
+        let is_unasked = |silence: &mut Silence| {
+            matches!(silence.doubt, Some(Doubt::Hole { .. })) && end > silence.high && silence.end > since
+        };
+        self.over.take_if(is_unasked)
+    }
+
     /// New data up to a place follows a loss.
     pub(crate) fn take_followed(&mut self, end: u64) -> Option<Silence> {
         self.over.take_if(|silence| end > silence.high && !silence.needless)

@@ -187,5 +187,9 @@ fn a_rest_that_ends_behind_a_hole_is_not_that_of_the_hole() {
             }
         }
     }
-    assert_eq!(thinks(6, 5_000 * MS, 1, false), [Kind::FastRetransmit]);
+    for time in [250, 5_000] {
+        for lost in [1, 2] {
+            assert_eq!(thinks(6, time * MS, lost, false), [Kind::FastRetransmit], "{time} {lost}");
+        }
+    }
 }
