@@ -45,6 +45,7 @@ type Table = (&'static [Row], Cause);
 /// A pause that data ended which had been sent before.
 const REPEATS: Table = (
     &[
+        (Connection::probes_beside_question, Cause::GoesOn),
         (Connection::asks_for_life, Cause::Known(Kind::ApplicationLimited)),
         (Connection::is_closed_to, Cause::Shown(Kind::ZeroWindow)),
         (Connection::fills_what_passed_it, Cause::Known(Kind::NetworkLimited)),
@@ -68,6 +69,7 @@ const NEWS: Table = (
         (Connection::is_bare_end, Cause::Shown(Kind::ApplicationLimited)),
         (Connection::leaves_hole_by_timer, Cause::BehindHole),
         (Connection::leaves_numbers, Cause::BehindNumbers),
+        (Connection::is_beside_question, Cause::GoesOn),
         (Connection::fills_window, Cause::Shown(Kind::ReceiverLimited)),
         (Connection::is_news_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
         (Connection::is_news_late, Cause::Shown(Kind::Unexplained)),
@@ -83,7 +85,7 @@ const NEWS: Table = (
 const ANSWERS: Table = (
     &[
         (Connection::has_closed_end, Cause::Shown(Kind::ZeroWindow)),
-        // A reset answers nothing, nor does a probe of the other end: what was sent again in vain stays lost until then.
+        // What was sent again in vain stays lost until it is answered.
         (Connection::answers_nothing, Cause::GoesOn),
         (Connection::has_nothing_to_answer, Cause::Known(Kind::ApplicationLimited)),
         // Delayed or not, it is room that the sender waits for.
@@ -133,7 +135,10 @@ impl Connection {
     /// Whether a gap is longer than what packets that follow each other leave, or ended by a delayed acknowledgement.
     pub(crate) fn is_pause(&self, gap: &Gap) -> bool {
         let goes_on = self.established && !self.closed && gap.length > 0;
-        goes_on && (self.exceeds_pause(gap.length, gap.limits) || self.is_delayed(gap))
+        goes_on
+            && (self.exceeds_pause(gap.length, gap.limits)
+                || self.is_delayed(gap)
+                || self.was_talked_into(gap))
     }
 
     /// Whether a gap is longer than a pause. Most are shorter than any.
@@ -166,7 +171,7 @@ impl Connection {
 
 /// What the rows ask.
 impl Connection {
-    fn repeats(&self, gap: &Gap) -> bool {
+    pub(crate) fn repeats(&self, gap: &Gap) -> bool {
         let way = &self.half(gap.from).way;
         let takes_place = gap.segment.payload_bytes > 0 || self.end_of(gap) > way.una();
         way.has_begun() && self.end_of(gap) <= way.high() && takes_place
@@ -181,7 +186,7 @@ impl Connection {
         self.begin_of(gap) + u64::from(gap.segment.payload_bytes) + fin
     }
 
-    fn asks_for_life(&self, gap: &Gap) -> bool {
+    pub(crate) fn asks_for_life(&self, gap: &Gap) -> bool {
         let way = &self.half(gap.from).way;
         way.una() >= way.high() && gap.segment.payload_bytes == 1
     }
@@ -222,7 +227,8 @@ impl Connection {
     }
 
     fn is_bare_end(&self, gap: &Gap) -> bool {
-        gap.segment.payload_bytes == 0 && (!self.is_under_way(gap) || self.leaves_hole(gap))
+        let is_rest = !self.is_under_way(gap) && !self.is_beside_question(gap);
+        gap.segment.payload_bytes == 0 && (is_rest || self.leaves_hole(gap))
     }
 
     fn is_under_way(&self, gap: &Gap) -> bool {
@@ -291,18 +297,6 @@ impl Connection {
     /// Some end's window is closed.
     fn has_closed_end(&self, _: &Gap) -> bool {
         self.is_shut()
-    }
-
-    fn answers_nothing(&self, gap: &Gap) -> bool {
-        let (segment, way) = (gap.segment, &self.half(gap.sender()).way);
-        let is_reset = segment.flags.contains(TcpFlags::RST);
-        let is_news = way.near(segment.ack) > way.una() || segment.sack.count > 0;
-        (is_reset || !is_news) && self.asking(gap).is_some()
-    }
-
-    /// The end that has repeated what nobody answered.
-    pub(crate) fn asking(&self, gap: &Gap) -> Option<Side> {
-        [gap.sender(), gap.from].into_iter().find(|side| self.half(*side).silences.asks_again().is_some())
     }
 
     fn has_nothing_to_answer(&self, gap: &Gap) -> bool {

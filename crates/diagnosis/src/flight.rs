@@ -63,6 +63,14 @@ impl Flight {
         sizes.max().unwrap_or(0) as u32
     }
 
+    /// Whether the receiver has said of all of `[begin, end)` that it has it.
+    #[cold]
+    pub(crate) fn is_sacked(&self, begin: u64, end: u64) -> bool {
+        let from = self.pieces.partition_point(|piece| piece.end <= begin);
+        let mut within = self.pieces.range(from..).take_while(|piece| piece.begin < end).peekable();
+        within.peek().is_some() && within.all(|piece| piece.sacked)
+    }
+
     /// Nothing is under way.
     pub(crate) fn is_empty(&self) -> bool {
         self.pieces.is_empty()

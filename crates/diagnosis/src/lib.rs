@@ -31,6 +31,7 @@ mod hearing;
 mod hidden;
 mod holes;
 mod identities;
+mod in_vain;
 pub mod joined;
 mod keys;
 mod kinds;

@@ -159,6 +159,8 @@ pub(crate) struct Silences {
     /// A repair by SACK or duplicate acknowledgements goes on until this place.
     recovery: u64,
     timeout: Timeout,
+    /// Time in which its data was under way, and the other end spoke without answering that.
+    overheard: i64,
 }
 
 /// What they are.
@@ -176,6 +178,11 @@ impl Silences {
     /// How long the present one has lasted, if its sender has repeated something: it asks again.
     pub(crate) fn asks_again(&self) -> Option<i64> {
         self.episode.as_ref().filter(|episode| episode.resends > 0).map(|episode| episode.lost)
+    }
+
+    /// Time in which its data was under way, and the other end spoke without answering that.
+    pub(crate) fn overheard(&self) -> i64 {
+        self.overheard
     }
 
     /// Whether a repair goes on beyond what is acknowledged.
@@ -204,6 +211,16 @@ impl Silences {
     /// A pause goes on, or begins.
     pub(crate) fn go_on(&mut self, begun: impl FnOnce() -> Episode) -> &mut Episode {
         self.episode.get_or_insert_with(begun)
+    }
+
+    /// The other end spoke after so much time, and did not answer what is under way.
+    pub(crate) fn overhear(&mut self, length: i64) {
+        self.overheard += length;
+    }
+
+    /// How long it has done so since it acknowledged something new.
+    pub(crate) fn take_overheard(&mut self) -> i64 {
+        std::mem::take(&mut self.overheard)
     }
 
     /// The present one lasts so much longer.
@@ -280,6 +297,7 @@ impl Silences {
 
     /// It acknowledges something new.
     pub(crate) fn acknowledge(&mut self, now: i64) {
+        self.overheard = 0;
         if let Some(silence) = &mut self.over {
             silence.acknowledged = now;
         }

@@ -91,6 +91,9 @@ impl Connection {
                 self.held = Some(Held { sender, begin, end, kind: None, packets: evidence });
             }
         }
+        if matches!(cause, Cause::Known(Kind::ApplicationLimited) | Cause::Shown(Kind::ApplicationLimited)) {
+            self.overhear(gap);
+        }
     }
 
     /// Whether the silence that an acknowledgement ended here may go on at the sender, which has not heard of it yet, and may become
@@ -229,31 +232,33 @@ impl Connection {
         self.watch_loss(from, segment.number, limits);
         let is_unheard = self.was_unheard(from);
         let by_reordering_timer = self.is_by_reordering_timer(segment, from, gap.length, limits);
+        let overheard = self.take_overheard(from);
         let half = self.half_mut(from);
         let revealed = half.is_revealed(limits.duplicate_acks);
         let repaired_before = half.way.flight().front().is_some_and(|piece| piece.times > 1)
             && half.silences.is_repairing(half.way.una());
         let (una, high, delivered, data) =
             (half.way.una(), half.way.high(), half.delivered(), half.sent.number());
-        let is_oldest = half.way.near(segment.seq) <= una;
+        let place = half.way.near(segment.seq);
+        let is_oldest = place <= una;
         // A FIN takes a place (RFC 9293 section 3.4).
         let fin = u64::from(segment.flags.contains(TcpFlags::FIN));
-        let is_new = half.way.near(segment.seq) + u64::from(segment.payload_bytes) + fin > high;
+        let is_new = place + u64::from(segment.payload_bytes) + fin > high;
         let is_stale = half.sent.is_stale(segment);
         let episode = half.silences.go_on(|| Episode {
             una,
-            begin: last,
+            begin: last - overheard,
             delivered,
             revealed,
             repaired_before,
             by_reordering_timer,
             high,
             stamp: segment.timestamps.map(|(value, _)| value),
-            place: half.way.near(segment.seq),
+            place,
             packets: vec![data],
             ..Episode::default()
         });
-        episode.lost += gap.length;
+        episode.lost += gap.length + overheard;
         episode.is_stale |= is_stale && !is_new;
         episode.is_unheard |= is_unheard;
         if is_new {
