@@ -250,12 +250,8 @@ impl Connection {
         }
         if segment.flags.contains(TcpFlags::SYN) {
             self.take_syn(segment, from, now);
-        } else if !self.established && segment.flags.contains(TcpFlags::ACK) && from == Side::Client {
-            self.established = true;
-            self.remember_answer(segment, now);
-            self.ack_answer = self.ack_answer.or((self.half(Side::Server).opening.count() == 1)
-                .then(|| now - self.half(Side::Server).sent.at()));
-            self.update_rtt();
+        } else if !self.established && segment.flags.contains(TcpFlags::ACK) {
+            self.take_opening_ack(segment, from, now);
         }
         self.take_data(segment, from, now, limits);
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
@@ -313,6 +309,21 @@ impl Connection {
         if segment.flags.contains(TcpFlags::ACK) && once {
             self.syn_answer = Some(now - other);
             self.update_rtt();
+        }
+    }
+
+    /// The first acknowledgement without SYN: the client's, unless the file has nothing of that. Then the server tells by what it
+    /// sends behind its SYN-ACK that it had heard it.
+    #[cold]
+    fn take_opening_ack(&mut self, segment: &Segment, from: Side, now: i64) {
+        if from == Side::Client {
+            self.established = true;
+            self.remember_answer(segment, now);
+            self.ack_answer = self.ack_answer.or((self.half(Side::Server).opening.count() == 1)
+                .then(|| now - self.half(Side::Server).sent.at()));
+            self.update_rtt();
+        } else if self.half(Side::Client).counts.segments() == 0 {
+            self.established = !segment.flags.contains(TcpFlags::RST);
         }
     }
 

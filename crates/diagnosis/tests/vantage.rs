@@ -448,3 +448,29 @@ fn without_a_handshake_nobody_knows_whether_the_sender_paused_or_the_way() {
     }
     assert_eq!(kinds(&paced(0, false)), [Kind::SenderStall]);
 }
+
+/// Only the server's packets, from its SYN-ACK on or from the first data: its timer runs out either way.
+#[test]
+fn a_half_file_that_begins_with_a_syn_ack_is_no_handshake_to_the_end() {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    for _ in 0..5 {
+        (0..4).for_each(|_| _ = scene.data(SERVER, MSS));
+        scene.pass(RTT);
+        scene.ack(CLIENT);
+    }
+    let begin = scene.data(SERVER, MSS);
+    for turn in 0..4 {
+        scene.pass((230 << turn) * MS);
+        scene.again(SERVER, begin, MSS);
+    }
+    scene.pass(RTT);
+    scene.ack(CLIENT);
+    scene.data(SERVER, MSS);
+    for skipped in [0, 1] {
+        let own = scene.segments.iter().filter(|one| one.source == scene.ends[SERVER]).skip(skipped);
+        let found = diagnosis(&own.copied().collect::<Vec<_>>());
+        assert_eq!(kinds(&found), [Kind::RtoStall, Kind::HalfCapture], "{skipped}");
+        assert!((one(&found, Kind::RtoStall).lost_seconds - 3.45).abs() < 0.1, "{skipped} {found:#?}");
+    }
+}
