@@ -18,11 +18,15 @@ pub(crate) struct Notes {
     unreachable: Option<Unreachable>,
 }
 
+/// Of several sizes the smallest.
 #[derive(Debug, Clone, Copy)]
 struct TooBig {
     number: u64,
     by: IpAddr,
     mtu: Option<u32>,
+    /// The newest packet that somebody spoke of: who had sent it, and its place.
+    sender: Side,
+    place: u64,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +43,7 @@ impl Connection {
     /// Takes a message about a segment of this connection.
     pub(crate) fn take_note(&mut self, note: &IcmpNote) {
         if note.is_too_big() {
-            let (number, by, mtu) = (note.number, note.source, note.mtu);
-            self.notes.too_big.get_or_insert(TooBig { number, by, mtu });
+            self.take_too_big(note);
         } else if note.kind == UNREACHABLE[usize::from(note.source.is_ipv6())] {
             let at = note.nanoseconds.max(self.last);
             let (number, by, code) = (note.number, note.source, note.code);
@@ -49,6 +52,18 @@ impl Connection {
             all.last = all.last.max(at);
             all.count += 1;
         }
+    }
+
+    fn take_too_big(&mut self, note: &IcmpNote) {
+        let Some(quoted) = note.quoted else { return };
+        let sender = if quoted.source == self.ends.client { Side::Client } else { Side::Server };
+        let place = self.half(sender).way.near(quoted.seq);
+        let (number, by, mtu) = (note.number, note.source, note.mtu);
+        let said = self.notes.too_big.get_or_insert(TooBig { number, by, mtu, sender, place });
+        if mtu.is_some_and(|new| said.mtu.is_none_or(|old| new < old)) {
+            (said.number, said.by, said.mtu) = (number, by, mtu);
+        }
+        (said.sender, said.place) = (sender, place);
     }
 
     /// At the end: a message that answered the SYN refused the connection; a later one is evidence for silences.
@@ -91,6 +106,16 @@ impl Notes {
             let _ = write!(text, " {} said: {} (ICMP, packet {}).", said.by, said.meaning(), said.number);
         }
         text
+    }
+
+    /// Whether somebody spoke of what a sender had at places of this range, and packets of so many bytes are too big by that.
+    pub(crate) fn refuse(&self, of: Side, (begin, end): (u64, u64), ip_bytes: u32) -> bool {
+        let is_refused = |said: &TooBig| {
+            said.sender == of
+                && (begin..end).contains(&said.place)
+                && said.mtu.is_none_or(|mtu| ip_bytes > mtu)
+        };
+        self.too_big.as_ref().is_some_and(is_refused)
     }
 
     /// Whether packets were too big for the path: their sender sends all of them again for each error, at once.

@@ -12,6 +12,7 @@ use crate::connection::{Connection, Side};
 use crate::flight::Acknowledged;
 use crate::kinds::Kind;
 use crate::silences::Episode;
+use framegauge_packets::capture::Segment;
 
 /// Ethernet carries so large packets everywhere, but for tunnels.
 const USUAL_BYTES: u32 = 1500;
@@ -92,6 +93,7 @@ fn over_in_words(is_over: bool) -> &'static str {
 fn fallen_in_words(passed: u32, before: u32, grade: Grade, lived: bool) -> String {
     let until = format!(" Until then segments of {before} bytes passed, from then on none");
     match (grade, lived) {
+        (Grade::Certain, _) if passed == 0 => format!("{until} did: the path MTU has fallen."),
         (Grade::Certain, _) => format!("{until} above {passed} did: the path MTU has fallen."),
         (Grade::Likely, true) => format!(
             "{until} above {passed} did: the path MTU has fallen, or the way was interrupted meanwhile, which this capture cannot tell \
@@ -112,14 +114,18 @@ fn fallen_in_words(passed: u32, before: u32, grade: Grade, lived: bool) -> Strin
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tries {
     largest: u32,
+    /// What their packets have besides, in bytes.
+    header_bytes: u32,
     /// Of the oldest segment: the newest copy, and the smallest before that, all of which were in vain.
     newest: Option<u32>,
     smallest: Option<u32>,
 }
 
 impl Tries {
-    pub(crate) fn take(&mut self, bytes: u32, is_oldest: bool) {
+    pub(crate) fn take(&mut self, segment: &Segment, is_oldest: bool) {
+        let bytes = segment.payload_bytes;
         self.largest = self.largest.max(bytes);
+        self.header_bytes = segment.ip_bytes.saturating_sub(bytes);
         if is_oldest {
             self.smallest = self.smallest_of_all();
             self.newest = Some(bytes);
@@ -150,6 +156,8 @@ struct Vain {
     resends: u32,
     /// The other end was heard after something had been sent again.
     heard: bool,
+    /// A router said of these bytes that their packets are too big.
+    is_refused: bool,
 }
 
 impl Vain {
@@ -160,7 +168,8 @@ impl Vain {
             return None;
         }
         if self.before < self.largest {
-            let grade = match (self.heard || self.ended.is_some(), self.before.max(self.since)) {
+            let is_sure = self.heard || self.is_refused || self.ended.is_some();
+            let grade = match (is_sure, self.before.max(self.since)) {
                 (true, _) => Grade::Certain,
                 (false, 0) => Grade::Possible,
                 (false, _) => Grade::Likely,
@@ -172,6 +181,7 @@ impl Vain {
             return None;
         }
         let grade = match (self.since, self.ended) {
+            _ if self.is_refused => Grade::Certain,
             (0, None) if self.largest <= USUAL_BYTES => return None,
             (0, None) => Grade::Possible,
             // What ended it may have passed because the way was whole again.
@@ -199,8 +209,15 @@ impl Connection {
     ) -> Option<Sizes> {
         let other = self.half(sender.other());
         // Where the file has nothing of the other end, or what that sends is lost on its way here, it has no answers either.
-        let may_answer = episode.heard || (other.counts.segments() > 0 && !other.way.lacks_oldest());
         let largest = episode.tries.largest;
+        let smallest = episode.tries.smallest_lost(arrived.is_some());
+        let is_refused = {
+            let bytes = if smallest > 0 { smallest } else { largest };
+            let ip_bytes = bytes.min(self.mss(sender)) + episode.tries.header_bytes;
+            self.notes.refuse(sender, (episode.una, episode.high), ip_bytes)
+        };
+        let may_answer =
+            is_refused || episode.heard || (other.counts.segments() > 0 && !other.way.lacks_oldest());
         if episode.resends < 2 || !may_answer || largest <= self.always_carried() {
             return None;
         }
@@ -215,10 +232,11 @@ impl Connection {
                 .largest_sacked()
                 .max(arrived.map_or(0, |all| all.largest_behind)),
             ended: arrived.map(|all| all.first_piece),
-            smallest: episode.tries.smallest_lost(arrived.is_some()),
+            smallest,
             largest,
             resends: episode.resends,
             heard: episode.heard,
+            is_refused,
         };
         let (grade, has_fallen) = vain.judge()?;
         let since = vain.since.max(vain.ended.unwrap_or(0));
@@ -268,6 +286,7 @@ mod tests {
         largest: 8948,
         resends: 3,
         heard: true,
+        is_refused: false,
     };
 
     #[test]
@@ -284,6 +303,20 @@ mod tests {
             (Vain { since: 0, ..FALLEN }, Some((Grade::Possible, true))),
             // Who carries no jumbo frames loses nothing by their size.
             (Vain { since: 0, before: 1448, smallest: 1448, largest: 1448, ..FALLEN }, None),
+            // A router says so.
+            (
+                Vain {
+                    since: 0,
+                    heard: false,
+                    before: 1448,
+                    smallest: 1448,
+                    largest: 1448,
+                    is_refused: true,
+                    ..FALLEN
+                },
+                sure,
+            ),
+            (Vain { smallest: 400, is_refused: true, ..FALLEN }, None),
             // As large ones passed, or as small ones did not.
             (Vain { since: 8948, ..FALLEN }, None),
             (Vain { ended: Some(8948), ..FALLEN }, None),

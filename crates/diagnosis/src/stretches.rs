@@ -266,7 +266,7 @@ impl Connection {
         } else {
             episode.resends += 1;
             episode.by_timeout |= is_oldest;
-            episode.tries.take(segment.payload_bytes, is_oldest);
+            episode.tries.take(segment, is_oldest);
         }
         episode.packets.push(segment.number);
         if is_oldest && !is_new {

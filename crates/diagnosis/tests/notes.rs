@@ -88,6 +88,32 @@ fn a_silence_has_the_message_as_evidence() {
     assert!(finding.text.ends_with(&format!("host unreachable (ICMP, packet {}).", number + 1)));
 }
 
+/// As large ones passed, and the other end is not heard any more: the router alone tells that it did not die.
+#[test]
+fn a_path_that_a_router_says_has_become_smaller() {
+    for (mtu, kind) in [(1400, Kind::PmtuBlackHole), (1500, Kind::RtoStall)] {
+        let mut scene = Scene::met(RTT);
+        for _ in 0..5 {
+            scene.data(CLIENT, MSS);
+            scene.pass(RTT);
+            scene.ack(SERVER);
+        }
+        let begin = scene.data(CLIENT, MSS);
+        let number = scene.segments.len() as u64;
+        for wait in [210, 420, 840, 1680] {
+            scene.pass(wait * MS);
+            scene.again(CLIENT, begin, MSS);
+        }
+        let found = said(&scene, number, 3, 4, Some(mtu));
+        assert_eq!(kinds(&found), [kind], "{found:#?}");
+        let text = one(&found, kind).text;
+        assert_eq!(text.contains("at most 1400 bytes"), mtu == 1400, "{text}");
+        assert_eq!(text.contains("the path MTU has fallen."), mtu == 1400, "{text}");
+        // What it spoke of before was another packet.
+        assert_eq!(kinds(&said(&scene, number - 2, 3, 4, Some(mtu))), [Kind::RtoStall]);
+    }
+}
+
 #[test]
 fn a_black_hole_that_somebody_spoke_of() {
     let mut scene = Scene::met(RTT);
