@@ -17,6 +17,8 @@ pub(crate) struct Episode {
     pub(crate) begin: i64,
     pub(crate) lost: i64,
     pub(crate) resends: u32,
+    /// Not all of them began at the same place.
+    pub(crate) is_elsewhere: bool,
     /// The sizes of what was resent.
     pub(crate) tries: Tries,
     /// The largest payload that had ever arrived before.

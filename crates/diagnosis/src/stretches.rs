@@ -265,6 +265,7 @@ impl Connection {
             episode.probed = true;
         } else {
             episode.resends += 1;
+            episode.is_elsewhere |= place != episode.place;
             episode.by_timeout |= is_oldest;
             episode.tries.take(segment, is_oldest);
         }

@@ -16,17 +16,21 @@ const ENOUGH: u32 = 3;
 pub(crate) struct Unanswered {
     resends: u32,
     lost: i64,
+    /// The file has nothing of the other end: the sender tells by what it repeats.
+    is_unseen: bool,
 }
 
 impl Connection {
     /// A silence goes on until the end.
     pub(crate) fn keep_unanswered(&mut self, episode: &Episode, sender: Side) {
         let other = self.half(sender.other());
-        // Where the file has nothing of the other end, or lacks some of it, it may lack answers as well.
-        let may_answer = other.counts.segments() > 0 && !other.way.lacks_oldest();
+        // Where the file lacks some of the other end, it may lack answers as well. Where it has nothing of that, a sender that was
+        // answered goes on behind what it had repeated.
+        let is_unseen = other.counts.segments() == 0;
+        let may_answer = if is_unseen { !episode.is_elsewhere } else { !other.way.lacks_oldest() };
         let is_silent = !episode.heard && self.reset_by != Some(sender.other());
         if episode.resends >= ENOUGH && may_answer && is_silent {
-            self.unanswered = Some(Unanswered { resends: episode.resends, lost: episode.lost });
+            self.unanswered = Some(Unanswered { resends: episode.resends, lost: episode.lost, is_unseen });
         }
     }
 
@@ -41,7 +45,12 @@ impl Unanswered {
     /// As a sentence. `sentence`: that of all silences, if there are more.
     pub(crate) fn in_words(self, sentence: Option<String>) -> String {
         let lost = duration(self.lost);
-        let whom = "and nothing of the other end came any more: it had gone, or the path to it.";
+        let whom = if self.is_unseen {
+            "so that no answer came to its sender: the other end had gone, or the path to it, or packets of this size vanish on the \
+             way (`framegauge check` tells)."
+        } else {
+            "and nothing of the other end came any more: it had gone, or the path to it."
+        };
         match sentence {
             None => format!(
                 "What nobody answered was sent again {} times in {lost}, until the end, {whom}",

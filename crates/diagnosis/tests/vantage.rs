@@ -474,3 +474,24 @@ fn a_half_file_that_begins_with_a_syn_ack_is_no_handshake_to_the_end() {
         assert!((one(&found, Kind::RtoStall).lost_seconds - 3.45).abs() < 0.1, "{skipped} {found:#?}");
     }
 }
+
+/// Only one end's packets: one that repeats the same until the end was not answered; one that goes on behind it was.
+#[test]
+fn a_half_file_shows_by_what_is_repeated_that_nobody_answered() {
+    for place in [0, 1] {
+        let mut scene = Scene::met(RTT);
+        scene.data(CLIENT, 100);
+        scene.pass(RTT);
+        let begin = scene.data(CLIENT, MSS);
+        (0..3).for_each(|_| _ = scene.data(CLIENT, MSS));
+        for turn in 0..4 {
+            scene.pass((230 << turn) * MS);
+            scene.again(CLIENT, begin.wrapping_add(turn * place * MSS), MSS);
+        }
+        let own = scene.segments.iter().filter(|one| one.source == scene.ends[CLIENT]);
+        let found = diagnosis(&own.copied().collect::<Vec<_>>());
+        let finding = one(&found, Kind::RtoStall);
+        assert_eq!(finding.text.contains("`framegauge check` tells"), place == 0, "{finding:#?}");
+        assert_eq!(finding.remedy.contains("rto_min"), place == 1, "{finding:#?}");
+    }
+}
