@@ -27,6 +27,13 @@ pub(crate) struct Piece {
     pub(crate) is_told: bool,
 }
 
+impl Piece {
+    /// Its bytes without a FIN, which takes a place of its own (RFC 9293 section 3.4).
+    fn payload(&self) -> u32 {
+        ((self.end - self.begin) as u32).min(self.bytes)
+    }
+}
+
 /// The pieces that are under way.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Flight {
@@ -59,8 +66,7 @@ impl Flight {
     /// The largest piece of these bytes, in bytes. All of them left after what is missing below them.
     #[cold]
     pub(crate) fn largest_sacked(&self) -> u32 {
-        let sizes = self.pieces.iter().filter(|piece| piece.sacked).map(|piece| piece.end - piece.begin);
-        sizes.max().unwrap_or(0) as u32
+        self.pieces.iter().filter(|piece| piece.sacked).map(Piece::payload).max().unwrap_or(0)
     }
 
     /// Whether the receiver has said of all of `[begin, end)` that it has it.
@@ -129,7 +135,8 @@ impl Flight {
             piece.times += 1;
             piece.last = now;
             piece.mark = mark;
-            piece.bytes = (end - begin) as u32;
+            // A FIN alone stays one.
+            piece.bytes = if piece.bytes > 0 { (end - begin) as u32 } else { 0 };
             found = found.or(Some(Resent { times: piece.times, before, number: piece.number }));
         }
         found
@@ -160,7 +167,7 @@ impl Flight {
             }
             found.resent |= piece.times > 1;
             found.closed_hole |= piece.times == 1 && !piece.sacked && !piece.is_told && self.sacked_bytes > 0;
-            found.take_piece((piece.end - piece.begin) as u32);
+            found.take_piece(piece.payload());
             if piece.times == 1 && !piece.sacked {
                 found.sent = Some(piece.first);
             }
@@ -282,6 +289,17 @@ mod tests {
         assert_eq!(flight.resend(250, 300, 11, 0).expect("it is under way").times, 4);
         assert_eq!(flight.resend(0, 100, 12, 0), None);
         assert_eq!(flight.bytes(), 300);
+    }
+
+    #[test]
+    fn a_fin_is_no_byte_however_often_it_is_sent() {
+        let mut flight = three();
+        flight.push(Piece { bytes: 0, ..piece(400, 401, 5) });
+        flight.resend(400, 401, 9, 0);
+        flight.sack(400, 401);
+        assert_eq!((flight.largest_sacked(), flight.is_sacked(400, 401)), (0, true));
+        assert!(!flight.is_sacked(300, 401) && !flight.is_sacked(401, 500));
+        assert_eq!(flight.acknowledge(401).largest_piece(), 100);
     }
 
     #[test]

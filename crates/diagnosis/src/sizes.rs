@@ -23,7 +23,7 @@ const ENOUGH_RESENDS: u32 = 3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sizes {
     pub(crate) sender: Side,
-    /// The largest that passed; 0: none but the handshake. Where the path MTU fell, since then.
+    /// The largest that passed; 0: none with data. Where the path MTU fell, since then.
     pub(crate) passed: u32,
     /// One that was sent again and again.
     pub(crate) lost: u32,
@@ -64,15 +64,19 @@ impl Sizes {
         if let Some(before) = before {
             return fallen_in_words(passed, before, grade, lived) + over_in_words(is_over);
         }
-        let largest = match passed {
-            0 => "nothing but the handshake was".to_owned(),
-            bytes => format!("the largest that was has {bytes} bytes"),
-        };
         if is_unfilled {
+            let largest = match passed {
+                0 => "nothing else with data came".to_owned(),
+                bytes => format!("the largest that was has {bytes} bytes"),
+            };
             return format!(
                 " The missing segments may have up to {lost} bytes; {largest}: packets above some size may vanish on the way."
             );
         }
+        let largest = match passed {
+            0 => "no other with data was".to_owned(),
+            bytes => format!("the largest that was has {bytes} bytes"),
+        };
         let doubt = match grade {
             Grade::Certain => "",
             Grade::Likely => " Or the other end died at that moment, which this capture cannot tell.",
