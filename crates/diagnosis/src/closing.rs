@@ -78,20 +78,20 @@ impl Connection {
     pub(crate) fn end(mut self, origin: i64, limits: &Thresholds) -> Ended {
         let last = self.last;
         SIDES.into_iter().for_each(|side| self.take_waiting(side, last));
+        if let Some(held) = self.held.take() {
+            let kind = held.kind.unwrap_or(Kind::ApplicationLimited);
+            self.note(kind, held.begin, held.end, held.end - held.begin, &held.packets);
+        }
         for side in SIDES {
             if let Some(episode) = self.half_mut(side).silences.take_present() {
                 self.keep_unanswered(&episode, side);
                 self.end_episode(episode, side, last, None);
             }
+            self.settle_unfilled(side, limits);
             self.settle_silence(side);
             self.settle_doubtful(side);
-            self.settle_unfilled(side, limits);
             self.end_watch(side);
             self.settle_suspects(side);
-        }
-        if let Some(held) = self.held.take() {
-            let kind = held.kind.unwrap_or(Kind::ApplicationLimited);
-            self.note(kind, held.begin, held.end, held.end - held.begin, &held.packets);
         }
         self.show(|detectors, of, account| detectors.end(of, limits, account));
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);

@@ -248,6 +248,9 @@ impl Connection {
         if !is_taken {
             return;
         }
+        if !segment.flags.contains(TcpFlags::RST) {
+            self.half_mut(from).speak(now);
+        }
         if segment.flags.contains(TcpFlags::SYN) {
             self.take_syn(segment, from, now);
         } else if !self.established && segment.flags.contains(TcpFlags::ACK) {

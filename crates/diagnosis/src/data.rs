@@ -87,6 +87,7 @@ impl Connection {
         if skipped {
             // Numbers are those of copies, too.
             self.halves[from as usize].silences.bound(range.0);
+            self.watch_hole(from, now);
         }
         self.go_on_unasked(from, end, now);
         self.tell_silence(from, end, now);

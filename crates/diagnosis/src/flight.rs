@@ -69,6 +69,17 @@ impl Flight {
         self.pieces.iter().filter(|piece| piece.sacked).map(Piece::payload).max().unwrap_or(0)
     }
 
+    /// The largest piece, in bytes.
+    #[cold]
+    pub(crate) fn largest(&self) -> u32 {
+        self.pieces.iter().map(Piece::payload).max().unwrap_or(0)
+    }
+
+    /// How many pieces there are.
+    pub(crate) fn pieces(&self) -> usize {
+        self.pieces.len()
+    }
+
     /// Whether the receiver has said of all of `[begin, end)` that it has it.
     #[cold]
     pub(crate) fn is_sacked(&self, begin: u64, end: u64) -> bool {

@@ -16,6 +16,7 @@ use crate::rtt::RoundTrip;
 use crate::sent::Sent;
 use crate::silences::Silences;
 use crate::tracking::Tracking;
+use crate::unfilled::Before;
 use crate::way::Way;
 
 /// Without a SYN: the MSS that every IPv4 path carries (RFC 9293 section 3.7.1).
@@ -42,6 +43,8 @@ pub(crate) struct Half {
     pub(crate) hidden: Hidden,
     pub(crate) origin: Origin,
     finished: bool,
+    /// When its newest packet that was no reset came.
+    spoke: i64,
     pub(crate) silences: Silences,
     pub(crate) rounds: Rounds,
     pub(crate) progress: Progress,
@@ -51,6 +54,8 @@ pub(crate) struct Half {
     pub(crate) discarded: Discarded,
     pub(crate) tracking: Tracking,
     pub(crate) repairs: Repairs,
+    /// What had been told when a hole opened, the oldest then.
+    pub(crate) before_hole: Option<Box<Before>>,
 }
 
 impl Half {
@@ -89,6 +94,11 @@ impl Half {
         self.last_progress
     }
 
+    /// When the newest packet of its end came, whatever that was but a reset.
+    pub(crate) fn spoke(&self) -> i64 {
+        self.spoke
+    }
+
     /// Whether its end has sent a FIN.
     pub(crate) fn is_finished(&self) -> bool {
         self.finished
@@ -102,6 +112,12 @@ impl Half {
     /// Data ends a pause.
     pub(crate) fn end_pause(&mut self, now: i64) {
         self.paused = now;
+    }
+
+    /// A packet of its end comes, which is no reset.
+    #[inline]
+    pub(crate) fn speak(&mut self, now: i64) {
+        self.spoke = now;
     }
 
     /// Its end sends a FIN.

@@ -62,6 +62,126 @@ fn a_file_that_ends_before_any_timer_tells_of_nothing() {
     assert_eq!(kinds(&never_filled(100, 30 * MS)), []);
 }
 
+/// At the client, without SACK: a hole of two large segments, a small one behind it, and one duplicate acknowledgement. After this
+/// time the client ends its way, and the server acknowledges that, or does not.
+fn never_filled_without_sack(first: u32, waits: i64, lives: bool) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.syn.iter_mut().for_each(|syn| syn.sack_permitted = false);
+    scene.meet(RTT);
+    scene.data(CLIENT, 300);
+    scene.pass(RTT);
+    scene.got[SERVER] = scene.next[CLIENT];
+    scene.data(SERVER, first);
+    scene.pass(20_000);
+    scene.ack(CLIENT);
+    let hole = scene.next[SERVER];
+    scene.next[SERVER] = hole.wrapping_add(2 * MSS);
+    scene.data(SERVER, 200);
+    scene.pass(20_000);
+    scene.sack(CLIENT, hole, &[]);
+    scene.pass(waits);
+    scene.send(CLIENT, 0, FIN);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+    if lives {
+        scene.pass(RTT);
+        scene.ack(SERVER);
+    }
+    scene.diagnosis()
+}
+
+#[test]
+fn without_sack_all_that_a_receiver_says_tells_what_it_lacks() {
+    for (first, lives, kind) in
+        [(100, false, Kind::PmtuBlackHole), (MSS, false, Kind::RtoStall), (MSS, true, Kind::PmtuBlackHole)]
+    {
+        let found = never_filled_without_sack(first, 20_000 * MS, lives);
+        assert_eq!(kinds(&found), [kind], "{found:#?}");
+        assert!(one(&found, kind).lost_seconds > 19.9, "{found:#?}");
+        assert_eq!(one(&found, kind).remedy.contains("framegauge check"), kind == Kind::PmtuBlackHole);
+    }
+    assert_eq!(kinds(&never_filled_without_sack(100, 150 * MS, true)), []);
+}
+
+#[test]
+fn a_sender_that_only_acknowledges_lives() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(1, RTT);
+    (0..3).for_each(|_| {
+        scene.data(SERVER, MSS);
+        scene.ack(CLIENT);
+    });
+    let hole = scene.next[SERVER];
+    scene.next[SERVER] = hole.wrapping_add(2 * MSS);
+    let small = scene.data(SERVER, 200);
+    scene.sack(CLIENT, hole, &[(small, small.wrapping_add(200))]);
+    for _ in 0..10 {
+        scene.pass(3_000 * MS);
+        scene.data(CLIENT, 24);
+        scene.pass(RTT);
+        scene.got[SERVER] = scene.next[CLIENT];
+        let next = std::mem::replace(&mut scene.next[SERVER], small.wrapping_add(200));
+        scene.send(SERVER, 0, TcpFlags::ACK);
+        scene.next[SERVER] = next;
+    }
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::PmtuBlackHole], "{found:#?}");
+    let finding = one(&found, Kind::PmtuBlackHole);
+    assert!(finding.text.contains("none above 200 did: the path MTU has fallen, or the way"), "{finding:#?}");
+    assert!(finding.lost_seconds > 29.0, "{finding:#?}");
+}
+
+#[test]
+fn where_nothing_of_the_sender_is_in_the_file_the_receiver_still_asks() {
+    for (count, named) in [(8, vec![Kind::RtoStall, Kind::HalfCapture]), (1, vec![Kind::HalfCapture])] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(3, RTT);
+        let hole = scene.next[SERVER];
+        let behind = hole.wrapping_add(2 * MSS);
+        for turn in 0..count {
+            scene.sack(CLIENT, hole, &[(behind, behind.wrapping_add(300 * (turn + 1)))]);
+            scene.pass(1_000 * MS);
+        }
+        let own: Vec<_> =
+            scene.segments.iter().filter(|one| one.source == scene.ends[CLIENT]).copied().collect();
+        let found = diagnosis(&own);
+        assert_eq!(kinds(&found), named, "{found:#?}");
+        if count > 1 {
+            let finding = one(&found, Kind::RtoStall);
+            assert!(
+                finding.text.starts_with("The receiver asked for 2896 bytes until the end"),
+                "{finding:#?}"
+            );
+            assert!((finding.lost_seconds - 7.0).abs() < 0.01, "{finding:#?}");
+        }
+    }
+}
+
+/// The time since a hole opened is told once, whatever it had been taken for.
+#[test]
+fn the_time_of_a_hole_is_that_of_nothing_else() {
+    let mut scene = Scene::met(RTT);
+    scene.data(CLIENT, 300);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(5_000 * MS);
+    let hole = scene.next[SERVER];
+    scene.next[SERVER] = hole.wrapping_add(2 * MSS);
+    let end = scene.next[SERVER];
+    for wait in [2_000, 1] {
+        scene.send(SERVER, 0, FIN);
+        scene.sack(CLIENT, hole, &[(end, end.wrapping_add(1))]);
+        scene.pass(wait * MS);
+    }
+    scene.pass(30_000 * MS);
+    scene.send(CLIENT, 0, TcpFlags::ACK);
+    let found = scene.diagnosis();
+    let time = &found.connections[0].time;
+    let lost = one(&found, Kind::PmtuBlackHole);
+    assert!((lost.lost_seconds - 32.0).abs() < 0.1, "{found:#?}");
+    assert!((time["application_limited"] - 5.0).abs() < 0.1 && !time.contains_key("rto_stall"), "{time:?}");
+    assert!(!lost.text.contains("1 bytes"), "{}", lost.text);
+}
+
 /// Bursts with rests between them, of which some segments were sent again; `keep` says what the file has.
 fn bursts(keep: impl Fn(&framegauge_packets::capture::Segment, &Scene) -> bool) -> Diagnosis {
     let mut scene = Scene::met(RTT);

@@ -9,6 +9,7 @@
 //!   end                                                  of the connection
 //! ```
 
+mod asked;
 mod capture;
 mod closed_window;
 mod keepalive;
@@ -26,6 +27,7 @@ use crate::account::Account;
 use crate::cause::Cause;
 use crate::connection::{Connection, Side};
 use crate::gap::Gap;
+use asked::Asked;
 use capture::Capture;
 use closed_window::ClosedWindow;
 use framegauge_packets::capture::Segment;
@@ -130,6 +132,7 @@ macro_rules! detectors {
 detectors! {
     unpushed: Unpushed;
     shrunk: Shrunk;
+    asked: Asked;
     keepalive: Keepalive;
     storm: Storm;
     unheeded_reset: UnheededReset;
