@@ -56,15 +56,19 @@ impl Detector for Unpushed {
         let packets = [half.sent.number(), gap.segment.number];
         let tally = |kind| Tally::new(kind, of.last, of.last + gap.length, &packets).costing(gap.length);
         let pauses = self.0[gap.from as usize].get_or_insert_default();
-        if cause == Cause::Unpushed {
-            let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
-            merge(&mut pauses.unexplained, &tally(kind));
-            return;
-        }
+        // An acknowledgement that the file lacks had a number, too.
         let missing =
             u64::from(half.identities.may_miss()).saturating_sub(of.owed_acknowledgements(gap.from));
-        // The numbers of a hole are those of what is missing in it.
-        if missing > 0 && !of.leaves_hole(gap) && gap.length <= of.longest_wait(gap.from, missing) {
+        if cause == Cause::Unpushed {
+            if follows || missing > 0 {
+                let kind = if follows { Kind::SenderStall } else { Kind::RtoStall };
+                merge(&mut pauses.unexplained, &tally(kind));
+            }
+            return;
+        }
+        // The numbers of a hole are those of what is missing in it, and before the first data nobody knows whether there is one.
+        let is_told = half.way.is_seen() && !of.leaves_hole(gap);
+        if missing > 0 && is_told && gap.length <= of.longest_wait(gap.from, missing) {
             pauses.settle(Kind::TailLoss);
             let high = half.way.near(gap.segment.seq) + missing * u64::from(of.mss(gap.from));
             pauses.open = Some(Open { tally: tally(Kind::TailLoss), high });
@@ -84,11 +88,13 @@ impl Detector for Unpushed {
     fn end(&mut self, of: &Connection, _: &Thresholds, account: &mut Account) {
         for side in SIDES {
             let Some(mut pauses) = self.0[side as usize].take() else { continue };
-            if !of.half(side).identities.counts_by_one() {
+            if !of.half(side).identities.counts_by_one() || of.lacks_acks(side) {
                 continue;
             }
             pauses.settle(Kind::TailLoss);
-            if !of.half(side).identities.long_steps_are_losses() {
+            // What the capture lacks had a number, too.
+            let lacks_packets = of.halves.iter().any(|half| half.counts.unseen_bytes() > 0);
+            if lacks_packets || !of.half(side).identities.long_steps_are_losses() {
                 pauses.idle.clear();
             }
             for (told, tallies) in
