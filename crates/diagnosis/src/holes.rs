@@ -103,15 +103,17 @@ impl Holes {
 
 impl Hole {
     /// Whether a segment that fills it was sent before that which had passed it, as its marks tell: timestamps (RFC 7323), also
-    /// those that they echo, of which a sender has the newest in what it sends next; or IPv4's identification where it counts up.
-    pub(crate) fn marks_tell(&self, by: &Segment) -> Option<bool> {
+    /// those that they echo, of which a sender has the newest in what it sends next; or IPv4's identification, but only of a sender
+    /// that counts (`counts`): others draw theirs at random (RFC 6864 section 4.1).
+    pub(crate) fn marks_tell(&self, by: &Segment, counts: bool) -> Option<bool> {
         if let (Some(own), Some(later)) = (by.timestamps, self.timestamps)
             && own != later
         {
             let (own, later) = if own.0 == later.0 { (own.1, later.1) } else { (own.0, later.0) };
             return Some((own.wrapping_sub(later) as i32) < 0);
         }
-        if let (Some(own), Some(later)) = (by.identification, self.identification)
+        if counts
+            && let (Some(own), Some(later)) = (by.identification, self.identification)
             && own != later
             && own != 0
         {
@@ -121,13 +123,10 @@ impl Hole {
     }
 
     /// Whether a segment that fills it was sent before that which had passed it: then the network reordered them, and nothing
-    /// was lost. Where marks do not tell, the time does: a repair takes at least half an RTT, unless the sender knew of losses
+    /// was lost. The time tells it where marks do not: a repair takes at least half an RTT, unless the sender knew of losses
     /// before (`is_calm`: it did not), but not of what it had sent less than half an RTT ago; with an RTT that nobody knows,
     /// it tells only of timers. `clock`: that of the sender, which has taken the segment.
     pub(crate) fn was_overtaken(&self, by: &Segment, now: i64, rtt: i64, is_calm: bool, clock: &Lag) -> bool {
-        if let Some(told) = self.marks_tell(by) {
-            return told;
-        }
         let has_clock = by.timestamps.is_some();
         // It left within a tick of what passed it, in which no timer runs out, and its sender had not heard of the hole: it would
         // echo that (RFC 7323 section 4.3).

@@ -107,6 +107,11 @@ impl Identities {
             && self.next.is_some_and(|next| self.numbers.has_passed(next.wrapping_sub(own).wrapping_sub(1)))
     }
 
+    /// Whether the sender's numbers go up, packet by packet: it counts, for this connection or for all of its host.
+    pub(crate) fn go_up(&self) -> bool {
+        self.numbers.counts()
+    }
+
     /// Whether the last packet that was taken was sent after all others, by its number.
     pub(crate) fn last_is_newest(&self, own: u16) -> bool {
         own != 0 && self.numbers.last_is_newest()

@@ -116,7 +116,8 @@ impl Numbers {
         self.counts() && self.is_behind
     }
 
-    fn counts(&self) -> bool {
+    /// Whether the sender counts, as far as its packets tell.
+    pub(crate) fn counts(&self) -> bool {
         self.up >= ENOUGH && self.up >= SHARE.saturating_mul(self.jumps)
     }
 }

@@ -144,7 +144,8 @@ impl Connection {
             || hole.since == half.paused()
             || self.lacks_acks(from.other())
             || hole.begin <= half.way.una();
-        hole.was_overtaken(segment, now, rtt, is_calm, half.lag())
+        let told = hole.marks_tell(segment, half.identities.go_up());
+        told.unwrap_or_else(|| hole.was_overtaken(segment, now, rtt, is_calm, half.lag()))
     }
 
     /// Data for a hole, as it came late. Whether it was only overtaken.
@@ -160,7 +161,8 @@ impl Connection {
             return false;
         }
         let overtaken = self.was_overtaken(segment, from, now, hole);
-        let is_known = self.path_rtt() > 0 || hole.marks_tell(segment).is_some();
+        let counts = self.half(from).identities.go_up();
+        let is_known = self.path_rtt() > 0 || hole.marks_tell(segment, counts).is_some();
         // One that was stamped before what it comes after shows the capture's order, not the network's.
         let is_told = overtaken && is_known && segment.nanoseconds >= hole.since;
         self.half_mut(from).way.send_late(Piece {

@@ -21,6 +21,10 @@ fn go_on(scene: &mut Scene, count: usize) {
 /// Bursts of three segments beside the receiver, after rests of so long. The first of each comes last, so much later, and the
 /// receiver says by SACK that it lacks it. `marked`: with identifications and timestamps.
 fn overtaken(bursts: usize, rest: i64, late: i64, marked: bool) -> Diagnosis {
+    overtaken_scene(bursts, rest, late, marked).diagnosis()
+}
+
+fn overtaken_scene(bursts: usize, rest: i64, late: i64, marked: bool) -> Scene {
     let mut scene = Scene::new();
     if !marked {
         scene.syn.iter_mut().for_each(|syn| syn.timestamps = false);
@@ -50,7 +54,7 @@ fn overtaken(bursts: usize, rest: i64, late: i64, marked: bool) -> Diagnosis {
             (segment.timestamps, segment.identification) = (None, None);
         }
     }
-    scene.diagnosis()
+    scene
 }
 
 #[test]
@@ -69,6 +73,22 @@ proptest! {
     ) {
         let found = overtaken(bursts, rest, late, marked);
         prop_assert_eq!(kinds(&found), [Kind::Reordering]);
+        prop_assert_eq!(one(&found, Kind::Reordering).count, bursts as u64);
+    }
+}
+
+proptest! {
+    /// Identifications that are drawn at random tell no order (RFC 6864 section 4.1), with timestamps and without.
+    #[test]
+    fn numbers_that_are_drawn_tell_no_order(
+        bursts in 2usize..6, late in MS / 10..14 * MS, marked: bool, drawn in proptest::collection::vec(1u16.., 80)
+    ) {
+        let mut scene = overtaken_scene(bursts, 400 * MS, late, marked);
+        for (segment, own) in scene.segments.iter_mut().zip(drawn.into_iter().cycle()) {
+            segment.identification = Some(own);
+        }
+        let found = scene.diagnosis();
+        prop_assert_eq!(kinds(&found), [Kind::Reordering], "{:#?}", found.findings);
         prop_assert_eq!(one(&found, Kind::Reordering).count, bursts as u64);
     }
 }
