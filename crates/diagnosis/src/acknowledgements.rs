@@ -32,9 +32,13 @@ impl Connection {
         half.silences.hear();
         let same_window = half.way.is_window(segment.window, shift);
         if ack > half.way.una() {
+            let una = half.way.una();
             let (taken, uncaptured) = half.way.acknowledge(ack);
             half.counts.lack(uncaptured);
             half.hear_news(ack, now);
+            if taken.resent && half.repair.is_some() {
+                self.answer_repair(segment, sender, una, heard);
+            }
             if uncaptured > 0 {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
                 self.disprove_loss(sender, (0, ack));
@@ -199,6 +203,7 @@ impl Connection {
         if !is_duplicate || !resent {
             return;
         }
+        self.hear_of_copy(sender, (begin, end));
         // What was sent again after a silence had arrived: nothing was lost, only the answer came late.
         match self.half_mut(sender).silences.take_arrived(una) {
             Some(silence) => {

@@ -148,7 +148,8 @@ impl Flight {
             piece.mark = mark;
             // A FIN alone stays one.
             piece.bytes = if piece.bytes > 0 { (end - begin) as u32 } else { 0 };
-            found = found.or(Some(Resent { times: piece.times, before, number: piece.number }));
+            let (times, number) = (piece.times, piece.number);
+            found = found.or(Some(Resent { times, before, number, is_filler: false }));
         }
         found
     }
@@ -227,8 +228,10 @@ pub(crate) struct Resent {
     pub(crate) times: u32,
     /// When that piece was sent before.
     pub(crate) before: i64,
-    /// The packet that carried it first.
+    /// The packet that carried it first, or that which left it out.
     pub(crate) number: u64,
+    /// Nothing of it had been seen before.
+    pub(crate) is_filler: bool,
 }
 
 /// What an acknowledgement took off.

@@ -37,6 +37,7 @@ mod keys;
 mod kinds;
 mod lag;
 mod marks;
+mod mended;
 mod notes;
 mod numbers;
 mod opening;

@@ -55,11 +55,11 @@ impl Connection {
         half.run.take(range.0, range.1);
         let found = match hole {
             // The first copy was lost before it came here.
-            Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number }),
+            Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number, is_filler: true }),
             None => half.way.resend(range, now, mark),
         };
         if revealed {
-            self.take_repair(segment, from, range.0, now, found.filter(|_| !in_episode), limits);
+            self.take_repair(segment, from, range, now, found.filter(|_| !in_episode), limits);
         }
     }
 
@@ -203,11 +203,12 @@ impl Connection {
         &mut self,
         segment: &Segment,
         from: Side,
-        begin: u64,
+        range: (u64, u64),
         now: i64,
         found: Option<Resent>,
         limits: &Thresholds,
     ) {
+        let begin = range.0;
         // The rest of what the timer had repeated in vain comes in smaller segments: that copy was lost in the silence.
         let is_timers = |found: &Resent| self.half(from).silences.is_of_timer(begin, found.before);
         if let Some(found) = found.filter(|found| found.times >= 3 && !is_timers(found)) {
@@ -221,7 +222,10 @@ impl Connection {
         {
             half.silences.repair(half.way.high());
             self.watch_loss(from, segment.number, limits);
-            self.note(Kind::FastRetransmit, found.before, now, 0, &[found.number, segment.number]);
+            self.tell_repair(from, found.before, now, [found.number, segment.number]);
+        }
+        if let Some(found) = found {
+            self.go_on_with_repair(segment, from, range, now, found.is_filler);
         }
     }
 }

@@ -67,7 +67,7 @@ impl Episode {
 }
 
 /// Whether an acknowledgement echoes an older timestamp.
-fn echoes_older(ack: &Segment, stamp: u32) -> bool {
+pub(crate) fn echoes_older(ack: &Segment, stamp: u32) -> bool {
     ack.timestamps.is_some_and(|(_, echo)| (echo.wrapping_sub(stamp) as i32) < 0)
 }
 

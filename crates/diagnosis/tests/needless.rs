@@ -1,0 +1,112 @@
+//! Repeats of what had arrived, or was never repaired: each counts once, whoever says so, and nothing was lost.
+
+mod scene;
+
+use framegauge_diagnosis::{Diagnosis, Kind};
+use proptest::prelude::*;
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
+
+const RTT: i64 = 30 * MS;
+
+/// The ways in which it shows that a repeat was needless.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Sign {
+    /// The receiver has it twice (D-SACK), and its clock does not tell.
+    Copy,
+    /// The acknowledgement echoes the first copy (Eifel).
+    Echo,
+    /// The acknowledgement comes sooner than any other.
+    Time,
+    Nothing,
+}
+
+/// A burst of which SACK says that the first is missing, and its repeat at the sender's tap. `answered`: the acknowledgement comes so
+/// much later.
+fn repaired(sign: Sign, answered: i64) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    let stamp = (scene.now / MS) as u32;
+    (0..5).for_each(|_| _ = scene.data(CLIENT, MSS));
+    let end = scene.next[CLIENT];
+    scene.pass(RTT);
+    for count in 2..=6 {
+        scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), begin.wrapping_add(MSS * count))]);
+        scene.pass(10_000);
+    }
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(answered);
+    scene.ack(SERVER);
+    if sign == Sign::Echo {
+        scene.segments.last_mut().expect("just sent").timestamps = Some((1, stamp));
+    }
+    scene.pass(RTT);
+    if sign == Sign::Copy {
+        scene.sack(SERVER, end, &[(begin, begin.wrapping_add(MSS))]);
+    }
+    scene.talk(2, RTT);
+    if sign == Sign::Time {
+        scene.segments.iter_mut().for_each(|segment| segment.timestamps = None);
+    }
+    scene.diagnosis()
+}
+
+#[test]
+fn a_repair_of_what_was_only_overtaken_is_none() {
+    for (sign, answered) in [(Sign::Copy, RTT * 2 / 3), (Sign::Echo, RTT * 2 / 3), (Sign::Time, 3 * MS)] {
+        let found = repaired(sign, answered);
+        assert_eq!(kinds(&found), [Kind::SpuriousRetransmit], "{sign:?} {found:#?}");
+        assert_eq!(one(&found, Kind::SpuriousRetransmit).count, 1, "{sign:?}");
+    }
+    assert_eq!(kinds(&repaired(Sign::Nothing, RTT)), [Kind::FastRetransmit]);
+}
+
+#[test]
+fn what_nobody_answers_was_not_repaired() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    scene.data(CLIENT, 200);
+    scene.pass(RTT);
+    scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), scene.next[CLIENT])]);
+    scene.again(CLIENT, begin, MSS);
+    for wait in [250, 500, 1000, 2000] {
+        scene.pass(wait * MS);
+        scene.again(CLIENT, begin, MSS);
+    }
+    assert!(!kinds(&scene.diagnosis()).contains(&Kind::FastRetransmit), "{:#?}", scene.diagnosis().findings);
+}
+
+proptest! {
+    /// Of a repair of several segments some had arrived: if all had, nothing was lost.
+    #[test]
+    fn a_repair_is_one_if_anything_was_lost(had in proptest::collection::vec(any::<bool>(), 1..8)) {
+        let mut scene = Scene::met(RTT);
+        scene.talk(5, RTT);
+        let begins: Vec<u32> = had.iter().map(|_| scene.data(CLIENT, MSS)).collect();
+        let behind = scene.data(CLIENT, MSS);
+        (0..2).for_each(|_| _ = scene.data(CLIENT, MSS));
+        let end = scene.next[CLIENT];
+        scene.pass(RTT);
+        for count in 1..=3 {
+            scene.sack(SERVER, begins[0], &[(behind, behind.wrapping_add(MSS * count))]);
+        }
+        begins.iter().for_each(|begin| scene.again(CLIENT, *begin, MSS));
+        scene.pass(RTT);
+        for (begin, had) in begins.iter().zip(&had) {
+            let next = begin.wrapping_add(MSS);
+            let mut blocks = if *had { vec![(*begin, next)] } else { vec![] };
+            if next != behind {
+                blocks.push((behind, end));
+            }
+            scene.sack(SERVER, if next == behind { end } else { next }, &blocks);
+            scene.pass(10_000);
+        }
+        scene.talk(2, RTT);
+        let found = scene.diagnosis();
+        let needless = had.iter().filter(|had| **had).count();
+        let told = found.findings.iter().find(|finding| finding.kind == Kind::SpuriousRetransmit);
+        prop_assert_eq!(told.map_or(0, |finding| finding.count), needless as u64);
+        prop_assert_eq!(kinds(&found).contains(&Kind::FastRetransmit), needless < had.len());
+    }
+}
