@@ -223,7 +223,8 @@ impl Connection {
             }
             None => {
                 // One repeat counts once, whoever says that it was needless.
-                if !self.half_mut(sender).silences.has_told_needless() {
+                let repeats = self.half(sender).counts.resent_segments();
+                if !self.half_mut(sender).silences.has_told_needless(repeats) {
                     self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]);
                 }
             }

@@ -158,6 +158,8 @@ pub(crate) struct Silences {
     doubtful: Vec<Doubtful>,
     /// Repeats that timestamps have shown as needless, and of which the receiver may still say so (D-SACK).
     told_needless: u32,
+    /// All that were needless.
+    needless: u64,
     /// A repair by SACK or duplicate acknowledgements goes on until this place.
     recovery: u64,
     timeout: Timeout,
@@ -323,13 +325,17 @@ impl Silences {
     /// A repeat was needless, and is told: it may still say so.
     pub(crate) fn tell_needless(&mut self) {
         self.told_needless += 1;
+        self.needless += 1;
     }
 
-    /// It says that a repeat was needless. Whether that is told already.
-    pub(crate) fn has_told_needless(&mut self) -> bool {
+    /// It says that a repeat was needless, of so many that there were. Whether that is told already.
+    pub(crate) fn has_told_needless(&mut self, repeats: u64) -> bool {
         let is_told = self.told_needless > 0;
         self.told_needless -= u32::from(is_told);
-        is_told
+        // Who says the same again, with the next data say, speaks of no other.
+        let is_again = self.needless >= repeats;
+        self.needless += u64::from(!is_told && !is_again);
+        is_told || is_again
     }
 }
 

@@ -61,7 +61,13 @@ impl Connection {
                 self.held = Some(Held { sender, begin, end, kind: Some(kind), packets });
             }
             Cause::Known(kind) => self.count_gap(kind, gap.length, &[]),
-            Cause::Shown(kind) => self.count_gap(kind, gap.length, &evidence),
+            Cause::Shown(kind) => {
+                if kind == Kind::SpuriousRetransmit {
+                    // The receiver may still say so (D-SACK).
+                    self.half_mut(from).silences.tell_needless();
+                }
+                self.count_gap(kind, gap.length, &evidence);
+            }
             Cause::Opening => self.handshake += gap.length,
             Cause::LostBefore => {
                 self.stalls.push((self.last, from));

@@ -77,7 +77,43 @@ fn what_nobody_answers_was_not_repaired() {
     assert!(!kinds(&scene.diagnosis()).contains(&Kind::FastRetransmit), "{:#?}", scene.diagnosis().findings);
 }
 
+/// Beside the receiver, whose acknowledgement was lost on its way back: the sender repeats the same, each time after twice as long.
+/// Of each repeat the receiver says that it had that, or nothing.
+fn unheard(says: &[bool]) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    scene.talk(5, 20_000);
+    let begin = scene.data(CLIENT, 100);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    for (turn, says) in says.iter().enumerate() {
+        scene.pass((220 * MS) << turn);
+        scene.again(CLIENT, begin, 100);
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        if *says {
+            scene.segments.pop();
+            scene.sack(SERVER, scene.next[CLIENT], &[(begin, scene.next[CLIENT])]);
+        }
+    }
+    scene.pass(300 * MS);
+    if says.iter().all(|says| *says) {
+        // With its data it says the last again.
+        scene.sack(SERVER, scene.next[CLIENT], &[(begin, scene.next[CLIENT])]);
+    }
+    scene.talk(2, 20_000);
+    scene.diagnosis()
+}
+
 proptest! {
+    /// As many repeats were needless as were sent.
+    #[test]
+    fn each_repeat_counts_once(says in proptest::collection::vec(any::<bool>(), 1..5)) {
+        let found = unheard(&says);
+        prop_assert_eq!(kinds(&found), [Kind::SpuriousRetransmit], "{:#?}", found.findings);
+        prop_assert_eq!(one(&found, Kind::SpuriousRetransmit).count, says.len() as u64);
+    }
+
     /// Of a repair of several segments some had arrived: if all had, nothing was lost.
     #[test]
     fn a_repair_is_one_if_anything_was_lost(had in proptest::collection::vec(any::<bool>(), 1..8)) {
