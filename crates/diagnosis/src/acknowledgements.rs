@@ -3,6 +3,7 @@
 use crate::connection::{Connection, Side};
 use crate::detectors::{Acknowledgement, Detector};
 use crate::flight::Acknowledged;
+use crate::gap::Gap;
 use crate::hearing::Heard;
 use crate::kinds::Kind;
 use crate::silences::{Episode, Silence};
@@ -134,6 +135,14 @@ impl Connection {
         if let Some(episode) = self.half_mut(sender).silences.take_answered(una) {
             self.take_answer(segment, taken, episode, sender, now);
         }
+    }
+
+    /// Whether the end that has repeated what nobody answered hears an answer to what it had sent before, as its timestamp tells
+    /// (RFC 3522).
+    pub(crate) fn answers_late(&self, gap: &Gap) -> bool {
+        let half = self.half(gap.sender());
+        let is_news = half.way.near(gap.segment.ack) > half.way.una();
+        gap.segment.payload_bytes == 0 && is_news && half.silences.was_needless(gap.segment)
     }
 
     /// An acknowledgement of something new ends a silence.

@@ -93,6 +93,8 @@ const ANSWERS: Table = (
         (Connection::is_delayed, Cause::Delayed),
         (|of, gap| of.is_bloated(gap.sender(), gap.limits), Cause::Shown(Kind::Bufferbloat)),
         (Connection::is_late_as_usual, Cause::Shown(Kind::NetworkLimited)),
+        // What it answers had only been late when it was sent again: one silence, which has a name.
+        (Connection::answers_late, Cause::GoesOn),
         // What came late once has no timer or queue that explains it.
     ],
     Cause::Shown(Kind::Unexplained),

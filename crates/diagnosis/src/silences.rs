@@ -189,6 +189,12 @@ impl Silences {
         self.overheard
     }
 
+    /// Whether an acknowledgement answers what was sent before the present one's first repeat.
+    pub(crate) fn was_needless(&self, ack: &Segment) -> bool {
+        let repeated = self.episode.as_ref().filter(|episode| episode.resends > 0 && !episode.revealed);
+        repeated.is_some_and(|episode| episode.was_needless(ack))
+    }
+
     /// Whether a repair goes on beyond what is acknowledged.
     pub(crate) fn is_repairing(&self, una: u64) -> bool {
         self.recovery > una

@@ -146,3 +146,22 @@ proptest! {
         prop_assert_eq!(kinds(&found).contains(&Kind::FastRetransmit), needless < had.len());
     }
 }
+
+#[test]
+fn a_late_answer_behind_a_needless_timeout_is_the_same_silence() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    let stamp = (scene.now / MS) as u32;
+    scene.data(CLIENT, MSS);
+    scene.pass(250 * MS);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(400 * MS);
+    scene.ack(SERVER);
+    scene.segments.last_mut().expect("just sent").timestamps = Some((1, stamp));
+    scene.talk(2, RTT);
+    let found = scene.diagnosis();
+    assert_eq!(kinds(&found), [Kind::SpuriousRetransmit], "{:#?}", found.findings);
+    let finding = one(&found, Kind::SpuriousRetransmit);
+    assert!(finding.count == 1 && (finding.lost_seconds - 0.65).abs() < 1e-6, "{finding:#?}");
+}
