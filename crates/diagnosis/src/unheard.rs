@@ -32,6 +32,8 @@ pub(crate) struct Unheard {
     answered: Option<(i64, u64)>,
     /// When the newest SYN-ACK came that takes no notice of it.
     newest: Option<i64>,
+    /// How many came.
+    repeats: u64,
 }
 
 impl Connection {
@@ -55,6 +57,7 @@ impl Connection {
             return false;
         }
         let is_first = self.unheard.newest.replace(now).is_none();
+        self.unheard.repeats += 1;
         let evidence = [if is_first { number } else { 0 }, segment.number];
         self.note(Kind::AckUnheard, self.last, now, now - self.last, &evidence);
         self.half_mut(Side::Client).silences.unhear();
@@ -66,6 +69,13 @@ impl Connection {
         let oldest = self.half(sender).way.flight().front();
         sender == Side::Client
             && self.unheard.newest.is_some_and(|newest| oldest.is_some_and(|piece| piece.first <= newest))
+    }
+
+    /// What the client sent meanwhile, and sent again, is time of the same kind, but no SYN-ACK.
+    pub(crate) fn count_unheard(&mut self) {
+        let repeats = self.unheard.repeats;
+        let told = self.tallies.iter_mut().find(|tally| tally.kind == Kind::AckUnheard);
+        told.into_iter().for_each(|tally| tally.count = repeats);
     }
 
     /// What may be the reason, as sentences.

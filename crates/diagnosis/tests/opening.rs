@@ -149,6 +149,8 @@ proptest! {
         let waited = f64::from((1 << repeats) - 1) + 0.2;
         let lost = one(&found, Kind::AckUnheard).lost_seconds;
         prop_assert!((lost - waited).abs() < 0.01, "{lost} of {waited}: {found:#?}");
+        // It names SYN-ACKs, and counts nothing else.
+        prop_assert_eq!(one(&found, Kind::AckUnheard).count, u64::from(repeats));
     }
 }
 
