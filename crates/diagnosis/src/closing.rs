@@ -97,6 +97,7 @@ impl Connection {
         self.show(|detectors, of, account| detectors.end(of, limits, account));
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
         self.count_unheard();
+        self.count_challenges();
         self.judge_notes();
         self.judge_checksums();
         self.judge_tracking();

@@ -9,8 +9,10 @@
 
 use crate::cause::Cause;
 use crate::connection::{Connection, Side};
+use crate::findings::Tally;
 use crate::gap::Gap;
 use crate::kinds::Kind;
+use crate::words::{duration, times};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -65,6 +67,26 @@ impl Connection {
                 true
             }
         }
+    }
+
+    /// Each challenge counts, not each wait behind one.
+    pub(crate) fn count_challenges(&mut self) {
+        let challenges = u64::from(self.strangers.challenges);
+        let told = self.tallies.iter_mut().find(|tally| tally.kind == Kind::ChallengeAck);
+        told.into_iter().for_each(|tally| tally.count = challenges);
+    }
+
+    /// What came of a SYN that was answered for an older connection, as a sentence.
+    pub(crate) fn challenge_in_words(&self, tally: &Tally) -> String {
+        let (times, lost) = (times(tally), duration(tally.lost));
+        let end = if self.half(Side::Server).opening.count() > 0 {
+            format!("the handshake took {lost} longer")
+        } else {
+            format!("the handshake did not take place, though the client tried for {lost}")
+        };
+        format!(
+            "The other end answered the SYN by an acknowledgement of an older connection of these ports (RFC 5961 section 4), {times}: {end}."
+        )
     }
 
     /// Resets that came for the SYN and do not acknowledge it.

@@ -191,3 +191,24 @@ fn where_the_syn_is_repeated_the_repeats_have_the_name() {
     assert_eq!(kinds(&found), [Kind::SynLoss]);
     assert!(one(&found, Kind::SynLoss).text.contains("do not acknowledge the SYN"));
 }
+
+#[test]
+fn a_handshake_that_was_never_made_took_no_longer() {
+    for is_made in [false, true] {
+        let mut scene = Scene::new();
+        for _ in 0..3 {
+            scene.send(CLIENT, 0, TcpFlags::SYN);
+            scene.pass(RTT);
+            scene.got[SERVER] = 77;
+            scene.send(SERVER, 0, TcpFlags::ACK);
+            scene.pass(1_000 * MS);
+        }
+        if is_made {
+            scene.meet(RTT);
+            scene.talk(3, RTT);
+        }
+        let finding = one(&scene.diagnosis(), Kind::ChallengeAck);
+        assert_eq!(finding.count, 3);
+        assert_eq!(finding.text.contains("did not take place"), !is_made, "{}", finding.text);
+    }
+}

@@ -285,10 +285,7 @@ kinds! {
         name: "challenge_ack", about: Problem, group: Receiver, least: Any,
         means: "a SYN was answered by an acknowledgement of an older connection of these ports (RFC 5961): the other end has it still",
         headline: "An end still held an older connection of the same ports",
-        says: |told| format!(
-            "The other end answered the SYN by an acknowledgement of an older connection of these ports (RFC 5961 section 4): the handshake took {} longer.",
-            told.lost()
-        ),
+        says: |told| told.detail(Connection::challenge_in_words),
         remedy: "Let clients use other ports, or end their connections: a crashed client, a NAT or a firewall forgot this one.",
         limits: [],
     }
