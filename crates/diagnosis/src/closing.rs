@@ -195,6 +195,7 @@ impl Connection {
         let is_sized = kind == Kind::RtoStall && self.sizes.is_some_and(|sizes| sizes.is_of(kind));
         match self.tallies.iter().find(|tally| tally.kind == kind) {
             _ if is_sized => Kind::PmtuBlackHole.remedy(),
+            _ if kind == Kind::SynLoss => self.remedy_of_syns(),
             Some(tally) if tally.count == 1 && self.unanswered_of(tally).is_some() => Kind::DeadPeer.remedy(),
             _ => kind.remedy(),
         }

@@ -16,6 +16,9 @@ use crate::words::{duration, times};
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
+/// A queue of connections that wait to be accepted holds those whose client has answered: this one has not.
+const NO_ANSWER_REMEDY: &str = "The client answers no SYN-ACK: look for loss or a filter on the way back to it, or for SYNs with a forged address (a flood or a scan).";
+
 /// What came while a connection was being opened, and was none of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Strangers {
@@ -87,6 +90,17 @@ impl Connection {
         format!(
             "The other end answered the SYN by an acknowledgement of an older connection of these ports (RFC 5961 section 4), {times}: {end}."
         )
+    }
+
+    /// What helps where the handshake was repeated.
+    pub(crate) fn remedy_of_syns(&self) -> &'static str {
+        let (client, server) = (&self.half(Side::Client).opening, &self.half(Side::Server).opening);
+        let is_refused = self.tallies.iter().any(|tally| tally.kind == Kind::ConnectionRefused);
+        match (is_refused, self.established || client.count() > 1 || server.answers() == 0) {
+            (true, _) => Kind::ConnectionRefused.remedy(),
+            (false, true) => Kind::SynLoss.remedy(),
+            (false, false) => NO_ANSWER_REMEDY,
+        }
     }
 
     /// Resets that came for the SYN and do not acknowledge it.

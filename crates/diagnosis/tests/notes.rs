@@ -59,6 +59,8 @@ fn a_syn_that_the_network_answers_is_refused() {
         finding.text
     );
     assert_eq!(finding.packets, [2]);
+    // A filter said so: no queue is full.
+    assert_eq!(one(&found, Kind::SynLoss).remedy, finding.remedy);
 }
 
 #[test]

@@ -193,6 +193,19 @@ fn where_the_syn_is_repeated_the_repeats_have_the_name() {
 }
 
 #[test]
+fn a_client_that_answers_nothing_waits_in_no_queue() {
+    let mut scene = Scene::new();
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.got[SERVER] = scene.next[CLIENT].wrapping_add(1);
+    for wait in [0, 1_000, 2_000] {
+        scene.pass(wait * MS);
+        scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
+    }
+    let finding = one(&scene.diagnosis(), Kind::SynLoss);
+    assert!(finding.count == 2 && !finding.remedy.contains("accept queue"), "{finding:#?}");
+}
+
+#[test]
 fn a_handshake_that_was_never_made_took_no_longer() {
     for is_made in [false, true] {
         let mut scene = Scene::new();
