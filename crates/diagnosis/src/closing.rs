@@ -98,6 +98,7 @@ impl Connection {
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
         self.count_unheard();
         self.count_challenges();
+        self.judge_syns();
         self.judge_notes();
         self.judge_checksums();
         self.judge_tracking();

@@ -72,6 +72,22 @@ impl Connection {
         }
     }
 
+    /// A SYN that was repeated, and whose first copy was answered, was not lost: a timer of a second is too short for such a way
+    /// (RFC 6298 section 2.1).
+    pub(crate) fn judge_syns(&mut self) {
+        let (client, server) = (&self.half(Side::Client).opening, &self.half(Side::Server).opening);
+        let answered = server.first();
+        if !client.is_answered_late(server, self.path_rtt()) {
+            return;
+        }
+        let is_of_syns = |tally: &Tally| tally.kind == Kind::SynLoss && tally.end <= answered;
+        let Some(place) = self.tallies.iter().position(is_of_syns) else { return };
+        self.handshake += self.tallies.swap_remove(place).lost;
+        if let Some(picture) = &mut self.picture {
+            picture.rename(Kind::SynLoss, Kind::ApplicationLimited);
+        }
+    }
+
     /// Each challenge counts, not each wait behind one.
     pub(crate) fn count_challenges(&mut self) {
         let challenges = u64::from(self.strangers.challenges);

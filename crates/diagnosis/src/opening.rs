@@ -6,6 +6,8 @@ use framegauge_packets::{SynOptions, TcpFlags};
 
 /// Bytes of options that each segment of an end with timestamps has (RFC 7323 appendix A).
 const TIMESTAMPS_BYTES: u32 = 12;
+/// An acknowledgement may be delayed by so much (RFC 1122 section 4.2.3.2), in nanoseconds.
+const MOST_DELAYED: i64 = 500_000_000;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Opening {
@@ -15,6 +17,12 @@ pub(crate) struct Opening {
     answers: u32,
     mss: Option<u32>,
     window_shift: Option<u8>,
+    /// When the first and the newest came, in nanoseconds.
+    first: i64,
+    newest: i64,
+    /// The timestamps of the first: its own, and that which it echoes.
+    stamps: Option<(u32, u32)>,
+    newest_stamp: Option<u32>,
 }
 
 /// What it is.
@@ -41,6 +49,28 @@ impl Opening {
         self.answers
     }
 
+    /// Whether the answer of the other end is to the first of several SYNs that had all left by then. A way there and back takes
+    /// `rtt`, less if all that was seen of it was delayed on purpose, as by an echo of the first it need not be. The echo alone
+    /// does not tell: it also comes where the first answer was lost.
+    pub(crate) fn is_answered_late(&self, answer: &Opening, rtt: i64) -> bool {
+        let (echo, own) = (answer.stamps.map(|(_, echo)| echo), self.stamps.map(|(value, _)| value));
+        let tells = echo.is_some() && own != self.newest_stamp;
+        let is_to_newest = tells && echo == self.newest_stamp;
+        let most_delayed = if tells && echo == own { 0 } else { MOST_DELAYED };
+        let (since_first, since_newest) = (answer.first - self.first, answer.first - self.newest);
+        self.count > 1
+            && answer.answers > 0
+            && since_newest > 0
+            && !is_to_newest
+            && rtt > since_newest + most_delayed
+            && rtt > since_first / 2
+    }
+
+    /// When the first came, in nanoseconds.
+    pub(crate) fn first(&self) -> i64 {
+        self.first
+    }
+
     /// The payload that fits a segment, by the SYNs of both ends.
     #[inline]
     pub(crate) fn mss(&self) -> Option<u32> {
@@ -60,9 +90,12 @@ impl Opening {
     pub(crate) fn take(&mut self, segment: &Segment, place: u64) -> bool {
         self.count += 1;
         self.answers += u32::from(segment.flags.contains(TcpFlags::ACK));
+        self.newest = segment.nanoseconds;
+        self.newest_stamp = segment.timestamps.map(|(value, _)| value);
         if self.count > 1 {
             return false;
         }
+        (self.first, self.stamps) = (segment.nanoseconds, segment.timestamps);
         // An option that was cut off is not missing: nothing is known then.
         self.options = segment.syn.filter(|_| !segment.options_are_cut);
         self.place = place;

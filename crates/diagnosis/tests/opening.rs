@@ -192,6 +192,37 @@ fn where_the_syn_is_repeated_the_repeats_have_the_name() {
     assert!(one(&found, Kind::SynLoss).text.contains("do not acknowledge the SYN"));
 }
 
+/// A SYN that is sent again after a second, and answered so much later, with an echo of one of them.
+fn answered_late(wait: i64, echo: Option<usize>, rtt: i64) -> Diagnosis {
+    let mut scene = Scene::new();
+    let stamps = [0, 1_000 * MS].map(|after| ((scene.now + after) / MS) as u32);
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.pass(1_000 * MS);
+    scene.send(CLIENT, 0, TcpFlags::SYN);
+    scene.pass(wait);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+    scene.got[SERVER] = scene.next[CLIENT];
+    scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
+    scene.segments[2].timestamps = echo.map(|of| (1, stamps[of]));
+    scene.next[SERVER] = scene.next[SERVER].wrapping_add(1);
+    scene.ack(CLIENT);
+    scene.talk(3, rtt);
+    scene.diagnosis()
+}
+
+#[test]
+fn a_syn_whose_answer_takes_longer_than_its_timer_was_not_lost() {
+    for echo in [Some(0), None] {
+        assert_eq!(kinds(&answered_late(300 * MS, echo, 1_300 * MS)), [], "{echo:?}");
+        // A server may echo the first to each: here the answer to that was lost.
+        assert_eq!(kinds(&answered_late(30 * MS, echo, 30 * MS)), [Kind::SynLoss], "{echo:?}");
+        assert_eq!(kinds(&answered_late(30 * MS, echo, 70 * MS)), [Kind::SynLoss], "{echo:?}");
+    }
+    assert_eq!(kinds(&answered_late(300 * MS, Some(1), 1_300 * MS)), [Kind::SynLoss]);
+    // All that is known of the way may have been delayed by intent.
+    assert_eq!(kinds(&answered_late(1_300 * MS, None, 1_500 * MS)), [Kind::SynLoss]);
+}
+
 #[test]
 fn a_client_that_answers_nothing_waits_in_no_queue() {
     let mut scene = Scene::new();
