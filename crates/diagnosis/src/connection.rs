@@ -74,6 +74,8 @@ pub(crate) struct Connection {
     pub(crate) ends: Ends,
     pub(crate) first: i64,
     pub(crate) last: i64,
+    /// The stamp of the last packet that is no copy, which may go back.
+    stamped: i64,
     pub(crate) last_number: u64,
     pub(crate) halves: [Half; 2],
     pub(crate) tallies: Vec<Tally>,
@@ -126,6 +128,7 @@ impl Connection {
             ends: Ends { client, server },
             first: segment.nanoseconds,
             last: segment.nanoseconds,
+            stamped: segment.nanoseconds,
             last_number: segment.number,
             halves: Default::default(),
             tallies: Vec::new(),
@@ -216,14 +219,16 @@ impl Connection {
     pub(crate) fn take(&mut self, segment: &Segment, limits: &Thresholds) {
         let from = if segment.source == self.ends.client { Side::Client } else { Side::Server };
         let mut now = segment.nanoseconds;
-        if now < self.last {
-            self.note(Kind::CaptureMisordered, now, self.last, 0, &[segment.number]);
-            now = self.last;
+        // A clock that was set back is one step, however many packets follow it.
+        if now < self.stamped {
+            self.note(Kind::CaptureMisordered, now, now.max(self.last), 0, &[segment.number]);
         }
+        now = now.max(self.last);
         if self.is_duplicate(segment, from, now, limits) {
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
             return;
         }
+        self.stamped = segment.nanoseconds;
         self.hear_echo(segment, from, now);
         if let Some((value, _)) = segment.timestamps {
             self.half_mut(from).stamp(value, now);

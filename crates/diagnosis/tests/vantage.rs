@@ -215,6 +215,15 @@ fn a_mirror_port_shows_a_whole_burst_before_its_copies() {
 }
 
 #[test]
+fn a_clock_that_is_set_back_goes_back_once() {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    scene.pass(-2_000 * MS);
+    scene.talk(5, RTT);
+    assert_eq!(one(&scene.diagnosis(), Kind::CaptureMisordered).count, 1);
+}
+
+#[test]
 fn records_in_the_wrong_order_are_no_reordering() {
     let mut scene = Scene::met(RTT);
     scene.talk(5, RTT);
