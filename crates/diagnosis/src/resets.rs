@@ -62,6 +62,8 @@ pub(crate) struct Cut {
     signs: Vec<Sign>,
     /// Enough packets of this end had passed to compare with.
     is_known: bool,
+    /// A packet of the end to which it came, after the other had gone on: it did not heed it.
+    unheeded: Option<u64>,
 }
 
 impl Origin {
@@ -149,8 +151,12 @@ impl Connection {
         }
         self.half_mut(from).origin.take(segment);
         let order = ORDER_NANOSECONDS.max(self.path_rtt());
-        let Some(cut) = self.cut.as_mut().filter(|cut| cut.by == from) else { return };
-        if self.closed && segment.syn.is_none() && now - cut.at > order {
+        let Some(cut) = self.cut.as_mut().filter(|_| segment.syn.is_none()) else { return };
+        if cut.by != from {
+            if !self.closed {
+                cut.unheeded.get_or_insert(segment.number);
+            }
+        } else if self.closed && now - cut.at > order {
             cut.signs.push(Sign::WentOn { number: segment.number });
             // Whoever it came to may have heeded it: what still comes belongs to the connection that the end knows of.
             self.closed = false;
@@ -173,7 +179,7 @@ impl Connection {
         ];
         let origin = half.origin;
         let is_known = origin.count >= ENOUGH && !origin.varies;
-        Cut { by: from, at: now, signs: signs.into_iter().flatten().collect(), is_known }
+        Cut { by: from, at: now, signs: signs.into_iter().flatten().collect(), is_known, unheeded: None }
     }
 
     /// What a reset that cuts this connection off is called.
@@ -189,6 +195,13 @@ impl Connection {
         let signs: Vec<String> = cut.signs.iter().map(|sign| sign.words()).collect();
         let signs = signs.join(", and ");
         let begin = format!("The connection was cut off by a reset in the name of the {by}");
+        if let Some(number) = cut.unheeded.filter(|_| cut.is_injected()) {
+            return format!(
+                "A reset in the name of the {by} came, which something else sent, a firewall, a balancer or an attacker on the \
+                 way: {signs}. It cut nothing off: the other end did not heed it, and went on (packet {number}), as where its \
+                 sequence number is not the next one (RFC 9293 section 3.10.7.4)."
+            );
+        }
         if cut.is_injected() {
             return format!(
                 "{begin}, which something else sent, a firewall, a balancer or an attacker on the way: {signs}."

@@ -102,6 +102,25 @@ fn an_end_that_goes_on_has_not_reset() {
 }
 
 #[test]
+fn what_the_other_end_does_not_heed_cuts_nothing_off() {
+    for heeded in [true, false] {
+        let mut scene = reset(|own| own.seq = own.seq.wrapping_add(90_000_000));
+        scene.pass(3 * RTT);
+        scene.data(SERVER, 1000);
+        scene.pass(20_000);
+        if !heeded {
+            scene.ack(CLIENT);
+            scene.talk(3, RTT);
+        }
+        let found = scene.diagnosis();
+        assert_eq!(kinds(&found), [Kind::InjectedReset]);
+        let said = text(&found, Kind::InjectedReset);
+        assert_eq!(said.contains("cut nothing off"), !heeded, "{said}");
+        assert_eq!(said.contains("The connection was cut off"), heeded, "{said}");
+    }
+}
+
+#[test]
 fn what_was_under_way_when_an_end_reset_proves_nothing() {
     let mut scene = reset(|_| {});
     scene.pass(RTT / 2);

@@ -338,7 +338,7 @@ kinds! {
     InjectedReset {
         name: "injected_reset", about: Problem, group: Network, least: Any,
         means: "a reset in the name of an end that something on the way sent: see below",
-        headline: "Something on the way cut a connection off",
+        headline: "Something on the way sent a reset in the name of an end",
         says: |told| told.detail(Connection::reset_in_words),
         remedy: "Look for a firewall, a balancer or a filter on the way that ends connections (idle timeouts, policies, intrusion prevention): the end in whose name it came knows nothing of it.",
         limits: [],
