@@ -351,7 +351,7 @@ impl Connection {
             let are_done = self.halves.iter().all(|half| half.is_finished());
             let seen = Seen { segment, from, now };
             let is_explained = self.show(|detectors, of, account| detectors.close(of, &seen, account));
-            if !is_explained && !are_done {
+            if !is_explained && !are_done && !self.only_asks(from, now) {
                 self.note(self.kind_of_reset(), begin, now, 0, &[segment.number]);
             }
         }

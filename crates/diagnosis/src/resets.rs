@@ -16,7 +16,9 @@
 //! without a socket, whose TTL may be set.
 
 use crate::connection::{Connection, Side};
+use crate::copies::LEAST_TIMEOUT;
 use crate::findings::Tally;
+use crate::half::Half;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -180,6 +182,19 @@ impl Connection {
         let origin = half.origin;
         let is_known = origin.count >= ENOUGH && !origin.varies;
         Cut { by: from, at: now, signs: signs.into_iter().flatten().collect(), is_known, unheeded: None }
+    }
+
+    /// Whether who opened the connection ends it as soon as it is open, before anybody has sent anything: it only asks whether
+    /// somebody listens, as balancers and scanners do, and nothing is cut off.
+    pub(crate) fn only_asks(&self, from: Side, now: i64) -> bool {
+        let server = self.half(Side::Server);
+        let patience = self.path_rtt().saturating_mul(2).max(LEAST_TIMEOUT);
+        let is_empty = |half: &Half| half.counts.data_segments() == 0 && half.counts.unseen_bytes() == 0;
+        from == Side::Client
+            && self.established
+            && server.opening.answers() > 0
+            && now - server.sent.at() < patience
+            && self.halves.iter().all(is_empty)
     }
 
     /// What a reset that cuts this connection off is called.

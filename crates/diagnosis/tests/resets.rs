@@ -121,6 +121,24 @@ fn what_the_other_end_does_not_heed_cuts_nothing_off() {
 }
 
 #[test]
+fn who_only_asks_whether_somebody_listens_cuts_nothing_off() {
+    let asked = |wait: i64, by: usize, bytes: u32| {
+        let mut scene = Scene::met(RTT);
+        if bytes > 0 {
+            scene.data(CLIENT, bytes);
+        }
+        scene.pass(wait);
+        scene.send(by, 0, TcpFlags::RST.with(TcpFlags::ACK));
+        kinds(&scene.diagnosis())
+    };
+    assert_eq!(asked(MS, CLIENT, 0), []);
+    // One that has waited, has asked for something, or is the server, may have had a reason.
+    assert_eq!(asked(5_000 * MS, CLIENT, 0), [Kind::Reset]);
+    assert_eq!(asked(MS, CLIENT, 100), [Kind::Reset]);
+    assert_eq!(asked(MS, SERVER, 0), [Kind::Reset]);
+}
+
+#[test]
 fn what_was_under_way_when_an_end_reset_proves_nothing() {
     let mut scene = reset(|_| {});
     scene.pass(RTT / 2);
