@@ -63,6 +63,9 @@ impl Connection {
         let half = self.half_mut(sender);
         half.tracking.hear(ack, segment.window.max(opening));
         half.way.hear_window(segment.window, ack, shift);
+        if half.is_done() {
+            half.way.end_window();
+        }
         self.take_round(sender, now);
         self.check_answer(sender, ack, now);
         let taken = Acknowledgement { segment, sender };

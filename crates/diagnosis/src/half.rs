@@ -107,6 +107,11 @@ impl Half {
         self.finished
     }
 
+    /// Whether its end has sent a FIN, and the other end has all: nobody has anything to send there any more.
+    pub(crate) fn is_done(&self) -> bool {
+        self.finished && self.way.una() >= self.way.high()
+    }
+
     /// Its end stamps a packet.
     pub(crate) fn stamp(&mut self, value: u32, now: i64) {
         self.lag.take(value, now);

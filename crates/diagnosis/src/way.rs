@@ -283,6 +283,11 @@ impl Way {
             }
         }
     }
+
+    /// Nothing will be sent any more: its window limits nobody, whatever it is.
+    pub(crate) fn end_window(&mut self) {
+        self.window.is_known = false;
+    }
 }
 
 #[cfg(test)]

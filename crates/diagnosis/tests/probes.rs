@@ -99,3 +99,23 @@ fn answers_to_probes_of_a_closed_window_reveal_no_loss() {
     let found = kinds(&scene.diagnosis());
     assert!(!found.contains(&Kind::FastRetransmit) && found.contains(&Kind::ZeroWindow), "{found:?}");
 }
+
+#[test]
+fn to_an_end_that_has_finished_no_window_is_closed() {
+    let fin = TcpFlags::FIN.with(TcpFlags::ACK);
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    scene.send(SERVER, 0, fin);
+    scene.next[SERVER] = scene.next[SERVER].wrapping_add(1);
+    scene.pass(20_000);
+    scene.ack(CLIENT);
+    scene.pass(20 * MS);
+    scene.window[CLIENT] = 0;
+    scene.send(CLIENT, 0, fin);
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.pass(70 * MS);
+    scene.send(CLIENT, 0, TcpFlags::RST.with(TcpFlags::ACK));
+    assert_eq!(kinds(&scene.diagnosis()), []);
+}

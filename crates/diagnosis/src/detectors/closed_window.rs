@@ -14,8 +14,10 @@ pub(crate) struct ClosedWindow {
 }
 
 impl Detector for ClosedWindow {
-    fn acknowledgement(&mut self, _: &Connection, ack: &Acknowledgement, _: &mut Account) {
-        let (shuts, is_shut) = (ack.segment.window == 0, &mut self.is_shut[ack.sender as usize]);
+    fn acknowledgement(&mut self, of: &Connection, ack: &Acknowledgement, _: &mut Account) {
+        // To one that has sent its FIN, and knows that it came, no window is closed.
+        let shuts = ack.segment.window == 0 && !of.half(ack.sender).is_done();
+        let is_shut = &mut self.is_shut[ack.sender as usize];
         self.closings += u64::from(shuts && !*is_shut);
         *is_shut = shuts;
     }
