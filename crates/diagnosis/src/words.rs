@@ -55,6 +55,15 @@ impl Told<'_> {
         duration(self.tally.lost)
     }
 
+    /// The time that was lost, if any was, as that of a timer.
+    pub(crate) fn waited(&self) -> String {
+        if self.tally.lost > 0 {
+            format!(", for which its sender waited {}", self.lost())
+        } else {
+            String::new()
+        }
+    }
+
     /// The RTT from end to end, in nanoseconds.
     pub(crate) fn rtt(&self) -> i64 {
         self.connection.path_rtt()

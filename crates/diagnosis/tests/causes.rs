@@ -205,7 +205,9 @@ fn a_repair_that_is_lost_too_waits_for_the_timer() {
     scene.ack(SERVER);
     let found = scene.diagnosis();
     assert_eq!(kinds(&found), [Kind::FastRetransmit, Kind::DoubleLoss]);
-    assert!((one(&found, Kind::DoubleLoss).lost_seconds - 0.22).abs() < 1e-9);
+    let finding = one(&found, Kind::DoubleLoss);
+    assert!((finding.lost_seconds - 0.22).abs() < 1e-9);
+    assert!(finding.text.contains("for which its sender waited 220.0 ms"), "{}", finding.text);
 }
 
 #[test]

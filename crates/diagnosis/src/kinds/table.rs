@@ -48,8 +48,7 @@ kinds! {
         means: "a retransmission was lost, too, whether the timer or SACK told",
         headline: "A retransmission was lost, too",
         says: |told| format!(
-            "A retransmission was lost, too ({}, {}), so that only the timer could repair it.",
-            told.times(), told.lost()
+            "A retransmission was lost, too ({}), and what it carried had to be sent once more{}.", told.times(), told.waited()
         ),
         remedy: "Loss is so heavy that repairs are lost, too: look for a policer, a full queue or a bad link.",
         limits: [duplicate_acks],
