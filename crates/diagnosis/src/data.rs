@@ -38,14 +38,15 @@ impl Connection {
         if fin {
             half.finish();
         }
-        let fresh = end > half.way.high();
+        let (high, was_idle) = (half.way.high(), half.way.is_idle());
+        let fresh = end > high;
         if fresh {
             self.take_fresh(segment, from, (begin, end), now, limits);
         } else {
             self.take_resend(segment, from, (begin, end), now, limits);
         }
         let is_known = self.halves[from as usize].opening.mss().is_some();
-        self.halves[from as usize].sent.take(segment, mss, is_known, fresh, now);
+        self.halves[from as usize].sent.take(segment, mss, is_known, end.saturating_sub(high), was_idle, now);
         self.take_round(from, now);
         if fresh {
             self.half_mut(from).rounds.note_data();

@@ -14,6 +14,47 @@ pub(crate) const LARGEST_SEGMENT: u32 = 9216;
 /// So many pauses are a pace.
 const ENOUGH_STALLS: u32 = 3;
 
+/// A paced sender sends two segments at once, at least.
+const PACED_SEGMENTS: u64 = 2;
+
+/// New data that left since nothing was under way: what a program has written at once, or a part of it. The kernel sets PSH at
+/// the end of a write, and also at that of each burst that it hands over at once.
+#[derive(Debug, Clone, Copy, Default)]
+struct Block {
+    bytes: u64,
+    /// The bytes of the last one before that ended with a full segment; 0: there was none.
+    before: u64,
+    /// Something followed a PSH within it.
+    goes_on: bool,
+    /// Those that ended with a full segment were not all as large.
+    differ: bool,
+}
+
+impl Block {
+    /// Takes new data, with what it skips. `follows_push`: PSH was before it. `is_next`: it begins another block.
+    fn take(&mut self, bytes: u64, mss: u32, follows_push: bool, is_next: bool) {
+        if is_next {
+            let is_whole = self.bytes > 0 && self.bytes.is_multiple_of(u64::from(mss.max(1)));
+            let before = if is_whole { self.bytes } else { self.before };
+            let differ = self.differ || self.before > 0 && self.before != before;
+            *self = Block { before, differ, ..Block::default() };
+        } else {
+            self.goes_on |= follows_push;
+        }
+        self.bytes += bytes;
+    }
+
+    /// Whether the PSH behind its full segments is none of a program's: that may write whole segments, but then always as many;
+    /// two may be those of a sender that paces itself.
+    fn is_cut_by_kernel(&self, mss: u32) -> bool {
+        match self.before {
+            _ if self.differ || self.bytes <= PACED_SEGMENTS * u64::from(mss) => true,
+            0 => self.goes_on,
+            before => before != self.bytes,
+        }
+    }
+}
+
 /// The newest data of one end. Until there is some, its time is that of the SYN.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sent {
@@ -31,6 +72,9 @@ pub(crate) struct Sent {
     /// It was full, and had no PSH.
     is_open: bool,
     is_full: bool,
+    block: Block,
+    /// PSH was at the end of a burst of full segments that may be all that a program wrote.
+    may_be_write: bool,
     /// Pauses in which it had more to send, and the longest of them.
     stalls: u32,
     longest_stall: i64,
@@ -78,6 +122,16 @@ impl Sent {
         (self.had_more && !(self.is_pushed && pause > timeout)) || self.is_paced(pause)
     }
 
+    /// Whether full segments were all that was sent, and nobody knows whether they were all that was written.
+    pub(crate) fn may_be_write(&self) -> bool {
+        self.may_be_write
+    }
+
+    /// Whether it turned out that the ends of its bursts were not those of writes.
+    pub(crate) fn is_cut_by_kernel(&self) -> bool {
+        self.block.differ
+    }
+
     /// It paused, and had more to send.
     pub(crate) fn stall(&mut self, pause: i64) {
         self.stalls += 1;
@@ -105,12 +159,22 @@ impl Sent {
         !is_usual && bytes <= LARGEST_SEGMENT && std::mem::replace(&mut self.candidate_bytes, bytes) == bytes
     }
 
-    /// Takes data, or a FIN. `is_known`: SYNs tell the MSS, which is guessed without. `is_new`: it goes beyond all that was sent
-    /// before; what is sent again says nothing of what waits behind that.
-    pub(crate) fn take(&mut self, segment: &Segment, mss: u32, is_known: bool, is_new: bool, now: i64) {
+    /// Takes data, or a FIN. `is_known`: SYNs tell the MSS, which is guessed without. `grown`: so far it goes beyond all that was
+    /// sent before; what is sent again says nothing of what waits behind that. `was_idle`: nothing was under way.
+    pub(crate) fn take(
+        &mut self,
+        segment: &Segment,
+        mss: u32,
+        is_known: bool,
+        grown: u64,
+        was_idle: bool,
+        now: i64,
+    ) {
         let bytes = segment.payload_bytes;
-        self.is_repeat = !is_new;
-        if is_new {
+        self.is_repeat = grown == 0;
+        if grown > 0 {
+            let is_next = was_idle && now - self.at > BURST_NANOSECONDS;
+            self.block.take(grown, mss, self.is_pushed, is_next);
             self.take_new(segment, mss, now);
         }
         if is_known {
@@ -135,7 +199,9 @@ impl Sent {
         self.is_pushed = segment.flags.contains(TcpFlags::PSH);
         self.is_open = is_full && !self.is_pushed;
         self.is_full = is_full;
-        self.had_more = is_full && (in_burst || !self.is_pushed);
+        let is_cut = self.block.is_cut_by_kernel(mss);
+        self.had_more = is_full && (!self.is_pushed || (in_burst && is_cut));
+        self.may_be_write = is_full && self.is_pushed && in_burst && !is_cut;
     }
 }
 
@@ -173,7 +239,7 @@ mod tests {
                 option_bytes: 0,
                 options_are_cut: false,
             };
-            sent.take(&segment, sent.largest_bytes(), false, true, 0);
+            sent.take(&segment, sent.largest_bytes(), false, 1, false, 0);
         }
         sent.largest_bytes()
     }

@@ -21,6 +21,7 @@ mod storm;
 mod unheeded_reset;
 mod unpushed;
 mod window_scaling;
+mod writes;
 
 use crate::Thresholds;
 use crate::account::Account;
@@ -40,6 +41,7 @@ use storm::Storm;
 use unheeded_reset::UnheededReset;
 use unpushed::Unpushed;
 use window_scaling::WindowScaling;
+use writes::Writes;
 
 /// A packet, and the end that sent it.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +133,7 @@ macro_rules! detectors {
 
 detectors! {
     unpushed: Unpushed;
+    writes: Writes;
     shrunk: Shrunk;
     asked: Asked;
     keepalive: Keepalive;
