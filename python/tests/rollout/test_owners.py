@@ -330,6 +330,12 @@ def test_a_secret_near_the_change_is_not_shown() -> None:
     assert (found.edits, len(found.troubles)) == ((), 1)
 
 
+def test_networkd_matches_other_names_of_an_interface() -> None:
+    files = {"/etc/systemd/network/a.network": "[Match]\nName=enp3s0*\n[Link]\nMTUBytes=1500\n"}
+    assert [claim.mtu for claim in ownership(files, Nic("eth1", altnames=("enp3s0f1",)), 9000).claims] == [1500]
+    assert ownership(files, Nic("eth1", altnames=("enp4s0f1",)), 9000).claims == ()
+
+
 def test_networkd_s_match_with_what_is_not_known_here_is_no_match() -> None:
     for match, expected in (
         ("Name=eth*", 1), ("Name=!eth*", 0), ("Name=lan wan", 0), ("Name=eth0\nHost=a", 0), ("MACAddress=02-00-00-00-00-01", 1),

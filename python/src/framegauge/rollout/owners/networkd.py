@@ -282,7 +282,7 @@ def _matches(found: list[Entry], nic: Nic) -> bool:
 def _known(nic: Nic) -> dict[str, list[str | None]]:
     """What the keys of [Match] are compared with."""
     return {
-        "Name": [nic.name], "OriginalName": [nic.name], "MACAddress": [nic.address],
+        "Name": [nic.name, *nic.altnames], "OriginalName": [nic.name], "MACAddress": [nic.address],
         "PermanentMACAddress": [nic.permanent or nic.address], "Driver": [nic.driver], "Type": ["ether"],
         "Kind": [nic.kind],
     }  # fmt: skip
