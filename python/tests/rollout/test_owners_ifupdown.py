@@ -70,6 +70,14 @@ def test_what_it_has_from_other_stanzas_is_told_and_theirs_to_change(files: dict
     assert (found.edits, found.mentions) == ((), ())
 
 
+def test_a_mapping_may_bring_it_up_by_a_stanza_with_an_mtu() -> None:
+    text = "mapping eth*\n  script /usr/local/sbin/where\n  map HOME home\niface home inet dhcp\n  mtu 1500\n"
+    found = ownership({PATH: text}, ETH1, 9000)
+    assert (found.claims, [each.place for each in found.mentions]) == ((), [f"{PATH}:1"])
+    for other in (text.replace("eth*", "wlan*"), text.replace("mtu 1500", "metric 5")):
+        assert ownership({PATH: other}, ETH1, 9000).mentions == ()
+
+
 def test_each_command_of_a_line_has_its_own_interface() -> None:
     line = 'ip link set eth1 up; ip -d l set "eth2" mtu 9000 && ifconfig eth3 mtu 1500 up; echo 1400 | tee /sys/class/net/eth4/mtu'
     assert [(each.name, each.mtu) for each in commands.settings(line)] == [

@@ -95,10 +95,22 @@ def unclear(files: Files, nic: Nic, scripts: Collection[str] = ()) -> list[Menti
             known = any(each.name in (nic.name, *OWN_NAMES) for each in commands.settings(option.value))
             if is_meant and not (known or ANY_ROUTE.search(option.value)):
                 listed[path, option.line] = option
-    return [
+    hooks = [
         Mention("a hook of ifupdown", path, line + 1, elsewhere.short(f"{option.name} {option.value}"), True)
         for (path, line), option in listed.items()
     ]
+    return [*hooks, *_mappings(files, nic)]
+
+
+def _mappings(files: Files, nic: Nic) -> Iterator[Mention]:
+    """By which a script chooses the stanza that the interface is brought up by, where one of those sets an MTU."""
+    others = [stanza for _, stanza in _all(files) if stanza.interface != nic.name]
+    if any(option.name == "mtu" for stanza in others for option in stanza.options):
+        for path in sorted(each for each in files if is_mine(each)):
+            for number, line in _lines(files[path]):
+                first, *patterns = line.split()
+                if first == "mapping" and any(fnmatch.fnmatchcase(nic.name, each) for each in patterns):
+                    yield Mention("a mapping of ifupdown", path, number + 1, elsewhere.short(line), True)
 
 
 def _all(files: Files) -> list[tuple[str, _Stanza]]:
