@@ -89,7 +89,8 @@ impl Connection {
             Cause::AskedAgain => self.wait_for_answer(gap),
             Cause::Unanswered => self.extend_episode(gap),
             Cause::GoesOn => {
-                if let Some(side) = self.asking(gap) {
+                let late = || self.answers_late(gap).then(|| gap.sender());
+                if let Some(side) = self.asking(gap).or_else(late) {
                     self.half_mut(side).silences.last(gap.length);
                 }
             }
