@@ -749,6 +749,10 @@ def test_a_host_that_announces_less_than_its_route_allows_is_named():
     [found] = lab.blame()
     assert (found["kind"], found["where"]) == ("mss_clamped", "routes of host a")
     assert [(each["on"], each["purpose"]) for each in found["commands"]] == [("host a", "look for advmss")]
+    assert "an MSS of 1448, or 1460 with timestamps, in its SYNs" in found["summary"]
+    for announced, syn in ((8948, 1460), (8960, 1448)):
+        lab.pairs["b", "a", 4]["tcp"] |= {"announced_mss_bytes": announced, "route_mtu_bytes": 9000}
+        assert f"announces an MSS of {syn} in its SYNs" in lab.blame()[0]["summary"]
 
 
 @pytest.mark.parametrize(

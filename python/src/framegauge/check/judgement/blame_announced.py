@@ -13,6 +13,7 @@ from framegauge.check.judgement.findings import Command, Finding
 __all__ = ["announced"]
 
 MOST_COMMANDS = 4
+TIMESTAMPS = 12  # bytes of the option, padded, which the kernel's MSS of a connection leaves out and that of a SYN has
 
 
 def announced(case: Case) -> None:
@@ -35,8 +36,12 @@ def announced(case: Case) -> None:
             for pair in pairs[:MOST_COMMANDS]
             if pair.source_address is not None
         )
+        syn = {_in_syn(pair, size) for pair in pairs}
+        known = syn.pop() if len(syn) == 1 else None
+        mss = f"{size}, or {size + TIMESTAMPS} with timestamps," if known is None else f"{known}"
+        fits = (size + TIMESTAMPS if known is None else known) + MSS_HEADERS[family] - TIMESTAMPS
         text = (
-            f"Host {host} announces an MSS of {size} in its SYNs, which fits an MTU of {size + MSS_HEADERS[family]}; "
+            f"Host {host} announces an MSS of {mss} in its SYNs, which fits an MTU of {fits}; "
             f"its route has {route}. TCP towards it never uses the size that the path carries."
         )
         case.add(
@@ -45,9 +50,22 @@ def announced(case: Case) -> None:
                 [pair.key for pair in pairs], f"{text} ({remedies.count_of(len(pairs), 'pair')}, IPv{family})", text,
                 advice="An advmss of a route does that. Remove it with `ip route change` where no tunnel needs it.",
                 commands=commands,
-                facts=(("MSS that the host announces", f"{size} bytes"), ("Its route MTU", f"{route} bytes")),
+                facts=(
+                    ("MSS that the host announces", f"{mss.rstrip(',')} bytes"), ("Its route MTU", f"{route} bytes"),
+                ),
             )
         )  # fmt: skip
+
+
+def _in_syn(pair: Pair, size: int) -> int | None:
+    """The MSS in the SYN of a connection whose segments have this room: timestamps, if both ends use them, take some of
+    it later. What this end announced by its own route tells whether they do; None if it does not."""
+    tcp = pair.tcp or {}
+    own, route = tcp.get("announced_mss_bytes"), tcp.get("route_mtu_bytes")
+    if own is None or route is None:
+        return None
+    fixed, taken = MSS_HEADERS[pair.family], route - own
+    return {fixed: size + TIMESTAMPS, fixed - TIMESTAMPS: size}.get(taken)
 
 
 def _is_told_by_a_tunnel(case: Case, pair: Pair, size: int) -> bool:

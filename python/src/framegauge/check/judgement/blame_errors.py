@@ -128,7 +128,8 @@ def _next(trace: Trace, address: str) -> str | None:
     # Where the hop before took the large packet in, the first that is refused would have been the very next.
     if not refused or trace.hops[refused - 1].large != "expired" or trace.hops[refused].large_address != address:
         return None
-    return trace.hops[refused].small_address if trace.hops[refused].small == "expired" else None
+    hop, before = trace.hops[refused], {each.address for each in trace.hops[:refused]}
+    return hop.small_address if hop.small == "expired" and hop.small_address not in before else None
 
 
 def _some(pairs: Iterable[Pair]) -> str:

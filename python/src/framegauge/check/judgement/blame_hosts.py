@@ -351,10 +351,7 @@ def _macvlan(case: Case, pairs: Iterable[Pair]) -> list[str]:
 
 def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pair]) -> None:
     evidence = [f"No probe of any size arrived for {remedies.count_of(len(pairs), 'pair')} (IPv{family})."]
-    summary = [
-        f"No probe of any size arrives: {where}. They are UDP and TCP to ports of their own: a firewall that lets in "
-        "others alone looks the same."
-    ]
+    summary = [f"No probe of any size arrives: {where}."]
     look = "look for a rule or a policy that drops them"
     commands = (
         *remedies.show_routes(pairs),
@@ -370,6 +367,10 @@ def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pai
             evidence.append(text)
             summary.append(text)
             commands = (Command(f"ip link set dev {shlex.quote(down[0].name)} up", f"host {name}"),)
+    if all(each.up for name in names for each in case.mesh.host(name).interfaces):
+        summary.append(
+            "Probes are UDP and TCP to ports of their own: a firewall that lets in others alone looks the same."
+        )
     if any((other := case.mesh.by_key.get((pair.source, pair.destination, 10 - family))) is not None
            and other.verdict not in ("unreachable", "unknown") for pair in pairs):  # fmt: skip
         evidence.append(f"IPv{10 - family} between them works.")
