@@ -54,6 +54,7 @@ mod rounds;
 mod rtt;
 mod sent;
 mod sequence;
+mod silence;
 mod silences;
 mod sizes;
 mod stretches;
