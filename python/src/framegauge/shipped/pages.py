@@ -41,10 +41,13 @@ class Topic:
 
 
 def with_word(word: str) -> list[str]:
-    """The names of the pages in which a word stands, those first in which it stands most."""
+    """The names of the pages in which a word stands, those first in which it stands most, and tables of what was
+    measured last."""
     whole = re.compile(rf"\b{re.escape(word)}\b", re.IGNORECASE)
-    counts = {topic.name: len(whole.findall(topic.text)) for topic in topics()}
-    return sorted((name for name, count in counts.items() if count), key=lambda name: -counts[name])
+    counts = {topic: count for topic in topics() if (count := len(whole.findall(topic.text)))}
+    return [
+        topic.name for topic in sorted(counts, key=lambda topic: (_folder(topic.page) == ORDER[-1], -counts[topic]))
+    ]
 
 
 def topics() -> list[Topic]:
