@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from helpers.captures import Captured, payloads_out
-from helpers.real import alone, run, study
+from helpers.real import alone, held_up, run, study
 from helpers.support import PATIENCE_SECONDS, SOAK, by_length
 
 from framegauge.agents.pipe import Agent
@@ -107,7 +107,11 @@ def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent:
     # A busy cluster does less in its time: packets are compared for the same number of bytes.
     amounts = {level: sum(map(sum, each.values())) for level, each in with_data.items()}
     there = sum(map(len, with_data[9000].values())) * amounts[1500] / amounts[9000]
-    assert foreseen.after == pytest.approx(there, rel=0.05)
+    # Programs that come late hand over more at once, which leaves in fewer and fuller segments: that many at least.
+    fullest = sum(-(-sum(each) // 8948) for each in with_data[9000].values()) * amounts[1500] / amounts[9000]
+    assert fullest <= there <= 1.05 * foreseen.after
+    if not any(map(held_up, done_runs)):
+        assert foreseen.after == pytest.approx(there, rel=0.05)
     # A published cluster had 4, and not the 6 of the MTUs.
     assert 3.5 < sum(map(len, with_data[1500].values())) / there < 5.5
 
