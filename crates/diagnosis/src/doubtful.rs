@@ -27,13 +27,13 @@ impl Connection {
 
     /// New data up to a place comes before the sender can have heard of what ended its silence: that was no probe, of which there is
     /// one (RFC 8985 section 7.3), but the first of what it had to send after a rest. Where it counts its packets, they tell.
+    #[inline]
     pub(crate) fn go_on_unasked(&mut self, sender: Side, end: u64, now: i64) {
-        let since = now - self.path_rtt() / 2;
-        if self.half(sender).identities.counts_by_one() {
-            return;
-        }
-        if let Some(silence) = self.half_mut(sender).silences.take_unasked(end, since) {
-            self.discard(sender, &silence);
+        if self.half(sender).silences.is_over() && !self.half(sender).identities.counts_by_one() {
+            let since = now - self.path_rtt() / 2;
+            if let Some(silence) = self.half_mut(sender).silences.take_unasked(end, since) {
+                self.discard(sender, &silence);
+            }
         }
     }
 

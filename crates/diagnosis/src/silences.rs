@@ -123,6 +123,11 @@ impl Silences {
         self.over.as_ref().is_some_and(|silence| silence.end == now)
     }
 
+    /// Whether one is over, and what follows will tell what it was.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.is_some()
+    }
+
     /// How long the present one has lasted, if its sender has repeated something: it asks again.
     pub(crate) fn asks_again(&self) -> Option<i64> {
         self.episode.as_ref().filter(|episode| episode.resends > 0).map(|episode| episode.lost)

@@ -50,11 +50,18 @@ impl Request {
 }
 
 impl Detector for Asked {
+    #[inline]
     fn acknowledgement(&mut self, of: &Connection, ack: &Acknowledgement, _: &mut Account) {
-        let request = &mut self.0[ack.sender as usize];
-        if request.is_none() && ack.segment.sack.count == 0 {
-            return;
+        if self.0[ack.sender as usize].is_some() || ack.segment.sack.count > 0 {
+            self.take(of, ack);
         }
+    }
+}
+
+impl Asked {
+    #[cold]
+    fn take(&mut self, of: &Connection, ack: &Acknowledgement) {
+        let request = &mut self.0[ack.sender as usize];
         let way = &of.half(ack.sender).way;
         if way.is_seen() || request.as_ref().is_some_and(|request| request.place != way.una()) {
             *request = None;
