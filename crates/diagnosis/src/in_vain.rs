@@ -67,8 +67,8 @@ impl Connection {
     /// A sender's timer runs out: time in which it waited is no longer that of the other end's application. How much it was.
     pub(crate) fn take_overheard(&mut self, sender: Side) -> i64 {
         let overheard = self.half_mut(sender).silences.take_overheard();
-        let told = self.tallies.iter_mut().find(|tally| tally.kind == Kind::ApplicationLimited);
-        told.map_or(0, |tally| {
+        let resting = self.tallies.iter_mut().find(|tally| tally.kind == Kind::ApplicationLimited);
+        resting.map_or(0, |tally| {
             let moved = overheard.min(tally.lost);
             tally.lost -= moved;
             moved

@@ -144,8 +144,8 @@ impl Connection {
             || hole.since == half.paused()
             || self.lacks_acks(from.other())
             || hole.begin <= half.way.una();
-        let told = hole.marks_tell(segment, half.identities.go_up());
-        told.unwrap_or_else(|| hole.was_overtaken(segment, now, rtt, is_calm, half.lag()))
+        let by_marks = hole.marks_tell(segment, half.identities.go_up());
+        by_marks.unwrap_or_else(|| hole.was_overtaken(segment, now, rtt, is_calm, half.lag()))
     }
 
     /// Data for a hole, as it came late. Whether it was only overtaken.

@@ -39,14 +39,14 @@ pub(crate) struct Before {
 impl Before {
     pub(crate) fn new(tallies: &[Tally], at: i64, number: u64) -> Before {
         let is_taken_for = |tally: &&Tally| TAKEN_FOR.contains(&tally.kind);
-        let told = tallies.iter().filter(is_taken_for).map(|tally| (tally.kind, tally.lost, tally.count));
-        Before { at, number, told: told.collect() }
+        let tallies = tallies.iter().filter(is_taken_for).map(|tally| (tally.kind, tally.lost, tally.count));
+        Before { at, number, told: tallies.collect() }
     }
 
     /// The time and the count of a kind.
     fn of(&self, kind: Kind) -> (i64, u64) {
-        let told = self.told.iter().find(|(of, ..)| *of == kind);
-        told.map_or((0, 0), |(_, lost, count)| (*lost, *count))
+        let before = self.told.iter().find(|(of, ..)| *of == kind);
+        before.map_or((0, 0), |(_, lost, count)| (*lost, *count))
     }
 }
 

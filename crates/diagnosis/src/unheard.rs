@@ -74,8 +74,8 @@ impl Connection {
     /// What the client sent meanwhile, and sent again, is time of the same kind, but no SYN-ACK.
     pub(crate) fn count_unheard(&mut self) {
         let repeats = self.unheard.repeats;
-        let told = self.tallies.iter_mut().find(|tally| tally.kind == Kind::AckUnheard);
-        told.into_iter().for_each(|tally| tally.count = repeats);
+        let unheard = self.tallies.iter_mut().find(|tally| tally.kind == Kind::AckUnheard);
+        unheard.into_iter().for_each(|tally| tally.count = repeats);
     }
 
     /// What may be the reason, as sentences.

@@ -10,10 +10,8 @@ use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 const RTT: i64 = 20 * MS;
 const FIN: TcpFlags = TcpFlags::ACK.with(TcpFlags::FIN);
 
-/// At the client: of an answer of two large segments and a small one only the small one comes. The client asks for the rest,
-/// waits and gives up. `first`: a segment of this size passed before.
-fn never_filled(first: u32, waits: i64) -> Diagnosis {
-    let mut scene = Scene::met(RTT);
+/// A request, the first segment of its answer, of this size, and a hole of two large ones behind it. Where that begins.
+fn leave_hole(scene: &mut Scene, first: u32) -> u32 {
     scene.data(CLIENT, 300);
     scene.pass(RTT);
     scene.got[SERVER] = scene.next[CLIENT];
@@ -22,6 +20,14 @@ fn never_filled(first: u32, waits: i64) -> Diagnosis {
     scene.ack(CLIENT);
     let hole = scene.next[SERVER];
     scene.next[SERVER] = hole.wrapping_add(2 * MSS);
+    hole
+}
+
+/// At the client: of an answer of two large segments and a small one only the small one comes. The client asks for the rest,
+/// waits and gives up. `first`: a segment of this size passed before.
+fn never_filled(first: u32, waits: i64) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    let hole = leave_hole(&mut scene, first);
     let small = scene.data(SERVER, 200);
     scene.pass(20_000);
     scene.sack(CLIENT, hole, &[(small, small.wrapping_add(200))]);
@@ -68,14 +74,7 @@ fn never_filled_without_sack(first: u32, waits: i64, lives: bool) -> Diagnosis {
     let mut scene = Scene::new();
     scene.syn.iter_mut().for_each(|syn| syn.sack_permitted = false);
     scene.meet(RTT);
-    scene.data(CLIENT, 300);
-    scene.pass(RTT);
-    scene.got[SERVER] = scene.next[CLIENT];
-    scene.data(SERVER, first);
-    scene.pass(20_000);
-    scene.ack(CLIENT);
-    let hole = scene.next[SERVER];
-    scene.next[SERVER] = hole.wrapping_add(2 * MSS);
+    let hole = leave_hole(&mut scene, first);
     scene.data(SERVER, 200);
     scene.pass(20_000);
     scene.sack(CLIENT, hole, &[]);

@@ -124,7 +124,7 @@ kinds! {
     }
     SenderStall {
         name: "sender_stall", about: Problem, group: Sender, least: OfLife,
-        means: "a full segment that ended no write (without PSH, or with it behind bursts that differ; after three such pauses any full one) was acknowledged, and nothing followed in an open window",
+        means: "a full segment that ended no write was acknowledged, and nothing followed in an open window: see below",
         headline: "The sender paused with an open window and more to send",
         says: |told| format!(
             "The sender paused {}, {} in all, although the window was open and it had more to send.",

@@ -154,13 +154,13 @@ def _tried(runs: RunSet) -> list[Sample]:
 
 def _reasons(runs: RunSet, least: float) -> dict[str, str]:
     """How runs stalled, by their names."""
-    found = {}
+    reasons = {}
     for each in _tried(runs):
         if each.stalled:
-            found[each.run] = each.stalled
+            reasons[each.run] = each.stalled
         elif each.metrics.get("goodput", least) < least:
-            found[each.run] = f"less than {LITTLE:.0%} of the goodput of BASE"
-    return found
+            reasons[each.run] = f"less than {LITTLE:.0%} of the goodput of BASE"
+    return reasons
 
 
 def _counted(samples: Sequence[Sample], has_failed: Callable[[Sample], bool]) -> _Counted:

@@ -61,8 +61,8 @@ def _change(summary: Summary, reading: Reading, where: Mapping[str, Any]) -> Val
 def _first(verdicts: Sequence[Verdict], where: Mapping[str, Any]) -> Mapping[str, Any]:
     """The conditions of the first comparison that has what is given: of several workloads, those of the right one. Two
     of these may vary the same, and only one at these values."""
-    found = [each["conditions"] for each in verdicts if where.keys() <= each["conditions"].keys()]
-    return next((each for each in found if is_at(each, where)), found[0] if found else {})
+    named = [each["conditions"] for each in verdicts if where.keys() <= each["conditions"].keys()]
+    return next((each for each in named if is_at(each, where)), named[0] if named else {})
 
 
 def is_at(there: Mapping[str, Any], where: Mapping[str, Any]) -> bool:

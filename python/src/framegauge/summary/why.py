@@ -58,7 +58,7 @@ def _arm(runs: Sequence[Run]) -> Arm:
         return statistics.median(values) if values and None not in values else None  # type: ignore[type-var]
 
     costs = [max(sides) for run in runs if (sides := _costs(run))]
-    found = Arm(
+    arm = Arm(
         ceiling_bits_per_second=reading("ceiling_bits_per_second"),
         predicted_seconds=reading("predicted_seconds"),
         idle_share=reading("idle_share_hosts"),
@@ -67,14 +67,14 @@ def _arm(runs: Sequence[Run]) -> Arm:
     )
     busiest = reading("busiest_core_share")  # of simulated hosts
     if busiest is None:
-        return found
-    return replace(found, idle_share=max(0.0, 1.0 - busiest), cpus="the hosts' busiest core was")
+        return arm
+    return replace(arm, idle_share=max(0.0, 1.0 - busiest), cpus="the hosts' busiest core was")
 
 
 def _costs(run: Run) -> list[float]:
     """The CPU costs of the sides of a run, if both are known; hosts without a model take nothing in a simulation."""
-    found = [run.metrics[name] for name in ("receiver_cpu_cost", "sender_cpu_cost") if name in run.metrics]
-    return found if len(found) == 2 or "busiest_core_share" in run.readings else []
+    sides = [run.metrics[name] for name in ("receiver_cpu_cost", "sender_cpu_cost") if name in run.metrics]
+    return sides if len(sides) == 2 or "busiest_core_share" in run.readings else []
 
 
 def _known(arm: Arm) -> dict[str, float | None]:

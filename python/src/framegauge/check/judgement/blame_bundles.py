@@ -145,16 +145,16 @@ def _sides(bad: Iterable[Pair]) -> _Sides | None:
 def _comparable(case: Case, bad: Iterable[Pair], sides: _Sides | None, family: int) -> list[Pair]:
     """Pairs that may take another member of the same bundle, in a direction that loses packets, and carry the
     target."""
-    found = list(bad)
-    ways = {case.ways(pair) for pair in found}
+    losing_pairs = list(bad)
+    ways = {case.ways(pair) for pair in losing_pairs}
     able = [
         pair for pair in case.mesh.pairs
         if pair.verdict == "carries_target" and pair.family == family and case.ways(pair) in ways
     ]  # fmt: skip
     if sides is None:
         return able
-    both, known = len({pair.source in sides[0] for pair in found}) > 1, sides[0] | sides[1]
-    losing = sides if found[0].source in sides[0] else (sides[1], sides[0])
+    both, known = len({pair.source in sides[0] for pair in losing_pairs}) > 1, sides[0] | sides[1]
+    losing = sides if losing_pairs[0].source in sides[0] else (sides[1], sides[0])
 
     def crosses(pair: Pair) -> bool:
         # On which side a host is that loses nothing nobody knows.

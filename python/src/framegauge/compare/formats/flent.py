@@ -68,8 +68,8 @@ def parse(name: str, data: bytes) -> list[Sample]:
     if latency is not None:
         samples.append(Sample(name, "flent", conditions, {"latency_p50": latency}, began=began, facts=facts))
     elif any(PING.fullmatch(key) for key in series):
-        told: dict[str, Any] = {"excluded": [UNANSWERED], "lost": False, "stalled": UNANSWERED}
-        samples.append(Sample(name, "flent", conditions, {}, **told, began=began, facts=facts))
+        lost: dict[str, Any] = {"excluded": [UNANSWERED], "lost": False, "stalled": UNANSWERED}
+        samples.append(Sample(name, "flent", conditions, {}, **lost, began=began, facts=facts))
     return samples
 
 
@@ -130,19 +130,19 @@ def _is_silent(series: Mapping[str, Any], streams: Sequence[str], way: str) -> b
     return bool(mine) and not any(value > 0 for key in mine for value in _values(series.get(key)))
 
 
-def _stalled(found: Mapping[str, Any], streams: Sequence[str], way: str, conditions: Mapping[str, Any]) -> str:
+def _stalled(data: Mapping[str, Any], streams: Sequence[str], way: str, conditions: Mapping[str, Any]) -> str:
     """How transfers of a direction moved nothing in a part of the run: one of several streams, or all of them for more
     than half of the time that was asked for."""
-    series = found["results"]
-    mine = [key for key in streams if way in key] or list(streams)
-    silent = sum(not any(value > 0 for value in _values(series.get(key))) for key in mine)
-    if 0 < silent < len(mine):
-        return f"{silent} of {len(mine)} streams moved nothing"
-    asked, times = conditions.get("duration_seconds"), found.get("x_values")
+    series = data["results"]
+    keys = [key for key in streams if way in key] or list(streams)
+    silent = sum(not any(value > 0 for value in _values(series.get(key))) for key in keys)
+    if 0 < silent < len(keys):
+        return f"{silent} of {len(keys)} streams moved nothing"
+    asked, times = conditions.get("duration_seconds"), data.get("x_values")
     if not asked or not isinstance(times, list):
         return ""
     moving = {
-        place for key in mine if isinstance(series.get(key), list) for place, each in enumerate(series[key])
+        place for key in keys if isinstance(series.get(key), list) for place, each in enumerate(series[key])
         if (as_number(each) or 0.0) > 0
     }  # fmt: skip
     stamps = [number for place in moving if place < len(times) and (number := as_number(times[place])) is not None]
