@@ -17,7 +17,8 @@ from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
 from framegauge.errors import AgentError
 
-SECONDS = 1.5
+SECONDS = 2.0
+LATE_SECONDS = 10.0  # after which nobody is only late on a busy machine
 
 
 @pytest.fixture
@@ -168,13 +169,15 @@ def test_path_mtus_are_forgotten_when_the_mtu_changes(
 
 
 def test_it_lasts_while_it_is_renewed_and_no_longer(namespace: str) -> None:
+    """Renewed every second for longer than it lasts by itself; three seconds are left to a busy machine."""
+    seconds = 4.0
     with agent_in(namespace) as agent:
-        begin(agent)
-        for _ in range(6):
-            time.sleep(SECONDS / 2)
+        begin(agent, seconds)
+        for _ in range(5):
+            time.sleep(1)
             agent.request("lease.renew")
             assert mtu(namespace) == 9000
-        assert back_within(namespace, 2 * SECONDS)
+        assert back_within(namespace, seconds + LATE_SECONDS)
         with pytest.raises(AgentError, match="run out"):
             agent.request("lease.renew")
         begin(agent)  # and another one may follow
@@ -189,7 +192,7 @@ def test_whoever_dies_or_hangs_it_is_undone_in_time(namespace: str, victim: str,
         target = {"agent": agent.process_id, "lease": lease, "guard": guard}[victim]
         os.kill(target, how)
         try:
-            assert back_within(namespace, SECONDS + 1)
+            assert back_within(namespace, SECONDS + LATE_SECONDS)
         finally:
             if how is signal.SIGSTOP:
                 os.kill(target, signal.SIGCONT)
@@ -234,7 +237,7 @@ def test_a_queue_discipline_is_lent_too_and_what_the_kernel_had_is_back(namespac
         for holder in holders(agent):
             os.kill(holder, signal.SIGKILL)
             break
-        until = time.monotonic() + SECONDS + 1
+        until = time.monotonic() + SECONDS + LATE_SECONDS
         while qdisc(namespace) != before and time.monotonic() < until:
             time.sleep(0.02)
         assert qdisc(namespace) == before
