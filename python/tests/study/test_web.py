@@ -53,6 +53,24 @@ def test_users_and_sizes_are_conditions_and_times_are_not() -> None:
     assert {(each["think_seconds"], each["ramp_up_seconds"], each["steady_seconds"]) for each in found} == {(5, 5, 20)}
 
 
+def test_what_is_not_as_usual_is_a_condition_and_reaches_the_programs() -> None:
+    usual = study().workloads[0].parameters.conditions()[0]
+    assert set(usual) == {"users", "thumbnail_bytes", "think_seconds", "ramp_up_seconds", "steady_seconds"}
+    asked = study({"connections": 1, "page_cpu": "5 ms", "page_wait": "250 ms", "keep_alive": False})
+    (found,) = asked.workloads[0].parameters.conditions()
+    assert {name: found[name] for name in found if name not in usual} == {
+        "browser_connections": 1, "page_cpu_seconds": 0.005, "page_wait_seconds": 0.25, "keep_alive": False,
+    }  # fmt: skip
+    sites = {"default": made(study()), "asked": made(asked)}
+    words = {name: next(each for each in one.servers if each.name == "web-1").argv for name, one in sites.items()}
+    assert "--no-keep-alive" in words["asked"]
+    assert "--no-keep-alive" not in words["default"]
+    assert words["asked"][words["asked"].index("--page-wait") + 1] == "0.25"
+    balancers = {name: next(each for each in one.servers if each.name == "balancer") for name, one in sites.items()}
+    kept = {name: 'Connection "";' in each.templates["nginx.conf"] for name, each in balancers.items()}
+    assert kept == {"default": True, "asked": False}
+
+
 def test_users_until_the_site_is_saturated_are_one_condition_and_two_metrics() -> None:
     rule = {"first": 10, "step": 20, "most": 70, "quantile": "95 %", "limits": {"home": "500 ms"}}
     asked = study({"users": "saturate", "saturate": rule, "ramp_up": "2 s", "steady": "10 s"})
@@ -150,6 +168,8 @@ def test_every_placeholder_of_its_programs_is_known(monkeypatch: pytest.MonkeyPa
         ),
         ({"think": "5"}, {}, "workloads.0.web.think"),
         ({"steady": "0.5 s"}, {}, 'found "0.5 s", expected 1 s or more'),
+        ({"page_wait": "9 s"}, {}, 'found "9 s", expected at most 5 s'),
+        ({"connections": 17}, {}, "found 17, expected at most 16"),
         ({"thumbnail": "100 kB"}, {}, "found 100000, expected at most 60000 bytes"),
         ({"nagle_on": ["balancr"]}, {}, 'nagle_on: found "balancr", expected a component or a host'),
     ],

@@ -62,7 +62,9 @@ _KEYS = {
     "gso_size": "gso_size_bytes", "gro_size": "gro_size_bytes",
 }  # fmt: skip
 # Times of a workload that tell conditions apart, or say what was asked for.
-_TIMES = ("duration_seconds", "mean_think_seconds", "spurt_seconds", "pause_seconds")
+_TIMES = (
+    "duration_seconds", "mean_think_seconds", "spurt_seconds", "pause_seconds", "page_cpu_seconds", "page_wait_seconds",
+)  # fmt: skip
 _ECN = "net.ipv4.tcp_ecn"  # for both IP families; 1: requests ECN, and grants it
 _TESTBEDS: Mapping[str, Literal["fabric", "kernel", "hosts", "simulation"]] = {
     "veth": "kernel", "ssh": "hosts", "simulator": "simulation",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, PlainValidator, StrictInt, StrictStr, WithJsonSchema, model_validator
+from pydantic import Field, PlainValidator, StrictBool, StrictInt, StrictStr, WithJsonSchema, model_validator
 
 from framegauge.apps.web import COMPONENTS
 from framegauge.apps.web.limits import LIMITS, SHARE
@@ -17,13 +17,20 @@ from framegauge.study.parameters import Parameters, above_zero, grid
 __all__ = ["Saturate", "Web"]
 
 LARGEST_THUMBNAIL_BYTES = 60_000
+LONGEST_PAGE_SECONDS = 5.0  # of CPU time and waiting; shorter than what the end of a run waits for
 MOST_USERS = 5000
+MOST_BROWSER_CONNECTIONS = 16
 
 MOST_STEPS = 50
 LONGEST_SECONDS = 4 * 3600.0  # of all steps of a run
 SMALLEST_SHARE, LARGEST_SHARE = 0.5, 0.99
 SATURATE = "saturate"
 USERS_EXPECTED = f"a number of users from 1 to {MOST_USERS}, a list of such, or {SATURATE}"
+# What users rarely set: their fields, and the conditions that they are. A study without them has none of these.
+SET_APART = {
+    "connections": "browser_connections", "page_cpu": "page_cpu_seconds", "page_wait": "page_wait_seconds",
+    "keep_alive": "keep_alive",
+}  # fmt: skip
 
 
 def _users(value: object) -> list[int] | str:
@@ -86,7 +93,9 @@ class Web(Parameters):
 
     They come evenly over `ramp_up`; operations that end in the `steady` time after it count. The time to think is
     exponential with the mean `think`. `thumbnail` is the size of small images. `nagle_on` names the components (or
-    hosts) that the factor `nagle` sets, by default all. `users: saturate` has ever more users come, in steps that each
+    hosts) that the factor `nagle` sets, by default all. Parts come over the user's `connections`. A page takes the web
+    server `page_cpu` of CPU time and `page_wait` of waiting beside what it takes anyway. With `keep_alive: off` servers
+    open a connection to one another for each request or query. `users: saturate` has ever more users come, in steps that each
     have a `ramp_up` and a `steady` time, until the site is saturated as `saturate` says.
     """
 
@@ -100,6 +109,10 @@ class Web(Parameters):
     ramp_up: Seconds = 5.0
     steady: Seconds = 20.0
     thumbnail: Sizes = [3000]
+    connections: Annotated[StrictInt, Field(ge=1, le=MOST_BROWSER_CONNECTIONS)] = 2
+    page_cpu: Seconds = 0.0
+    page_wait: Seconds = 0.0
+    keep_alive: StrictBool = True
     nagle_on: OneOrMore[StrictStr] | None = None
 
     @model_validator(mode="after")
@@ -109,6 +122,9 @@ class Web(Parameters):
             raise Problem(("steady",), f"{self.steady:g} s", "1 s or more")
         if max(self.thumbnail) > LARGEST_THUMBNAIL_BYTES:
             raise Problem(("thumbnail",), max(self.thumbnail), f"at most {LARGEST_THUMBNAIL_BYTES} bytes")
+        for name in ("page_cpu", "page_wait"):
+            if getattr(self, name) > LONGEST_PAGE_SECONDS:
+                raise Problem((name,), f"{getattr(self, name):g} s", f"at most {LONGEST_PAGE_SECONDS:g} s")
         if self.users != SATURATE and self.saturate is not None:
             raise Problem(("saturate",), f"users: {self.users}", f"users: {SATURATE} beside it")
         if self.users == SATURATE:
@@ -131,8 +147,11 @@ class Web(Parameters):
         }
 
     def conditions(self) -> list[dict[str, Any]]:
-        """Every combination of users and sizes."""
-        fixed = {"think_seconds": self.think, "ramp_up_seconds": self.ramp_up, "steady_seconds": self.steady}
+        """Every combination of users and sizes; and what is not as usual."""
+        fixed: dict[str, Any] = {"think_seconds": self.think, "ramp_up_seconds": self.ramp_up, "steady_seconds": self.steady}
+        for name, key in SET_APART.items():
+            if (value := getattr(self, name)) != type(self).model_fields[name].default:
+                fixed[key] = value
         users: list[Any] = [self.users] if isinstance(self.users, str) else list(self.users)
         return grid({"users": users, "thumbnail_bytes": self.thumbnail}, fixed)
 

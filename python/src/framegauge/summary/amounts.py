@@ -88,12 +88,26 @@ def rate(value: float | None) -> str:
     return "closed loop" if value is None else f"{value:g}/s"
 
 
+def _site(given: Mapping[str, Any]) -> Iterator[str]:
+    """What a web site and its browsers are like: "thumbnails of 3 kB", "5 ms of CPU per page"."""
+    if "thumbnail_bytes" in given:
+        yield f"thumbnails of {quantities.print_bytes(given['thumbnail_bytes'])}"
+    if (connections := given.get("browser_connections")) is not None:
+        yield f"{connections} connection{'' if connections == 1 else 's'} per browser"
+    for name, what in (("page_cpu", "CPU time"), ("page_wait", "waiting")):
+        if f"{name}_seconds" in given:
+            yield f"{quantities.print_seconds(given[f'{name}_seconds'])} of {what} per page"
+    if given.get("keep_alive") is False:
+        yield "no keep-alive between servers"
+
+
 def amounts(given: Mapping[str, Any]) -> Iterator[str]:
     """The amounts among the conditions that both sides shared: "10 MB", "100 B / 1 kB", "closed loop"."""
     if "test" in given:
         yield str(given["test"])
     if "users" in given:
         yield users(given["users"])
+    yield from _site(given)
     if "job" in given:
         yield str(given["job"])
     if "size_bytes" in given:

@@ -88,7 +88,7 @@ http {
         location / {
             proxy_pass http://site;
             proxy_http_version 1.1;
-            proxy_set_header Connection "";
+            proxy_set_header Connection "KEPT";
             proxy_next_upstream off;
         }
     }
@@ -115,14 +115,18 @@ exec ganesha.nfsd -f {run}/ganesha.conf -L {run}/ganesha.log -p /run/ganesha.pid
 
 @dataclass(frozen=True)
 class Load:
-    """What the users do, in base units. `steps`: ever more of them instead, as long as a share of each operation keeps
-    its limit."""
+    """What the users do, and what the servers do beside answering them, in base units. `steps`: ever more users instead,
+    as long as a share of each operation keeps its limit. `keep_alive`: whether servers keep connections to one another."""
 
     users: int = 0
     think_seconds: float = 5.0
     ramp_up_seconds: float = 5.0
     steady_seconds: float = 20.0
     thumbnail_bytes: int = 3000
+    browser_connections: int = 2
+    page_cpu_seconds: float = 0.0
+    page_wait_seconds: float = 0.0
+    keep_alive: bool = True
     seed: int = 1
     steps: Sequence[int] = ()
     limits_seconds: Mapping[str, float] = field(default_factory=lambda: LIMITS)
@@ -197,7 +201,7 @@ def web(load: Load, hosts: Sequence[str], **rest: Any) -> Web:
         name="web",
         roles=roles,
         prepare=[_database_made(host["database"]), _images_made(host["files"], load)],
-        servers=_servers(host),
+        servers=_servers(host, load),
         clients=[_driver(host["driver"], load)],
         metrics_={name: Reading(json=place) for name, place in places.items()},
         expect_seconds=START_SECONDS + load.most_seconds,
@@ -220,7 +224,7 @@ def _images_made(host: str, load: Load) -> Task:
     return Task((host,), made, environment=own.modules())
 
 
-def _servers(host: Mapping[str, str]) -> list[Task]:
+def _servers(host: Mapping[str, str], load: Load) -> list[Task]:
     """In the order in which they need one another."""
     settings = {
         "listen_addresses": "{address}", "unix_socket_directories": "{run}", "hba_file": "{run}/access.conf",
@@ -229,9 +233,12 @@ def _servers(host: Mapping[str, str]) -> list[Task]:
     database = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
     server = {name: f"{{{host[name]}}}" for name in ("database", "memcached", "files")}
     site = own.python(
-        "web.site", "--address", "{address}", *(word for name in server for word in (f"--{name}", server[name]))
-    )
+        "web.site", "--address", "{address}", *(word for name in server for word in (f"--{name}", server[name])),
+        "--page-cpu", str(load.page_cpu_seconds), "--page-wait", str(load.page_wait_seconds),
+        *([] if load.keep_alive else ["--no-keep-alive"]),
+    )  # fmt: skip
     balancer = BALANCER.replace("LISTEN", "{address}:80").replace("COUNT", COUNT_PATH)
+    balancer = balancer.replace("KEPT", "" if load.keep_alive else "close")
     for place, name in (("SERVER1", "web-1"), ("SERVER2", "web-2")):
         balancer = balancer.replace(place, f"{{{host[name]}}}:8000")
     return [
@@ -264,7 +271,7 @@ def _driver(host: str, load: Load) -> Task:
     limits = " ".join(f"{name}={seconds:g}" for name, seconds in load.limits_seconds.items())
     asked = {
         "address": "{balancer}", "seed": load.seed, "think": load.think_seconds, "ramp-up": load.ramp_up_seconds,
-        "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes, "processes": "{processes}",
+        "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes, "connections": load.browser_connections, "processes": "{processes}",
         "limits": limits, "share": load.share,
     }  # fmt: skip
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]

@@ -1,4 +1,4 @@
-"""A browser, as far as the site needs one: two connections that stay open, cookies, and what it keeps."""
+"""A browser, as far as the site needs one: connections that stay open, cookies, and what it keeps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from framegauge.apps.web.visits import Request
 
 __all__ = ["COUNT_PATH", "Browser"]
 
-CONNECTIONS = 2
 COUNT_PATH = "/requests-received"  # where the balancer tells its own count
 _PART = re.compile(r'(?:src|href)="(/(?:static|image)/[^"]+)"')
 _COOKIE = re.compile(r"session=[0-9a-f]+")
@@ -60,8 +59,8 @@ class _Connection:
 class Browser:
     """The browser of one user. `ledger` counts every request."""
 
-    def __init__(self, host: str, port: int, thumbnail_bytes: int, ledger: Ledger) -> None:
-        self._connections = [_Connection(host, port) for _ in range(CONNECTIONS)]
+    def __init__(self, host: str, port: int, thumbnail_bytes: int, ledger: Ledger, connections: int = 2) -> None:
+        self._connections = [_Connection(host, port) for _ in range(connections)]
         self._thumbnail_bytes, self._ledger = thumbnail_bytes, ledger
         self._cookie = ""
         self._kept: set[str] = set()
@@ -72,7 +71,8 @@ class Browser:
         if whole is None:
             return False
         wanted = [path for path in dict.fromkeys(_PART.findall(whole)) if path not in self._kept]
-        shares = [wanted[place::CONNECTIONS] for place in range(CONNECTIONS)]
+        connections = len(self._connections)
+        shares = [wanted[place::connections] for place in range(connections)]
         done = await asyncio.gather(*(self._parts(place, share) for place, share in enumerate(shares)))
         return all(done)
 

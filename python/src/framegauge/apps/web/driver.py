@@ -106,7 +106,7 @@ class _Site:
         asked, ledger = self._asked, self.ledger
         there = len(self._users)
         for number in range(there, users):
-            self.browsers.append(Browser(asked.address, asked.port, asked.thumbnail_bytes, ledger))
+            self.browsers.append(Browser(asked.address, asked.port, asked.thumbnail_bytes, ledger, asked.connections))
             at = begins + asked.ramp_up * (number - there) / (users - there)
             self._users.append(asyncio.create_task(_user(asked, number, at, self._clock, self)))
 
@@ -184,13 +184,14 @@ def main() -> None:
     parser.add_argument("--users", type=int, nargs="+", required=True, help="how many; several: one step for each")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--thumbnail-bytes", type=int, required=True)
+    parser.add_argument("--connections", type=int, required=True, help="of each user")
     for name in ("think", "ramp-up", "steady"):
         parser.add_argument(f"--{name}", type=float, required=True, help="in seconds")
     parser.add_argument("--limits", type=_limits, default=dict(LIMITS), help="OPERATION=SECONDS OPERATION=SECONDS")
     parser.add_argument("--share", type=float, default=SHARE, help="of each operation that must keep its limit")
     parser.add_argument("--processes", type=_processes, default={}, help="NAME=PID NAME=PID: whose CPU time is read")
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # two connections for each user
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the connections of all users
     json.dump(asyncio.run(driven(parser.parse_args())), sys.stdout)
 
 

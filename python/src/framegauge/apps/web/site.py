@@ -9,7 +9,8 @@ import argparse
 import asyncio
 import resource
 import secrets
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
@@ -37,6 +38,38 @@ RENEW_SECONDS = 20
 DATABASE = "postgres"
 
 
+Page = Callable[[Request], Awaitable[Response]]
+
+
+class _Cache:
+    """memcached, over connections that stay open, or over one for each call."""
+
+    def __init__(self, address: str, keeps_open: bool) -> None:
+        self._address = address
+        self._open = self._client(CONNECTIONS) if keeps_open else None
+
+    async def get(self, key: bytes) -> bytes | None:
+        """The value of a key."""
+        found: bytes | None = await self._call(lambda client: client.get(key))
+        return found
+
+    async def set(self, key: bytes, value: bytes, seconds: int) -> None:
+        """Keeps a value for so long."""
+        await self._call(lambda client: client.set(key, value, seconds))
+
+    async def _call(self, ask: Callable[[Any], Awaitable[Any]]) -> Any:
+        if self._open is not None:
+            return await ask(self._open)
+        client = self._client(1)
+        try:
+            return await ask(client)
+        finally:
+            await client.close()
+
+    def _client(self, connections: int) -> Any:
+        return aiomcache.Client(self._address, 11211, pool_size=connections)
+
+
 class Site:
     """One application server; its pages are methods."""
 
@@ -50,13 +83,13 @@ class Site:
     def application(self) -> Starlette:
         """The routes."""
         routes = [
-            Route("/", self.home),
-            Route("/login", self.login, methods=["POST"]),
-            Route("/event/{number:int}", self.event),
-            Route("/person/{number:int}", self.person),
-            Route("/tag/{tag}", self.search),
-            Route("/event", self.add_event, methods=["POST"]),
-            Route("/person", self.add_person, methods=["POST"]),
+            Route("/", self._page(self.home)),
+            Route("/login", self._page(self.login), methods=["POST"]),
+            Route("/event/{number:int}", self._page(self.event)),
+            Route("/person/{number:int}", self._page(self.person)),
+            Route("/tag/{tag}", self._page(self.search)),
+            Route("/event", self._page(self.add_event), methods=["POST"]),
+            Route("/person", self._page(self.add_person), methods=["POST"]),
             Route("/image/{kind}/{number:int}", self.image),
             Route("/static/{name}", self.static),
         ]
@@ -66,15 +99,30 @@ class Site:
     async def _connected(self, _application: Starlette) -> AsyncIterator[None]:
         asked = self._asked
         self._files = FileServer(f"nfs://{_in_url(asked.files)}/files?version=4", CONNECTIONS)
-        self._cache = aiomcache.Client(asked.memcached, 11211, pool_size=CONNECTIONS)
+        self._cache = _Cache(asked.memcached, asked.keep_alive)
+        # Without any that stay open, a pool closes each connection after its first query.
+        kept = {"min_size": CONNECTIONS} if asked.keep_alive else {"min_size": 0, "max_queries": 1}
         self._database = await asyncpg.create_pool(
-            host=asked.database, user="postgres", database=DATABASE, min_size=CONNECTIONS, max_size=CONNECTIONS
+            host=asked.database, user="postgres", database=DATABASE, max_size=CONNECTIONS, **kept
         )
         if asked.fill:
             await self._fill()
         renewing = asyncio.create_task(self._renew())
         yield
         renewing.cancel()
+
+    def _page(self, page: Page) -> Page:
+        """A page that takes its CPU time and its waiting as asked, beside what making it takes."""
+        asked = self._asked
+
+        async def slowly(request: Request) -> Response:
+            until = time.thread_time() + asked.page_cpu
+            while time.thread_time() < until:
+                pass
+            await asyncio.sleep(asked.page_wait)
+            return await page(request)
+
+        return slowly if asked.page_cpu or asked.page_wait else page
 
     async def _renew(self) -> None:
         """Uses every connection to the file server from time to time: libnfs does not renew its leases, of 60 s."""
@@ -203,6 +251,9 @@ def main() -> None:
     for name in ("address", "database", "memcached", "files"):
         parser.add_argument(f"--{name}", required=True, help="an IP address")
     parser.add_argument("--port", type=int, default=8000)
+    parser.add_argument("--no-keep-alive", dest="keep_alive", action="store_false", help="a connection per query")
+    parser.add_argument("--page-cpu", type=float, default=0.0, help="CPU time of a page beside its own, in seconds")
+    parser.add_argument("--page-wait", type=float, default=0.0, help="waiting of a page, in seconds")
     parser.add_argument("--fill", action="store_true", help="make the tables and their rows first")
     asked = parser.parse_args()
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
