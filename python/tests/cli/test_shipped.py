@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from helpers.support import ROOT
 
-from framegauge.cli import docs as cli_docs, main as cli
+from framegauge.cli import docs as cli_docs, main as cli, simulate
 from framegauge.shipped import examples, pages
 
 
@@ -61,6 +61,11 @@ def test_examples_are_copied_with_what_they_name(capsys: pytest.CaptureFixture[s
     assert out.splitlines() == [f"wrote {folder / name}" for name in names]
     assert sorted(path for path in folder.rglob("*") if path.is_file()) == sorted(folder / name for name in names)
     assert printed(capsys, "study", str(folder / "ssh-rack.yaml"), "--dry-run")
+
+
+def test_a_simulation_is_a_preset_without_the_verb_in_its_name_too() -> None:
+    path = ROOT / "examples/simulate-incast.yaml"
+    assert simulate._preset("incast") == simulate._preset("simulate-incast") == path
 
 
 def test_all_examples_are_copied_as_they_lie(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

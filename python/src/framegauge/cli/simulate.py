@@ -145,10 +145,12 @@ def _asked(options: argparse.Namespace) -> Asked | None:
 
 
 def _preset(name: str) -> Path:
-    """The file of an example; InputError lists them if there is none of that name."""
-    example = examples.named(name)
-    if example is None or example.name not in examples.simulations():
-        raise InputError(f'--preset: found "{name}", expected one of {", ".join(examples.simulations())}')
+    """The file of an example, also without what all their names begin with; InputError lists them if there is none."""
+    known = examples.simulations()
+    named = (examples.named(each) for each in (name, f"simulate-{name}"))
+    example = next((each for each in named if each is not None and each.name in known), None)
+    if example is None:
+        raise InputError(f'--preset: found "{name}", expected one of {", ".join(known)}')
     return example.path
 
 
