@@ -95,8 +95,8 @@ class Web(Parameters):
     exponential with the mean `think`. `thumbnail` is the size of small images. `nagle_on` names the components (or
     hosts) that the factor `nagle` sets, by default all. Parts come over the user's `connections`. A page takes the web
     server `page_cpu` of CPU time and `page_wait` of waiting beside what it takes anyway. With `keep_alive: off` servers
-    open a connection to one another for each request or query. `users: saturate` has ever more users come, in steps that each
-    have a `ramp_up` and a `steady` time, until the site is saturated as `saturate` says.
+    open a connection to one another for each request or query. `users: saturate` has ever more users come, in steps
+    that each have a `ramp_up` and a `steady` time, until the site is saturated as `saturate` says.
     """
 
     key: ClassVar[str] = "web"
@@ -148,7 +148,11 @@ class Web(Parameters):
 
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of users and sizes; and what is not as usual."""
-        fixed: dict[str, Any] = {"think_seconds": self.think, "ramp_up_seconds": self.ramp_up, "steady_seconds": self.steady}
+        fixed: dict[str, Any] = {
+            "think_seconds": self.think,
+            "ramp_up_seconds": self.ramp_up,
+            "steady_seconds": self.steady,
+        }
         for name, key in SET_APART.items():
             if (value := getattr(self, name)) != type(self).model_fields[name].default:
                 fixed[key] = value

@@ -115,8 +115,9 @@ exec ganesha.nfsd -f {run}/ganesha.conf -L {run}/ganesha.log -p /run/ganesha.pid
 
 @dataclass(frozen=True)
 class Load:
-    """What the users do, and what the servers do beside answering them, in base units. `steps`: ever more users instead,
-    as long as a share of each operation keeps its limit. `keep_alive`: whether servers keep connections to one another."""
+    """What the users do, and what servers do beside answering them, in base units. `steps`: ever more users instead,
+    as long as a share of each operation keeps its limit. `keep_alive`: whether servers keep their connections to one
+    another."""
 
     users: int = 0
     think_seconds: float = 5.0
@@ -271,8 +272,8 @@ def _driver(host: str, load: Load) -> Task:
     limits = " ".join(f"{name}={seconds:g}" for name, seconds in load.limits_seconds.items())
     asked = {
         "address": "{balancer}", "seed": load.seed, "think": load.think_seconds, "ramp-up": load.ramp_up_seconds,
-        "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes, "connections": load.browser_connections, "processes": "{processes}",
-        "limits": limits, "share": load.share,
+        "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes, "processes": "{processes}",
+        "connections": load.browser_connections, "limits": limits, "share": load.share,
     }  # fmt: skip
     words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
     users = [str(each) for each in load.steps or (load.users,)]
