@@ -85,8 +85,9 @@ LENDER = f"""\
 import sys
 from framegauge.agents.binary import find_agent
 from framegauge.agents.pipe import Agent
+from framegauge.cli.interrupts import interruptible
 settings = {{"mtu:eth1": "1500", "tso:eth1": "off", "sysctl:net.ipv4.tcp_ecn": "1"}}
-with Agent.open([find_agent(), "host", "--netns", sys.argv[1]]) as agent:
+with interruptible(), Agent.open([find_agent(), "host", "--netns", sys.argv[1]]) as agent:
     print("ready", flush=True)
     while True:
         agent.request("lease.begin", {{"settings": settings, "seconds": {LEASE_SECONDS}}})

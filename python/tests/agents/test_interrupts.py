@@ -83,11 +83,37 @@ print(interrupted)
 """
 
 
+# A module of which a part was run is worse than none: one that is compiled fails, and not as interrupted.
+HALVES = """
+import builtins, pathlib, sys, tempfile
+place = tempfile.TemporaryDirectory()
+sys.path.insert(0, place.name)
+module = "from builtins import seen; seen.append('begun'); {}; sum(range(300_000)); seen.append('done')"
+pathlib.Path(place.name, "outer.py").write_text(module.format("import inner"))
+pathlib.Path(place.name, "inner.py").write_text(module.format("pass"))
+interrupted = 0
+for step in range(40):
+    builtins.seen = []
+    for name in ("outer", "inner"):
+        sys.modules.pop(name, None)
+    try:
+        with interruptible([signal.SIGALRM]):
+            soon((1 + step) * 200e-6)
+            import outer
+            while True:
+                pass
+    except KeyboardInterrupt:
+        interrupted += 1
+    assert seen in ([], ["begun", "begun", "done", "done"]), (step, seen)
+print(interrupted)
+"""
+
+
 # Other threads import, too, and a lock of the import system that is left held holds all of them.
 IMPORTS = """
 import importlib, sys
 interrupted = 0
-for step in range(1500):
+for step in range(60):
     try:
         with interruptible([signal.SIGALRM]):
             soon((1 + step % 40) * 2e-6)
@@ -98,6 +124,7 @@ for step in range(1500):
                         importlib.import_module(name)
                     except ImportError:
                         pass
+                sum(range(100_000))
     except KeyboardInterrupt:
         interrupted += 1
     other = threading.Thread(target=importlib.import_module, args=["colorsys"], daemon=True)
@@ -109,8 +136,9 @@ print(interrupted)
 
 
 @pytest.mark.parametrize(
-    ("program", "times"), [(LOGINS, 120), (CALLS, 2000), (DESTRUCTORS, 20), (IMPORTS, 1500)],
-    ids=["logins", "calls", "destructors", "imports"],
+    ("program", "times"), [(LOGINS, 120), (CALLS, 2000), (DESTRUCTORS, 20), (IMPORTS, 60),
+     (HALVES, 40)],
+    ids=["logins", "calls", "destructors", "imports", "halves"],
 )  # fmt: skip
 def test_whoever_waits_may_be_interrupted_at_any_moment(program: str, times: int) -> None:
     command = [sys.executable, "-c", BEGINNING + program]

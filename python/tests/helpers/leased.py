@@ -6,6 +6,7 @@ import contextlib
 import json
 import secrets
 import subprocess
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -29,6 +30,8 @@ KINDS = {
     "bridge": "name up0 type bridge",
     "bond": "name up0 type bond",
 }
+# An address is tentative until a helper of the kernel had a CPU, also without looking for others that have it.
+NEW_SECONDS = 10.0
 CONF = "grep -H . /proc/sys/net/ipv6/conf/*/* /proc/sys/net/ipv6/neigh/*/* 2>/dev/null | grep -v stable_secret"
 
 
@@ -54,7 +57,12 @@ class Bed:
         return [int(pid) for pid in run("ip", "netns", "pids", self.host).split()]
 
     def state(self) -> str:
-        """All that a lease may touch of both networks, by its own doing or the kernel's."""
+        """All that a lease may touch of both networks, by its own doing or the kernel's, once no address is new."""
+        until = time.monotonic() + NEW_SECONDS
+        while any(" tentative" in self.ip("-6 addr", each) for each in (self.host, self.container)):
+            if time.monotonic() > until:
+                break
+            time.sleep(0.02)
         parts = []
         for name in (self.host, self.container):
             links = json.loads(self.ip("-d -j link", name))

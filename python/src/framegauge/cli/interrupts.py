@@ -19,11 +19,13 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # waits for ever; what is raised in the callback of a weak reference ends there.
 FRAGILE = {
     "threading", "queue", "concurrent.futures._base", "concurrent.futures.thread", "weakref", "_weakrefset",
-    "importlib._bootstrap", "_frozen_importlib",
 }  # fmt: skip
+# A module whose import was interrupted is half there; one that is compiled takes that for a fault of its own.
+IMPORTING = {"importlib._bootstrap", "_frozen_importlib"}
 AGAIN_SECONDS = 0.002
-# They leave such a place within microseconds, or wait in it: then it may be raised.
+# They leave such a place within microseconds, or wait in it: then it may be raised. An import takes longer.
 MOST_PUT_OFF = 25
+MOST_PUT_OFF_IMPORTING = 1000
 
 
 @contextmanager
@@ -38,7 +40,7 @@ def interruptible(signals: Sequence[signal.Signals] = ENDING) -> Iterator[None]:
 
     def interrupt(_: int, frame: FrameType | None) -> None:
         nonlocal put_off
-        if put_off < MOST_PUT_OFF and frame is not None and frame.f_globals.get("__name__") in FRAGILE:
+        if put_off < _most_put_off(frame):
             put_off += 1
             start_new_thread(again, ())  # and no Thread, whose locks may be those that are held
             return
@@ -71,3 +73,18 @@ def interruptible(signals: Sequence[signal.Signals] = ENDING) -> Iterator[None]:
         sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _most_put_off(frame: FrameType | None) -> int:
+    """How often an interrupt here may be put off."""
+    if _module(frame) in FRAGILE:
+        return MOST_PUT_OFF
+    while frame is not None:
+        if _module(frame) in IMPORTING:
+            return MOST_PUT_OFF_IMPORTING
+        frame = frame.f_back
+    return 0
+
+
+def _module(frame: FrameType | None) -> str:
+    return "" if frame is None else str(frame.f_globals.get("__name__"))
