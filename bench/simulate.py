@@ -2,6 +2,7 @@
 
     .venv/bin/python -m bench.simulate [--rounds 5] [--sizes 4,8,16] [--only agreement|ns-3|growth|seeds]
         [--plot docs/images/simulate.svg]
+    .venv/bin/python -m bench.simulate --against OTHER/target/…/release/framegauge-agent [--rounds 5]
 
 ns-3 is Debian's (apt-get install libns3-dev g++); its program is bench/peers/many_hosts.cc, built once into results/.
 Both simulate long TCP flows over links of 1 Gb/s and 5 us with taildrop queues of 100 packets: 16 senders in four
@@ -19,6 +20,9 @@ segment that is under way at the end.
 
 `seeds` runs a study with twenty seeds, one process at a time and two: how much sooner two are done, report included,
 and without it; and two processes of the simulator by hand, which is what the machine can do.
+
+`--against` takes another version's agent instead: packets per CPU second and peak memory of this one as ratios of its,
+within a round, on the two networks of `ns-3` and on a fat-tree of 1,024 hosts.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
@@ -51,6 +55,8 @@ QUEUE_BYTES = 100 * 1518
 TARGET = 50.0
 # Simulated seconds: of ns-3, and of ours.
 SCENARIOS = {"many-to-one": (0.5, 10.0), "fat-tree-8": (0.01, 0.1)}
+# Simulated seconds beside another version.
+VERSIONS = {"many-to-one": 10.0, "fat-tree-8": 0.1, "fat-tree-16": 0.015}
 # Bytes of time on the link per full segment: Ethernet's header, check sequence, preamble and gap; PPP's header.
 WIRE_BYTES = {"framegauge": 1500 + 38, "ns-3": 1500 + 2}
 LINE_BITS_PER_SECOND = 1e9
@@ -136,11 +142,11 @@ def scenario_of(name: str, seconds: float) -> dict[str, Any]:
     return {"hosts": named, **shape, "tcp": tcp, "flows": flows, "end_seconds": seconds}
 
 
-def ours(name: str, seconds: float) -> tuple[Figures, dict[str, Any]]:
-    """One run of the simulator, and its result."""
+def ours(name: str, seconds: float, agent: Path | None = None) -> tuple[Figures, dict[str, Any]]:
+    """One run of the simulator, of this version or another agent's, and its result."""
     with tempfile.TemporaryDirectory() as folder:
         asked = json.dumps(scenario_of(name, seconds))
-        command = [str(find_agent()), "simulate", folder]
+        command = [str(agent or find_agent()), "simulate", folder]
         lines = subprocess.run(command, input=asked, stdout=subprocess.PIPE, text=True, check=True).stdout
     result = json.loads(lines.splitlines()[-1])["result"]
     return Figures(result["received_bytes"] / SEGMENT_BYTES, result["cpu_seconds"]), result
@@ -165,6 +171,23 @@ def beside(rounds: int) -> dict[str, Any]:
         print(f"{name}: {medians['framegauge'] / 1e6:.2f} M packets per CPU second, ns-3 {medians['ns-3'] / 1e3:.1f} k")
         print(f"    {spread(ratios, '.0f')} times ns-3; wanted {TARGET:.0f}: {reached}")
         found[name] = {"ratios": ratios, "packets_per_cpu_second": rates}
+    return found
+
+
+def against(other: Path, rounds: int) -> dict[str, Any]:
+    """This version beside another one: speed and memory, in turn in another order."""
+    found: dict[str, Any] = {}
+    for name, seconds in VERSIONS.items():
+        rates, peaks = [], []
+        for number in range(rounds):
+            runs = {}
+            for agent in (None, other) if number % 2 else (other, None):
+                runs[agent] = ours(name, seconds, agent)
+            rates.append(runs[None][0].rate / runs[other][0].rate)
+            peaks.append(runs[None][1]["peak_bytes"] / runs[other][1]["peak_bytes"])
+            say(f"{name}, round {number + 1}: {rates[-1]:.2f} times as fast")
+        print(f"{name}: {spread(rates, '.2f')} times its packets per CPU second, {spread(peaks, '.2f')} its memory")
+        found[name] = {"rates": rates, "peaks": peaks}
     return found
 
 
@@ -291,8 +314,12 @@ def main() -> None:
     parser.add_argument("--sizes", default="4,8,16,32", help="k of the fat-trees of `growth`")
     parser.add_argument("--plot", type=Path, help="where the picture of `growth` goes, such as growth.svg")
     parser.add_argument("--only", choices=("agreement", "ns-3", "growth", "seeds"))
+    parser.add_argument("--against", type=Path, metavar="AGENT", help="only this version beside another one's agent")
     options = parser.parse_args()
     warn_if_busy()
+    if options.against:
+        say(f"figures: {save('bench-simulate-against', against(options.against, options.rounds))}")
+        return
     found: dict[str, Any] = {}
     if options.only in (None, "agreement"):
         found["agreement"] = agreement()
