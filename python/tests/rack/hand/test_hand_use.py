@@ -366,7 +366,9 @@ def test_a_study_runs_beside_it(path: str, tmp_path: Path) -> None:
         found = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_SECONDS)
         assert found.returncode in (0, 3), found.stderr  # 3: the machine was too busy, which is told
         assert "a rack for hand use is up and shares the CPUs with this study" in found.stderr
-        assert "error:" not in (tmp_path / "out/runs.jsonl").read_text()
+        runs = tmp_path / "out/runs.jsonl"
+        # A machine that carries nothing at the moment ends it before its first run.
+        assert "error:" not in runs.read_text() if runs.exists() else "too busy" in found.stderr
         assert rack("exec", "h1", "--", "true").returncode == 0
         rack("down")
 

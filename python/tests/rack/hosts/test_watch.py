@@ -190,7 +190,7 @@ def panels() -> list[Any]:
 @pytest.mark.usefixtures("exported")
 def test_every_panel_of_the_dashboard_shows_something(site: Site, server: str, expression: str) -> None:
     query = expression.replace("$__rate_interval", "2s").replace("$instance", ".+")
-    assert site.asked(server, query), query
+    site.until(server, query)  # a scrape that comes too late on a busy machine leaves a gap
 
 
 def rules() -> Sequence[tuple[str, str]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from helpers.real import because_held_up, judged, record, run, shown, study
+from helpers.real import because_held_up, judged, record, run, study
 from helpers.support import by_length
 
 from framegauge.agents.pipe import Agent
@@ -50,17 +50,18 @@ def test_all_is_accounted_for_and_with_nagle_a_part_between_the_two_mss_stalls_a
     folder = tmp_path / "out"
 
     def as_expected(runs: Sequence[Run]) -> bool:
-        parts = {(bool(each.level), each.conditions["mtu"]): accounted_for(folder, each) for each in runs}
+        whole = [each for each in runs if each.metrics]
+        parts = {(bool(each.level), each.conditions["mtu"]): accounted_for(folder, each) for each in whole}
         print(parts)
-        assert len(parts) == 4
-        return all(
+        return len(parts) == 4 and all(
             (part["p50_seconds"] > STALL_SECONDS and part["stalled"] > part["count"] / 2)
             if key == (True, 9000)
             else (part["p50_seconds"] < STALL_SECONDS and part["stalled"] < part["count"] / 4)
             for key, part in parts.items()
         )
 
-    shown(rack_agent, NAGLE, folder, as_expected)
+    once = NAGLE.model_copy(update={"retries": 0})
+    judged(lambda: but_for_slow_users(run(rack_agent, once, folder)), folder, as_expected)
 
 
 def accounted_for(folder: Path, each: Run) -> Json:
