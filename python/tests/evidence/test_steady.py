@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
-from framegauge.evidence import steady
+from framegauge.evidence import conservation, steady
 
 RTT = 200e-6
 
@@ -51,6 +53,28 @@ def test_a_long_run_with_a_stall_in_its_first_half_is_one():
     metrics, lacking = steady.bulk({}, part_of(times, amounts), RTT)
     assert lacking == {}
     assert metrics["goodput"] > 0
+
+
+@pytest.mark.parametrize(
+    ("rate", "known", "line"),
+    [
+        (94.1e6, True, None),
+        (98.9e6, True, "goodput of the steady part: at most the 94.14 Mb/s of the links, found 98.9 Mb/s"),
+        (98.9e6, False, None),
+    ],
+)
+def test_more_than_the_links_carry_is_what_came_too_late_before(rate, known, line):
+    """As much as two receivers' links carry in all, but in less than half of the time that the run took."""
+    ceilings = {name: {"goodput_bits_per_second": 47.07e6} for name in ("h1", "h2", "h3")}
+    if not known:
+        ceilings["h3"]["goodput_bits_per_second"] = None
+    record = {
+        "workload": {"senders": ["h1"], "received_bytes": {"h2": 1, "h3": 1}},
+        "rack": {"ceilings": ceilings}, "measure": {"fabric": {}},
+    }  # fmt: skip
+    conditions = SimpleNamespace(changes=(), bits_per_second=50_000_000)
+    part = steady.Steady(0.5, 0.9, 1.0, rate, 1.0)
+    assert list(conservation.caught_up(conditions, record, part)) == ([] if line is None else [line])
 
 
 def test_without_enough_samples_nothing_is_trimmed():

@@ -18,10 +18,12 @@ from framegauge.evidence.carried import carried_failures
 from framegauge.evidence.datagrams import datagram_failures
 from framegauge.evidence.nic import QUIC, deltas, fabric_hosts, loopback_packets
 from framegauge.evidence.quic import quic_failures
+from framegauge.evidence.steady import Steady
+from framegauge.quantities import print_bits_per_second
 from framegauge.record import Record
 from framegauge.testbeds.base import Conditions, Json
 
-__all__ = ["ceiling", "disagreements"]
+__all__ = ["caught_up", "ceiling", "disagreements"]
 
 GOODPUT_SHARE = 0.002  # goodput this far above the ceiling is a broken meter, not a fast network
 
@@ -193,19 +195,39 @@ def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
     if not active:
         return
     ends = {*work["senders"], *work["received_bytes"]}
-    highest = {name: _highest(conditions, record, name) for name in record["rack"]["ceilings"]}
-    limits = sorted((_number(highest[name]), name) for name in highest if name in ends)
-    lines = _lines(conditions, record)
-    for receiver, amount in work["received_bytes"].items():
-        mine, others = highest[receiver], [limit for limit, name in limits[-2:] if name != receiver]
-        # None sorts first: of no other host may it be unknown.
-        unknown = any(limit < 0 for limit, name in limits[:2] if name != receiver)
-        if mine is None or unknown or not others:
-            continue
-        limit, goodput = min(mine, max(others)) * lines.get(receiver, 1.0), 8.0 * amount / active
+    for receiver, limit in _limits(conditions, record):
+        goodput = 8.0 * work["received_bytes"][receiver] / active
         if goodput > limit * (1 + GOODPUT_SHARE):
             mtu = min(conditions.mtu[receiver], max(conditions.mtu[name] for name in ends - {receiver}))
             yield f"goodput of {receiver} at MTU {mtu}: {goodput:.0f} b/s is above the ceiling: {limit:.0f} b/s"
+
+
+def caught_up(conditions: Conditions, record: Json, part: Steady | None) -> Iterator[str]:
+    """A reason if the steady part of a run carried more than the links to its receivers can: what came too late before
+    it, as the machine held something up, was carried in it. The whole run does not show that."""
+    if part is None or record["measure"]["fabric"] is None or conditions.changes:
+        return
+    limits = dict(_limits(conditions, record))
+    most = sum(limits.values())
+    are_known = limits.keys() == record["workload"]["received_bytes"].keys()
+    if are_known and part.bits_per_second > most * (1 + GOODPUT_SHARE):
+        goodput, ceiling = map(print_bits_per_second, (part.bits_per_second, most))
+        yield f"goodput of the steady part: at most the {ceiling} of the links, found {goodput}"
+
+
+def _limits(conditions: Conditions, record: Json) -> Iterator[tuple[str, float]]:
+    """The receivers of a run whose ceiling is known, each with that."""
+    work: Record = record["workload"]
+    ends = {*work["senders"], *work["received_bytes"]}
+    highest = {name: _highest(conditions, record, name) for name in record["rack"]["ceilings"]}
+    limits = sorted((_number(highest[name]), name) for name in highest if name in ends)
+    lines = _lines(conditions, record)
+    for receiver in work["received_bytes"]:
+        mine, others = highest[receiver], [limit for limit, name in limits[-2:] if name != receiver]
+        # None sorts first: of no other host may it be unknown.
+        unknown = any(limit < 0 for limit, name in limits[:2] if name != receiver)
+        if mine is not None and not unknown and others:
+            yield receiver, min(mine, max(others)) * lines.get(receiver, 1.0)
 
 
 def _number(limit: float | None) -> float:

@@ -358,7 +358,8 @@ def _checked(
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
     excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
-    excluded += [f"{FIDELITY}{line}" for line in found.reasons]
+    late = conservation.caught_up(conditions, record, part)
+    excluded += [f"{FIDELITY}{line}" for line in (*found.reasons, *late)]
     excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record, tables.get("drops"))]
     readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings |= few.readings(record) | carried.readings(record) | switch.readings(record) | datagrams.readings(record)
