@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import os
+import subprocess
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -135,6 +136,19 @@ def test_the_cpu_time_of_a_tree_includes_what_has_ended() -> None:
     assert child == 0
     assert cpu.tree_seconds({"own": os.getpid()})["own"] >= before + 0.01
     assert cpu.tree_seconds({"none": 2**22 + 1}) == {"none": 0.0}
+
+
+def test_the_cpu_time_of_a_program_is_finer_than_a_tick() -> None:
+    """A server that uses less than a tick in a second would else have used nothing, or a whole one."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as program:
+        assert program.stdin is not None
+        program.stdin.write(b"x")
+        program.stdin.flush()
+        assert program.stdout is not None
+        assert program.stdout.read(1) == b"x"
+        used = cpu.tree_seconds({"cat": program.pid})["cat"]
+    assert used > 0
+    assert not (100 * used).is_integer()
 
 
 async def served(answer: Answer, work: Callable[[int], Awaitable[None]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import statistics
 import time
@@ -17,29 +18,42 @@ INTERVAL_SECONDS = 1.0
 _TICK = 1.0 / os.sysconf("SC_CLK_TCK")
 
 
-def _stat(number: str) -> tuple[str, float] | None:
-    """The parent of a process, and its CPU time with that of its children that have ended; None if it is gone."""
+def _stat(number: str) -> tuple[str, float, float] | None:
+    """The parent of a process, its CPU time, and that of its children that have ended; None if it is gone."""
     try:
         fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    return fields[1], sum(int(each) for each in fields[11:15]) * _TICK
+    own, ended = (sum(map(int, fields[place : place + 2])) * _TICK for place in (11, 13))
+    return fields[1], own, ended
+
+
+def _exact(number: str, ticks: float) -> float:
+    """The CPU time of a process to the nanosecond, which `stat` has in ticks of 10 ms: the sum of its threads, unless
+    one has ended, whose time is in the ticks alone (proc_pid_schedstat)."""
+    total = 0
+    for place in Path(f"/proc/{number}/task").glob("*/schedstat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile, or this kernel keeps no such figures
+            total += int(place.read_text().split()[0])
+    return max(ticks, total / 1e9)
 
 
 def tree_seconds(roots: Mapping[str, int]) -> dict[str, float]:
     """The CPU time of each tree of processes, by the name of its root."""
     children: dict[str, list[str]] = defaultdict(list)
-    used: dict[str, float] = {}
+    used: dict[str, tuple[float, float]] = {}
     for number in filter(str.isdecimal, os.listdir("/proc")):
         if (found := _stat(number)) is not None:
             children[found[0]].append(number)
-            used[number] = found[1]
+            used[number] = found[1:]
     totals = {}
     for name, root in roots.items():
         waiting, total = [str(root)], 0.0
         while waiting:
             number = waiting.pop()
-            total += used.get(number, 0.0)
+            if number in used:
+                ticks, ended = used[number]
+                total += _exact(number, ticks) + ended
             waiting += children[number]
         totals[name] = total
     return totals
