@@ -3,7 +3,8 @@
 //! A full queue with tail drop blacks out one input port for several packets in a row. Of many flows each loses a few; of
 //! few, whole windows, so that they wait for their timers. It has the opposite sign of the bias by RTT: the few are as near
 //! as the others, or nearer. A port is told by how far packets have come (TTL), or else by the host that sent them. If
-//! neither divides the flows, those that starve far more are the few, and by which port they came is not known.
+//! neither divides the flows, those that starve far more are the few, and by which port they came is not known. A host has one
+//! port: beside its other flows none of its own is cast out.
 
 use crate::Thresholds;
 use crate::findings::Finding;
@@ -68,8 +69,11 @@ fn by_share<'a>(all: &Group<'a>, limits: &Thresholds) -> Vec<Group<'a>> {
     let (begin, end) = (middle(all, |flow| flow.begin), middle(all, |flow| flow.end));
     let rate = |flow: &Flow| flow.rate(begin, end);
     let usual = median(&mut all.iter().map(|flow| rate(flow)).collect::<Vec<f64>>());
-    let (few, many): (Group, Group) =
+    let (mut few, many): (Group, Group) =
         all.iter().partition(|flow| rate(flow) * FAR_BELOW * limits.outcast_ratio <= usual);
+    few.retain(|flow| {
+        many.iter().all(|other| other.sender.ip() != flow.sender.ip() || other.hops != flow.hops)
+    });
     if few.is_empty() { Vec::new() } else { vec![few, many] }
 }
 

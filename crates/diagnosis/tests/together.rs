@@ -91,6 +91,16 @@ fn a_flow_that_starves_far_more_is_told_where_each_host_has_one() {
     }
 }
 
+#[test]
+fn a_host_casts_none_of_its_own_flows_out() {
+    let mut scenes: Vec<Scene> = (0..8).map(|flow| from(1, 40_000 + flow, 2 * MS, 64)).collect();
+    let (few, many) = scenes.split_at_mut(1);
+    few.iter_mut().for_each(|scene| starving(scene, 2 * MS, 2000 * MS));
+    many.iter_mut().for_each(|scene| bulk(scene, 2 * MS, 2000 * MS));
+    let found = joined(scenes);
+    assert!(!kinds(&found).contains(&Kind::Outcast), "{found:#?}");
+}
+
 /// Twelve flows wait for a timeout every 240 ms, so three within 10 ms are no more than chance brings.
 #[test]
 fn silences_that_meet_by_chance_are_no_incast() {
