@@ -126,13 +126,15 @@ pub(crate) struct Tries {
 }
 
 impl Tries {
-    pub(crate) fn take(&mut self, segment: &Segment, is_oldest: bool) {
+    /// When the newest was sent.
+    at: i64,
+    pub(crate) fn take(&mut self, segment: &Segment, is_oldest: bool, now: i64) {
         let bytes = segment.payload_bytes;
         self.largest = self.largest.max(bytes);
         self.header_bytes = segment.ip_bytes.saturating_sub(bytes);
         if is_oldest {
             self.smallest = self.smallest_of_all();
-            self.newest = Some(bytes);
+            (self.newest, self.at) = (Some(bytes), now);
         }
     }
 
@@ -140,9 +142,9 @@ impl Tries {
         [self.smallest, self.newest].into_iter().flatten().min()
     }
 
-    /// The smallest copy of the oldest segment that was in vain; 0: none. `has_ended`: the newest was not.
-    fn smallest_lost(&self, has_ended: bool) -> u32 {
-        if has_ended { self.smallest } else { self.smallest_of_all() }.unwrap_or(0)
+    /// The smallest copy of the oldest segment that was in vain; 0: none. `is_open`: of the newest that is not known.
+    fn smallest_lost(&self, is_open: bool) -> u32 {
+        if is_open { self.smallest } else { self.smallest_of_all() }.unwrap_or(0)
     }
 }
 
@@ -214,7 +216,10 @@ impl Connection {
         let other = self.half(sender.other());
         // Where the file has nothing of the other end, or what that sends is lost on its way here, it has no answers either.
         let largest = episode.tries.largest;
-        let smallest = episode.tries.smallest_lost(arrived.is_some());
+        // It was not in vain, or its answer was not due yet when the capture ended.
+        let is_open =
+            arrived.is_some() || self.last - episode.tries.at < self.half(sender).round_trip.timeout();
+        let smallest = episode.tries.smallest_lost(is_open);
         let is_refused = {
             let bytes = if smallest > 0 { smallest } else { largest };
             let ip_bytes = bytes.min(self.mss(sender)) + episode.tries.header_bytes;

@@ -274,7 +274,7 @@ impl Connection {
             episode.resends += 1;
             episode.is_elsewhere |= place != episode.place;
             episode.by_timeout |= is_oldest;
-            episode.tries.take(segment, is_oldest);
+            episode.tries.take(segment, is_oldest, last + gap.length);
         }
         episode.packets.push(segment.number);
         if is_oldest && !is_new {

@@ -4,7 +4,7 @@ mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind};
 use framegauge_packets::TcpFlags;
-use scene::{CLIENT, MS, SERVER, Scene, kinds, one};
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 
 const RTT: i64 = 10 * MS;
 const LARGE: u32 = 8948;
@@ -261,4 +261,24 @@ fn answers_that_are_lost_on_their_way_tell_nothing_of_the_size_of_what_they_answ
     }
     let found = scene.diagnosis();
     assert!(!kinds(&found).contains(&Kind::PmtuBlackHole), "{found:#?}");
+}
+
+#[test]
+fn a_copy_whose_answer_was_not_due_when_the_capture_ended_was_not_in_vain() {
+    for (wait, lost) in [(10 * MS, 1024), (9_000 * MS, 512)] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(5, RTT);
+        let begin = scene.data(CLIENT, MSS);
+        for (turn, bytes) in [MSS, MSS, 1024, 512].into_iter().enumerate() {
+            scene.pass((210 << turn) * MS);
+            scene.again(CLIENT, begin, bytes);
+            scene.pass(RTT);
+            scene.sack(SERVER, begin, &[]);
+        }
+        scene.pass(wait);
+        scene.sack(SERVER, begin, &[]);
+        let found = scene.diagnosis();
+        let text = told(&found, Kind::PmtuBlackHole);
+        assert!(text.contains(&format!("No segment of {lost} bytes")), "{wait} {text}");
+    }
 }
