@@ -24,7 +24,7 @@ enum Entry {
     Withdrawn(Kind),
     Renamed(Kind, Kind),
     Recounted(Kind, u64),
-    Corrected(Kind, Tally, Side),
+    Corrected(&'static [Kind], Tally, Side),
     Sized(Sizes),
 }
 
@@ -60,8 +60,8 @@ impl Account {
         self.0.push(Entry::Sized(sizes));
     }
 
-    /// Of what a sender was told to have as one kind, this was another.
-    pub(crate) fn correct(&mut self, told: Kind, tally: Tally, sender: Side) {
+    /// Of what a sender was told to have as one kind, the first of these that has so much, this was another.
+    pub(crate) fn correct(&mut self, told: &'static [Kind], tally: Tally, sender: Side) {
         self.0.push(Entry::Corrected(told, tally, sender));
     }
 }
@@ -114,10 +114,14 @@ impl Connection {
         }
     }
 
-    fn correct(&mut self, told: Kind, right: &Tally, sender: Side) {
-        let has_it =
-            |tally: &&mut Tally| tally.kind == told && tally.lost >= right.lost && tally.count >= right.count;
-        let Some(tally) = self.tallies.iter_mut().find(has_it) else { return };
+    fn correct(&mut self, told: &[Kind], right: &Tally, sender: Side) {
+        let has_it = |tally: &Tally, kind| {
+            tally.kind == kind && tally.lost >= right.lost && tally.count >= right.count
+        };
+        let place = |kind: &Kind| self.tallies.iter().position(|tally| has_it(tally, *kind));
+        let Some(place) = told.iter().find_map(place) else { return };
+        let tally = &mut self.tallies[place];
+        let told = tally.kind;
         tally.lost -= right.lost;
         tally.count -= right.count;
         tally.packets.retain(|number| !right.packets.contains(number));

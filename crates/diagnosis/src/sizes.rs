@@ -79,6 +79,9 @@ impl Sizes {
         };
         let doubt = match grade {
             Grade::Certain => "",
+            Grade::Likely if lived => {
+                " Or the way was interrupted meanwhile, which this capture cannot tell."
+            }
             Grade::Likely => " Or the other end died at that moment, which this capture cannot tell.",
             Grade::Possible => {
                 " Packets above some size may vanish on the way, or the other end died: `framegauge check` tells."
@@ -123,11 +126,11 @@ pub(crate) struct Tries {
     /// Of the oldest segment: the newest copy, and the smallest before that, all of which were in vain.
     newest: Option<u32>,
     smallest: Option<u32>,
+    /// When the newest was sent.
+    at: i64,
 }
 
 impl Tries {
-    /// When the newest was sent.
-    at: i64,
     pub(crate) fn take(&mut self, segment: &Segment, is_oldest: bool, now: i64) {
         let bytes = segment.payload_bytes;
         self.largest = self.largest.max(bytes);

@@ -263,6 +263,41 @@ fn answers_that_are_lost_on_their_way_tell_nothing_of_the_size_of_what_they_answ
     assert!(!kinds(&found).contains(&Kind::PmtuBlackHole), "{found:#?}");
 }
 
+/// Beside the other end: a request, then a silence of `length` in which so many packets are missing, then segments of so many
+/// bytes with more behind them.
+fn small_from_the_beginning(length: i64, missing: u16, bytes: u32) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    scene.data(CLIENT, 200);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    scene.pass(length);
+    scene.identification[CLIENT] += missing;
+    // The last one but two is a probe.
+    for bytes in [[bytes; 17].as_slice(), &[bytes + 100, bytes, bytes]].concat() {
+        scene.send(CLIENT, bytes, TcpFlags::ACK);
+        scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(bytes);
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        scene.pass(RTT);
+    }
+    scene.diagnosis()
+}
+
+#[test]
+fn behind_the_place_a_sender_that_was_silent_goes_on_with_less_than_the_syns_allow() {
+    let found = small_from_the_beginning(3_700 * MS, 15, 1024);
+    assert_eq!(kinds(&found), [Kind::PmtuBlackHole], "{found:#?}");
+    let text = told(&found, Kind::PmtuBlackHole);
+    assert!(text.contains("No segment of 1448 bytes was ever acknowledged"), "{text}");
+    assert!(text.contains("the largest that was has 1124 bytes. Or the way was interrupted"), "{text}");
+    // Full segments at last, nothing missing, too little for so long a wait, or a short one.
+    for (length, missing, bytes) in [(3_700, 15, 1348), (3_700, 0, 1024), (3_700, 1, 1024), (300, 2, 1024)] {
+        let found = small_from_the_beginning(length * MS, missing, bytes);
+        assert!(!kinds(&found).contains(&Kind::PmtuBlackHole), "{length} {missing} {bytes} {found:#?}");
+    }
+}
+
 #[test]
 fn a_copy_whose_answer_was_not_due_when_the_capture_ended_was_not_in_vain() {
     for (wait, lost) in [(10 * MS, 1024), (9_000 * MS, 512)] {

@@ -4,6 +4,9 @@
 //! ```text
 //!   ■ ■ ■ ■ ■      ……………      ▪ ▪ ▪ ▪ ▪ ▪      ■ 8,948 bytes, ▪ 1,024, and none of them the end of a write
 //! ```
+//!
+//! It may also have been too small from the beginning: then no large one ever came here. What the sender would send is known from
+//! the SYNs, less its options (RFC 6691), and identifications show that it had sent something.
 
 use super::{Data, Detector};
 use crate::Thresholds;
@@ -21,8 +24,11 @@ const ENOUGH: u32 = 8;
 /// A timer runs out twice before a sender tries smaller segments, and waits twice as long the second time.
 const TIMEOUTS: i64 = 3;
 
-/// What its time may have been taken for.
-const TOLD: [Kind; 4] = [Kind::RtoStall, Kind::TailLoss, Kind::Unexplained, Kind::ApplicationLimited];
+/// Of the options of a segment the MSS here counts timestamps alone (RFC 7323 appendix A).
+const TIMESTAMP_BYTES: u32 = 12;
+
+/// What its time may have been taken for, also by what is told in the end.
+static TOLD: [Kind; 4] = [Kind::RtoStall, Kind::TailLoss, Kind::Unexplained, Kind::ApplicationLimited];
 
 /// By sender.
 #[derive(Debug, Clone, Default)]
@@ -32,8 +38,10 @@ pub(crate) struct Shrunk([Option<Box<Rest>>; 2]);
 #[derive(Debug, Clone)]
 struct Rest {
     tally: Tally,
-    /// The largest payload before it.
+    /// The largest payload before it, or what the SYNs allow if nothing large had come.
     before: u32,
+    /// The packets that were missing, if only they tell that something was lost.
+    missing: Option<u32>,
     /// The largest since, and how often it was not the end of a write.
     since: u32,
     count: u32,
@@ -42,18 +50,20 @@ struct Rest {
 impl Detector for Shrunk {
     fn pause(&mut self, of: &Connection, gap: &Gap, _: Cause, _: &mut Account) {
         let half = of.half(gap.from);
-        let (before, bytes) = (half.sent.largest_bytes(), gap.segment.payload_bytes);
-        let is_long = gap.length > half.round_trip.timeout().saturating_mul(TIMEOUTS);
-        // Numbers or a hole show that something was lost before it came here. Where nothing could, the size alone says that the
-        // sender had learnt something meanwhile.
-        let is_untold = of.reach(gap.from) > 0 && half.identities.tells_nothing();
-        let is_lost = half.identities.missing() > 0 || half.way.lacks_oldest() || is_untold;
-        if bytes == 0 || bytes >= before || before <= of.always_carried() || !is_long || !is_lost {
+        let bytes = gap.segment.payload_bytes;
+        if bytes == 0 || gap.length <= half.round_trip.timeout().saturating_mul(TIMEOUTS) {
             return;
         }
+        let largest = half.sent.largest_bytes();
+        let lost = if largest > of.always_carried() {
+            loses(of, gap).then_some((largest, None))
+        } else {
+            never_came(of, gap).map(|(before, missing)| (before, Some(missing)))
+        };
+        let Some((before, missing)) = lost.filter(|(before, _)| bytes < *before) else { return };
         let packets = [half.sent.number(), gap.segment.number];
         let tally = Tally::new(Kind::PmtuBlackHole, of.last, of.last + gap.length, &packets);
-        let rest = Rest { tally: tally.costing(gap.length), before, since: 0, count: 0 };
+        let rest = Rest { tally: tally.costing(gap.length), before, missing, since: 0, count: 0 };
         self.0[gap.from as usize] = Some(Box::new(rest));
     }
 
@@ -62,7 +72,9 @@ impl Detector for Shrunk {
         let Some(rest) = &mut self.0[side] else { return };
         let segment = data.seen.segment;
         if segment.payload_bytes > rest.since {
-            (rest.since, rest.count) = (segment.payload_bytes, 0);
+            rest.since = segment.payload_bytes;
+            // A sender that has learnt of a size may probe larger ones (RFC 4821 section 7.2).
+            rest.count = if rest.count < ENOUGH { 0 } else { rest.count };
         }
         let ends_write = segment.flags.contains(TcpFlags::PSH) || segment.flags.contains(TcpFlags::FIN);
         rest.count += u32::from(segment.payload_bytes == rest.since && !ends_write);
@@ -73,13 +85,17 @@ impl Detector for Shrunk {
 
     fn end(&mut self, of: &Connection, _: &Thresholds, account: &mut Account) {
         for sender in SIDES {
-            let Some(rest) = self.0[sender as usize].take().filter(|rest| rest.count >= ENOUGH) else {
-                continue;
+            // Whether its sender counts is known by now.
+            let most_missing = of.half(sender).identities.most_missing();
+            let is_told = |rest: &Rest| {
+                rest.count >= ENOUGH && rest.missing.is_none_or(|missing| missing <= most_missing)
             };
-            let Some(told) = TOLD.into_iter().find(|kind| of.lost(*kind) >= rest.tally.lost) else {
+            let Some(rest) = self.0[sender as usize].take().filter(|rest| is_told(rest)) else { continue };
+            if TOLD.iter().all(|kind| of.lost(*kind) < rest.tally.lost) {
                 continue;
-            };
-            let (passed, lost, before) = (rest.since, rest.before, Some(rest.before));
+            }
+            let (passed, lost) = (rest.since, rest.before);
+            let before = rest.missing.is_none().then_some(rest.before);
             account.size(Sizes {
                 sender,
                 passed,
@@ -94,7 +110,28 @@ impl Detector for Shrunk {
             if of.tallies.iter().find(is_after).is_some_and(|tally| tally.count == 1) {
                 account.rename(Kind::IdleRestart, Kind::NetworkLimited);
             }
-            account.correct(told, rest.tally, sender);
+            account.correct(&TOLD, rest.tally, sender);
         }
     }
+}
+
+/// Whether something was lost before it came here. Numbers or a hole show it. Where nothing could, the size alone says that the
+/// sender had learnt something meanwhile.
+fn loses(of: &Connection, gap: &Gap) -> bool {
+    let half = of.half(gap.from);
+    let is_untold = of.reach(gap.from) > 0 && half.identities.tells_nothing();
+    half.identities.missing() > 0 || half.way.lacks_oldest() || is_untold
+}
+
+/// The payload of a full segment where none has come, and how many packets are missing that may have been such.
+fn never_came(of: &Connection, gap: &Gap) -> Option<(u32, u32)> {
+    let half = of.half(gap.from);
+    let segment = gap.segment;
+    let counted = if segment.timestamps.is_some() { TIMESTAMP_BYTES } else { 0 };
+    let others = u32::from(segment.option_bytes).saturating_sub(counted);
+    let full = half.opening.mss()?.saturating_sub(others);
+    let missing = half.identities.may_miss();
+    let may_be_lost = missing > 0 && of.reach(gap.from) > 0 && !of.lacks_acks(gap.from);
+    let is_paid = gap.length <= of.longest_wait(gap.from, missing.into());
+    (may_be_lost && is_paid && full > of.always_carried()).then_some((full, missing))
 }

@@ -97,10 +97,11 @@ impl Detector for Unpushed {
             if lacks_packets || !of.half(side).identities.long_steps_are_losses() {
                 pauses.idle.clear();
             }
-            for (told, tallies) in
-                [(Kind::Unexplained, pauses.unexplained), (Kind::ApplicationLimited, pauses.idle)]
-            {
-                tallies.into_iter().for_each(|tally| account.correct(told, tally, side));
+            for tally in pauses.unexplained {
+                account.correct(&[Kind::Unexplained], tally, side);
+            }
+            for tally in pauses.idle {
+                account.correct(&[Kind::ApplicationLimited], tally, side);
             }
         }
     }

@@ -55,7 +55,7 @@ impl Detector for Writes {
             }
             let counted = pauses.counted.into_iter().filter(|_| half.identities.counts_by_one());
             let all = pauses.seen.into_iter().chain(counted);
-            all.for_each(|tally| account.correct(Kind::ApplicationLimited, tally, side));
+            all.for_each(|tally| account.correct(&[Kind::ApplicationLimited], tally, side));
         }
     }
 }
