@@ -37,7 +37,7 @@ impl Connection {
             let (taken, uncaptured) = half.way.acknowledge(ack);
             half.counts.lack(uncaptured);
             half.hear_news(ack, now);
-            if taken.resent && half.repair.is_some() {
+            if taken.resent {
                 self.answer_repair(segment, sender, una, heard);
             }
             if uncaptured > 0 {

@@ -83,7 +83,7 @@ impl Connection {
             self.note(kind, held.begin, held.end, held.end - held.begin, &held.packets);
         }
         for side in SIDES {
-            self.end_repair(side);
+            self.end_repairs(side);
             if let Some(episode) = self.half_mut(side).silences.take_present() {
                 self.keep_unanswered(&episode, side);
                 self.end_episode(episode, side, last, None);

@@ -1,5 +1,6 @@
 //! What one end has sent and the other has not acknowledged, in order of sequence.
 
+use crate::holes::Hole;
 use std::collections::VecDeque;
 
 /// A piece of the stream that left in one segment.
@@ -149,7 +150,7 @@ impl Flight {
             // A FIN alone stays one.
             piece.bytes = if piece.bytes > 0 { (end - begin) as u32 } else { 0 };
             let (times, number) = (piece.times, piece.number);
-            found = found.or(Some(Resent { times, before, number, is_filler: false }));
+            found = found.or(Some(Resent { times, before, number, hole: None }));
         }
         found
     }
@@ -230,8 +231,8 @@ pub(crate) struct Resent {
     pub(crate) before: i64,
     /// The packet that carried it first, or that which left it out.
     pub(crate) number: u64,
-    /// Nothing of it had been seen before.
-    pub(crate) is_filler: bool,
+    /// What it filled, if nothing of it had been seen before.
+    pub(crate) hole: Option<Hole>,
 }
 
 /// What an acknowledgement took off.

@@ -7,7 +7,7 @@ use crate::hearing::Hearing;
 use crate::hidden::Hidden;
 use crate::identities::Identities;
 use crate::lag::Lag;
-use crate::mended::Repair;
+use crate::mended::Told;
 use crate::opening::Opening;
 use crate::progress::{Progress, Run};
 use crate::repairs::Repairs;
@@ -57,8 +57,8 @@ pub(crate) struct Half {
     pub(crate) repairs: Repairs,
     /// What had been told when a hole opened, the oldest then.
     pub(crate) before_hole: Option<Box<Before>>,
-    /// The newest repair that is told, until it is known whether anything was lost.
-    pub(crate) repair: Option<Box<Repair>>,
+    /// The newest repairs, until it is known whether anything was lost.
+    pub(crate) told: Told,
 }
 
 impl Half {

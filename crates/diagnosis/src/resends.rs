@@ -27,9 +27,11 @@ impl Connection {
         }
         self.check_resend(segment, from, range, now);
         let hole = self.half_mut(from).way.fill(range);
-        if let Some(hole) = &hole
-            && self.take_filler(segment, from, range, now, hole)
-        {
+        let was_overtaken = match &hole {
+            Some(hole) => self.take_filler(segment, from, range, now, hole),
+            None => self.take_late_original(segment, from, range.0, now),
+        };
+        if was_overtaken {
             return;
         }
         let half = self.half(from);
@@ -55,7 +57,9 @@ impl Connection {
         half.run.take(range.0, range.1);
         let found = match hole {
             // The first copy was lost before it came here.
-            Some(hole) => Some(Resent { times: 2, before: hole.since, number: hole.number, is_filler: true }),
+            Some(hole) => {
+                Some(Resent { times: 2, before: hole.since, number: hole.number, hole: Some(hole) })
+            }
             None => half.way.resend(range, now, mark),
         };
         if revealed {
@@ -225,7 +229,7 @@ impl Connection {
             self.tell_repair(from, found.before, now, [found.number, segment.number]);
         }
         if let Some(found) = found {
-            self.go_on_with_repair(segment, from, range, now, found.is_filler);
+            self.go_on_with_repair(segment, from, range, now, found.hole);
         }
     }
 }

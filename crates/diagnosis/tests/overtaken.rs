@@ -3,6 +3,7 @@
 mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::capture::Segment;
 use proptest::prelude::*;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 
@@ -55,6 +56,64 @@ fn overtaken_scene(bursts: usize, rest: i64, late: i64, marked: bool) -> Scene {
         }
     }
     scene
+}
+
+/// A segment that does not come, and others behind it, after which it is sent again. The first copy.
+fn repaired(scene: &mut Scene) -> Segment {
+    let (begin, number) = (scene.data(CLIENT, MSS), scene.segments.len() - 1);
+    let first = scene.segments.remove(number);
+    scene.pass(MS);
+    for _ in 0..5 {
+        scene.data(CLIENT, MSS);
+        scene.pass(20_000);
+        scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), scene.next[CLIENT])]);
+    }
+    scene.pass(RTT);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    first
+}
+
+/// Beside the receiver: what was overtaken comes so much later than its own repeat, after so many other repairs, of what was lost;
+/// the receiver says that it has it twice, or not.
+fn overtaken_by_its_repeat(late: i64, others: u64, is_said: bool) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    go_on(&mut scene, 6);
+    let mut first = repaired(&mut scene);
+    for _ in 0..others {
+        scene.pass(RTT);
+        repaired(&mut scene);
+    }
+    scene.pass(late);
+    first.nanoseconds = scene.now;
+    let begin = first.seq;
+    scene.segments.push(first);
+    scene.pass(20_000);
+    if is_said {
+        scene.sack(SERVER, scene.next[CLIENT], &[(begin, begin.wrapping_add(MSS))]);
+    } else {
+        scene.ack(SERVER);
+    }
+    scene.pass(RTT);
+    go_on(&mut scene, 2);
+    scene.segments.iter_mut().enumerate().for_each(|(place, segment)| segment.number = place as u64 + 1);
+    scene.diagnosis()
+}
+
+proptest! {
+    /// A repeat that fills a hole proves a loss only as long as the first copy does not come.
+    #[test]
+    fn what_comes_after_its_own_repeat_was_not_lost(
+        late in MS / 10..200 * MS, others in 0u64..4, is_said: bool
+    ) {
+        let found = overtaken_by_its_repeat(late, others, is_said);
+        prop_assert_eq!(one(&found, Kind::SpuriousRetransmit).count, 1);
+        let repairs = found.findings.iter().find(|finding| finding.kind == Kind::FastRetransmit);
+        prop_assert_eq!(repairs.map_or(0, |repairs| repairs.count), others);
+        prop_assert!(!kinds(&found).contains(&Kind::DoubleLoss));
+    }
 }
 
 #[test]
