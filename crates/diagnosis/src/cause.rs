@@ -23,6 +23,8 @@ pub(crate) enum Cause {
     LostBefore,
     /// What ended it lies behind bytes that were not seen: they may have been lost before they came here.
     BehindHole,
+    /// What ended it had been sent before, and was lost before it came here: its sender has said that it will send what lies behind.
+    Announced,
     /// Identifications are missing before what ended it: packets may have been lost before they came here.
     BehindNumbers,
     /// The sender had more to send: what was lost before it came here may have held it.
@@ -68,6 +70,7 @@ const NEWS: Table = (
         // A FIN after all was answered, or behind what was not seen, ends a rest, and no loss.
         (Connection::is_bare_end, Cause::Shown(Kind::ApplicationLimited)),
         (Connection::leaves_hole_by_timer, Cause::BehindHole),
+        (Connection::was_announced, Cause::Announced),
         (Connection::leaves_numbers, Cause::BehindNumbers),
         (Connection::is_beside_question, Cause::GoesOn),
         (Connection::fills_window, Cause::Shown(Kind::ReceiverLimited)),
@@ -183,7 +186,7 @@ impl Connection {
         self.half(gap.from).way.near(gap.segment.seq)
     }
 
-    fn end_of(&self, gap: &Gap) -> u64 {
+    pub(crate) fn end_of(&self, gap: &Gap) -> u64 {
         let fin = u64::from(gap.segment.flags.contains(TcpFlags::FIN));
         self.begin_of(gap) + u64::from(gap.segment.payload_bytes) + fin
     }
@@ -262,6 +265,10 @@ impl Connection {
         // So few numbers tell before it is known that the sender counts.
         let may_rest = u64::from(half.identities.may_miss()) == skipped && !self.had_more(gap);
         !may_rest && gap.length <= self.longest_wait(gap.from, copies)
+    }
+
+    fn was_announced(&self, gap: &Gap) -> bool {
+        self.half(gap.from).way.is_announced((self.begin_of(gap), self.end_of(gap)), gap.segment)
     }
 
     fn leaves_numbers(&self, gap: &Gap) -> bool {

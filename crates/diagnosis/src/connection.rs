@@ -262,6 +262,9 @@ impl Connection {
             self.take_opening_ack(segment, from, now);
         }
         self.take_data(segment, from, now, limits);
+        if only_acks {
+            self.half_mut(from).way.announce(segment);
+        }
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
             self.hear(segment, from, now);
         }

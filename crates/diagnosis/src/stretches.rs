@@ -78,12 +78,13 @@ impl Connection {
                 let begin = half.way.near(gap.segment.seq);
                 let end = begin + u64::from(gap.segment.payload_bytes);
                 let doubt = Doubt::Hole { begin: half.way.high(), end: begin, is_asked: false };
-                self.open_silence(gap, end, doubt);
+                self.open_silence(gap, end, Some(doubt));
             }
+            Cause::Announced => self.open_silence(gap, self.end_of(gap), None),
             Cause::BehindNumbers => {
                 let missing = self.missing_data_before(from) * u64::from(self.mss(from));
                 let begin = self.half(from).way.near(gap.segment.seq);
-                self.open_silence(gap, begin + missing, Doubt::Numbers);
+                self.open_silence(gap, begin + missing, Some(Doubt::Numbers));
             }
             Cause::Unpushed => self.attribute_unpushed(gap, &evidence),
             Cause::AskedAgain => self.wait_for_answer(gap),
@@ -139,14 +140,14 @@ impl Connection {
     }
 
     /// A silence in which packets were lost before they came here: what ended it lies where nothing was seen yet.
-    fn open_silence(&mut self, gap: &Gap, high: u64, doubt: Doubt) {
+    fn open_silence(&mut self, gap: &Gap, high: u64, doubt: Option<Doubt>) {
         let from = gap.from;
         self.settle_silence(from);
         self.stalls.push((self.last, from));
         let (begin, end) = (self.last, self.last + gap.length);
         let half = self.half_mut(from);
         // A timeout would have repeated the oldest, and that is what is missing.
-        let by_probe = matches!(doubt, Doubt::Hole { .. });
+        let by_probe = matches!(doubt, Some(Doubt::Hole { .. }));
         if !by_probe {
             half.silences.time_out_unseen(high);
         }
@@ -160,7 +161,7 @@ impl Connection {
             needless: false,
             unanswered: None,
             by_probe,
-            doubt: Some(doubt),
+            doubt,
             packets,
         };
         half.silences.end(silence);

@@ -28,6 +28,8 @@ pub(crate) struct Way {
     window: Window,
     /// The other end lacks something, and what that is lies beyond the capture's length.
     lacks: bool,
+    /// The place that its own end said it will send next, beyond all that was seen, with the timestamp of that; 0: none.
+    announced: (u64, Option<u32>),
     /// Its own end was seen: a SYN, or data. It may have begun by what the other end acknowledges.
     is_seen: bool,
 }
@@ -146,6 +148,17 @@ impl Way {
         self.window.edge
     }
 
+    /// Whether its own end had sent `[begin, end)`, which comes next, before it said what it will send after that, and sends it again
+    /// now: it was not overtaken by that.
+    pub(crate) fn is_announced(&self, (begin, end): (u64, u64), by: &Segment) -> bool {
+        let (place, stamp) = self.announced;
+        let is_newer = match (stamp, by.timestamps) {
+            (Some(stamp), Some((own, _))) => (own.wrapping_sub(stamp) as i32) > 0,
+            _ => true,
+        };
+        begin == self.high && begin < end && end <= place && is_newer
+    }
+
     /// Bytes that the window still allows.
     pub(crate) fn room(&self) -> u64 {
         self.window.edge.saturating_sub(self.high)
@@ -154,6 +167,15 @@ impl Way {
 
 /// What its own end does.
 impl Way {
+    /// It only acknowledges, and its number is that of the data that it will send next (RFC 9293 section 3.10.4).
+    #[inline]
+    pub(crate) fn announce(&mut self, by: &Segment) {
+        let place = self.near(by.seq);
+        if self.is_seen && place > self.high {
+            self.announced = (place, by.timestamps.map(|(value, _)| value));
+        }
+    }
+
     /// Its SYN takes a place, and it begins there. One in the middle of a connection begins nothing.
     pub(crate) fn open(&mut self, place: u64) {
         if !self.has_begun() {

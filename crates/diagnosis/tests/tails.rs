@@ -2,8 +2,9 @@
 
 mod scene;
 
-use framegauge_diagnosis::Kind;
+use framegauge_diagnosis::{Diagnosis, Kind};
 use framegauge_packets::TcpFlags;
+use proptest::prelude::*;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 
 const RTT: i64 = 10 * MS;
@@ -128,4 +129,36 @@ fn what_is_sent_again_does_not_tell_that_more_was_waiting() {
     scene.pass(60 * MS);
     scene.talk(3, RTT);
     assert!(!kinds(&scene.diagnosis()).contains(&Kind::SenderStall), "{:#?}", scene.diagnosis().findings);
+}
+
+/// Beside the server: the client acknowledges what the server sends, and its number says that it has sent something of which the
+/// file has nothing until so much later.
+fn announced(wait: i64, is_lost: bool) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    scene.talk(6, RTT);
+    scene.data(SERVER, MSS);
+    let begin = scene.next[CLIENT];
+    let end = begin.wrapping_add(500);
+    scene.pass(RTT);
+    scene.next[CLIENT] = if is_lost { end } else { begin };
+    scene.ack(CLIENT);
+    scene.pass(wait);
+    scene.again(CLIENT, begin, 500);
+    scene.next[CLIENT] = end;
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    for segment in &mut scene.segments {
+        segment.identification = None;
+    }
+    scene.diagnosis()
+}
+
+proptest! {
+    /// A number of what will be sent next tells what was sent (RFC 9293 section 3.10.4).
+    #[test]
+    fn what_an_acknowledgement_lies_behind_had_been_sent(wait in 200 * MS..2_000 * MS) {
+        prop_assert_eq!(kinds(&announced(wait, true)), [Kind::TailLoss]);
+        prop_assert_eq!(kinds(&announced(wait, false)), []);
+    }
 }
