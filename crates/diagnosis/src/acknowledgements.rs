@@ -196,7 +196,7 @@ impl Connection {
         let (begin, end) = (place(first.0), place(first.1));
         let within = |outer: &(u32, u32)| place(outer.0) <= begin && end <= place(outer.1);
         let is_duplicate = end <= ack || blocks.get(1).is_some_and(within);
-        let resent = half.counts.resent_segments() > 0;
+        let may_be_repeat = half.counts.resent_segments() > 0 && half.repeated.may_have((begin, end));
         let una = half.way.una();
         let mut wanted = (ack, ack);
         for (begin, end) in blocks.iter().skip(usize::from(is_duplicate)) {
@@ -212,7 +212,7 @@ impl Connection {
             // The receiver lacks what lies below.
             self.half_mut(sender).silences.ask(wanted);
         }
-        if !is_duplicate || !resent {
+        if !is_duplicate || !may_be_repeat {
             return;
         }
         self.hear_of_copy(sender, (begin, end));

@@ -48,6 +48,7 @@ mod progress;
 mod quality;
 mod reordering_timer;
 mod repairs;
+mod repeated;
 mod resends;
 mod resets;
 mod rounds;

@@ -53,6 +53,7 @@ impl Connection {
             half.repairs.take(&again);
         }
         half.counts.resend(range.1 - range.0);
+        half.repeated.take(range);
         half.tracking.resend(range, segment.number, now);
         half.run.take(range.0, range.1);
         let found = match hole {

@@ -23,6 +23,10 @@ enum Sign {
 /// A burst of which SACK says that the first is missing, and its repeat at the sender's tap. `answered`: the acknowledgement comes so
 /// much later.
 fn repaired(sign: Sign, answered: i64) -> Diagnosis {
+    repaired_scene(sign, answered).diagnosis()
+}
+
+fn repaired_scene(sign: Sign, answered: i64) -> Scene {
     let mut scene = Scene::met(RTT);
     scene.talk(5, RTT);
     let begin = scene.data(CLIENT, MSS);
@@ -48,7 +52,7 @@ fn repaired(sign: Sign, answered: i64) -> Diagnosis {
     if sign == Sign::Time {
         scene.segments.iter_mut().for_each(|segment| segment.timestamps = None);
     }
-    scene.diagnosis()
+    scene
 }
 
 #[test]
@@ -59,6 +63,23 @@ fn a_repair_of_what_was_only_overtaken_is_none() {
         assert_eq!(one(&found, Kind::SpuriousRetransmit).count, 1, "{sign:?}");
     }
     assert_eq!(kinds(&repaired(Sign::Nothing, RTT)), [Kind::FastRetransmit]);
+}
+
+proptest! {
+    /// What was sent once and came twice was doubled on the way: that is no repeat, whatever else was repeated.
+    #[test]
+    fn what_came_twice_and_was_sent_once_was_not_sent_again(
+        answered in RTT * 2 / 3..RTT * 3, doubled in proptest::collection::vec(0u32..6, 1..6)
+    ) {
+        let mut scene = repaired_scene(Sign::Nothing, answered);
+        for place in doubled {
+            let begin = scene.next[CLIENT].wrapping_add(place * MSS);
+            (0..6).for_each(|_| _ = scene.data(CLIENT, MSS));
+            scene.pass(RTT);
+            scene.sack(SERVER, scene.next[CLIENT], &[(begin, begin.wrapping_add(MSS))]);
+        }
+        prop_assert_eq!(kinds(&scene.diagnosis()), [Kind::FastRetransmit]);
+    }
 }
 
 #[test]

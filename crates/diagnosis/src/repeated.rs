@@ -1,0 +1,49 @@
+//! The newest places that a sender has sent again. A receiver that says of others that it has them twice (D-SACK, RFC 2883) speaks
+//! of a packet that the network has doubled, or of a probe: nobody has sent them again (RFC 3708 section 3).
+
+use std::collections::VecDeque;
+
+/// More are forgotten: then nobody knows of older ones.
+const MOST_RANGES: usize = 256;
+
+/// Ranges of places, the newest last.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Repeated {
+    ranges: VecDeque<(u64, u64)>,
+    has_forgotten: bool,
+}
+
+impl Repeated {
+    pub(crate) fn take(&mut self, range: (u64, u64)) {
+        if let Some(last) = self.ranges.back_mut().filter(|last| last.1 == range.0) {
+            last.1 = range.1;
+            return;
+        }
+        if self.ranges.len() == MOST_RANGES {
+            self.ranges.pop_front();
+            self.has_forgotten = true;
+        }
+        self.ranges.push_back(range);
+    }
+
+    /// Whether some of `[begin, end)` may have been sent again.
+    pub(crate) fn may_have(&self, (begin, end): (u64, u64)) -> bool {
+        self.has_forgotten || self.ranges.iter().any(|range| range.0 < end && begin < range.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_forgotten_may_have_been_repeated() {
+        let mut repeated = Repeated::default();
+        (0..200).for_each(|place| repeated.take((place, place + 1)));
+        repeated.take((500, 600));
+        assert!(repeated.may_have((10, 20)) && repeated.may_have((599, 700)));
+        assert!(!repeated.may_have((200, 500)) && !repeated.may_have((600, 700)));
+        (0..400).for_each(|place| repeated.take((1_000 + 2 * place, 1_001 + 2 * place)));
+        assert!(repeated.may_have((200, 500)));
+    }
+}
