@@ -212,6 +212,9 @@ impl Connection {
             // The receiver lacks what lies below.
             self.half_mut(sender).silences.ask(wanted);
         }
+        if is_duplicate && !may_be_repeat {
+            self.take_back_copy(sender, (begin, end));
+        }
         if !is_duplicate || !may_be_repeat {
             return;
         }

@@ -226,6 +226,7 @@ impl Connection {
         now = now.max(self.last);
         if self.is_duplicate(segment, from, now, limits) {
             self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
+            self.keep_copy(segment, from);
             return;
         }
         self.stamped = segment.nanoseconds;

@@ -19,6 +19,8 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side, mark};
+use crate::findings::Tally;
+use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -201,6 +203,28 @@ impl Connection {
         }
         prints.keep(new);
         copied.is_some()
+    }
+
+    /// The capture has data twice, as far as it is known.
+    #[cold]
+    pub(crate) fn keep_copy(&mut self, segment: &Segment, from: Side) {
+        let half = self.half_mut(from);
+        let begin = half.way.near(segment.seq);
+        if segment.payload_bytes > 0 {
+            half.doubles.take((begin, begin + u64::from(segment.payload_bytes)), segment.number);
+        }
+    }
+
+    /// The receiver has what lies in `range` twice, and nobody has sent it again: it came twice to the capture, too.
+    #[cold]
+    pub(crate) fn take_back_copy(&mut self, sender: Side, range: (u64, u64)) {
+        let Some(number) = self.half_mut(sender).doubles.arrived(range) else { return };
+        let is_told = |tally: &&mut Tally| tally.kind == Kind::CaptureDuplicates;
+        if let Some(tally) = self.tallies.iter_mut().find(is_told) {
+            tally.count -= 1;
+            tally.packets.retain(|packet| *packet != number);
+        }
+        self.tallies.retain(|tally| tally.kind != Kind::CaptureDuplicates || tally.count > 0);
     }
 
     /// How soon its sender may repeat a segment, at the least; 0: nobody knows. It does not know of a loss before an RTT has gone by,

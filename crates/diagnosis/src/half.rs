@@ -11,7 +11,7 @@ use crate::mended::Told;
 use crate::opening::Opening;
 use crate::progress::{Progress, Run};
 use crate::repairs::Repairs;
-use crate::repeated::Repeated;
+use crate::repeated::{Doubles, Repeated};
 use crate::resets::Origin;
 use crate::rounds::Rounds;
 use crate::rtt::RoundTrip;
@@ -59,6 +59,7 @@ pub(crate) struct Half {
     /// What had been told when a hole opened, the oldest then.
     pub(crate) before_hole: Option<Box<Before>>,
     pub(crate) repeated: Repeated,
+    pub(crate) doubles: Doubles,
     /// The newest repairs, until it is known whether anything was lost.
     pub(crate) told: Told,
 }

@@ -6,6 +6,34 @@ use std::collections::VecDeque;
 /// More are forgotten: then nobody knows of older ones.
 const MOST_RANGES: usize = 256;
 
+/// Of so many packets that came twice the receiver may still speak.
+const MOST_DOUBLES: usize = 64;
+
+/// The newest packets with data that the capture has twice: if the receiver has it twice as well, the network has doubled it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Doubles(VecDeque<Double>);
+
+#[derive(Debug, Clone)]
+struct Double {
+    range: (u64, u64),
+    number: u64,
+}
+
+impl Doubles {
+    pub(crate) fn take(&mut self, range: (u64, u64), number: u64) {
+        if self.0.len() == MOST_DOUBLES {
+            self.0.pop_front();
+        }
+        self.0.push_back(Double { range, number });
+    }
+
+    /// The receiver has what lies in `range` twice: the number of the copy, once.
+    pub(crate) fn arrived(&mut self, range: (u64, u64)) -> Option<u64> {
+        let place = self.0.iter().position(|copy| copy.range.0 < range.1 && range.0 < copy.range.1)?;
+        self.0.remove(place).map(|copy| copy.number)
+    }
+}
+
 /// Ranges of places, the newest last.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Repeated {

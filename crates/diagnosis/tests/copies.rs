@@ -4,6 +4,7 @@ mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind, Table, Thresholds};
 use framegauge_packets::capture::{IcmpNote, Quoted, Segment};
+use proptest::prelude::*;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 
 const RTT: i64 = 20 * MS;
@@ -331,5 +332,44 @@ fn what_is_cut_anew_is_no_copy() {
         let found = scene.diagnosis();
         assert_eq!(found.connections[0].resent_segments, [if resent { 4 } else { 0 }, 0], "{found:#?}");
         assert_eq!(kinds(&found).contains(&Kind::CaptureDuplicates), !resent, "{found:#?}");
+    }
+}
+
+/// Beside the receiver: segments of which some come once more, so much later, and are the same; the receiver says that it has
+/// these twice, or not.
+fn doubled(apart: i64, which: &[bool], is_said: bool) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    scene.talk(4, RTT);
+    for is_doubled in which {
+        let begin = scene.data(CLIENT, MSS);
+        let copy = *scene.segments.last().expect("just sent");
+        scene.pass(10_000);
+        scene.ack(SERVER);
+        if *is_doubled {
+            scene.pass(apart);
+            scene.segments.push(Segment { nanoseconds: scene.now, ..copy });
+            scene.pass(10_000);
+            if is_said {
+                scene.sack(SERVER, scene.next[CLIENT], &[(begin, begin.wrapping_add(MSS))]);
+            }
+        }
+        scene.pass(RTT);
+    }
+    (1..).zip(&mut scene.segments).for_each(|(number, segment)| segment.number = number);
+    scene.diagnosis()
+}
+
+proptest! {
+    /// What the receiver has twice (D-SACK), and nobody has sent again, came twice to the capture as well: that is no copy of its own.
+    #[test]
+    fn what_the_receiver_has_twice_is_no_copy_of_the_capture(
+        apart in 10_000..15 * MS, which in proptest::collection::vec(any::<bool>(), 1..40)
+    ) {
+        prop_assert_eq!(kinds(&doubled(apart, &which, true)), []);
+        let count = which.iter().filter(|is_doubled| **is_doubled).count() as u64;
+        let found = doubled(apart, &which, false);
+        let told = found.findings.iter().find(|finding| finding.kind == Kind::CaptureDuplicates);
+        prop_assert_eq!(told.map_or(0, |told| told.count), count);
     }
 }
