@@ -77,6 +77,6 @@ impl Cuts {
     }
 }
 
-fn packets(count: u64) -> String {
+pub(crate) fn packets(count: u64) -> String {
     if count == 1 { "1 packet".to_owned() } else { format!("{count} packets") }
 }

@@ -371,5 +371,6 @@ proptest! {
         let found = doubled(apart, &which, false);
         let told = found.findings.iter().find(|finding| finding.kind == Kind::CaptureDuplicates);
         prop_assert_eq!(told.map_or(0, |told| told.count), count);
+        prop_assert_eq!(told.is_some_and(|told| told.text.contains("has 1 packet twice.")), count == 1);
     }
 }

@@ -7,6 +7,7 @@
 use super::{About, Group, Least, Row};
 use crate::Thresholds;
 use crate::connection::Connection;
+use crate::quality::packets;
 use crate::words::duration;
 
 kinds! {
@@ -394,7 +395,7 @@ kinds! {
         name: "capture_duplicates", about: Capture, group: Other, least: Any,
         means: "the same packet twice: by one tap, or at a second one: see below",
         headline: "The capture has packets twice",
-        says: |told| format!("The capture has {} packets twice.", told.count()),
+        says: |told| format!("The capture has {} twice.", packets(told.count())),
         remedy: "A mirror port sends packets in and out: capture one direction. Captures of several places say more if they are not merged: --host NAME=FILE for each.",
         limits: [duplicate_nanoseconds],
     }
