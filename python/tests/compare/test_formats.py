@@ -58,7 +58,7 @@ def test_directions_of_iperf3_are_the_clients():
     ("data", "message"),
     [
         ((REAL / "refused.json").read_bytes(), "iperf3 ended with an error: unable to connect to server"),
-        ((REAL / "udp.json").read_bytes(), "found protocol UDP, expected TCP"),
+        ((REAL / "udp.json").read_bytes().replace(b'"UDP"', b'"SCTP"'), "found protocol SCTP, expected TCP or UDP"),
         (b"", "found an empty file"),
         (b"\xff\xfe", "found no JSON"),
         (b"[]", "found no JSON object"),
@@ -176,10 +176,50 @@ def test_a_silent_stream_of_iperf3_beside_others_has_stalled(streams, said):
 
 
 def test_a_kind_of_run_that_is_not_compared_is_no_lost_run():
-    for name, lost in (("udp", False), ("refused", True)):
+    other = (REAL / "udp.json").read_bytes().replace(b'"UDP"', b'"SCTP"')
+    for data, lost in ((other, False), ((REAL / "refused.json").read_bytes(), True)):
         with pytest.raises(Unreadable) as error:
-            real(name)
+            iperf3.parse("x", data)
         assert error.value.lost is lost
+
+
+def udp(received: dict | None, total: dict):
+    """What `iperf3 -u -J` says, as far as anybody reads it."""
+    document = iperf3_text(1e9)
+    document["start"]["test_start"] |= {"protocol": "UDP", "blksize": 8948}
+    document["end"] = {"streams": [], "sum": total} | ({} if received is None else {"sum_received": received})
+    return iperf3.parse("a.json", json.dumps(document).encode())
+
+
+def test_a_real_file_of_udp():
+    (run,) = real("udp")
+    assert run.metrics["goodput"] == pytest.approx(20.18e6, rel=1e-3)
+    assert (run.metrics["delivered"], run.metrics["jitter"]) == (1, pytest.approx(13.5e-6, rel=1e-2))
+    assert (run.conditions["protocol"], run.facts["bytes of a datagram"]) == ("UDP", "32768")
+
+
+def test_of_udp_what_the_receiver_saw_counts_and_not_what_was_sent():
+    seen = {
+        "bits_per_second": 3e8,
+        "bytes": 375e6,
+        "seconds": 10,
+        "jitter_ms": 0.02,
+        "lost_packets": 70,
+        "packets": 100,
+    }
+    sent = {**seen, "bits_per_second": 1e9}
+    (run,) = udp(seen, sent)
+    assert run.metrics == {"goodput": 3e8, "delivered": pytest.approx(0.3), "jitter": pytest.approx(20e-6)}
+    # Before 3.10 the rate is the sender's; a receiver that was not heard has seen no jitter.
+    (run,) = udp(None, sent)
+    assert run.metrics == {"delivered": pytest.approx(0.3), "jitter": pytest.approx(20e-6)}
+    with pytest.raises(Unreadable, match="nothing of what the receiver has seen") as error:
+        udp(None, {**sent, "jitter_ms": 0, "lost_packets": 0})
+    assert not error.value.lost
+    (run,) = udp({**seen, "bits_per_second": 0, "bytes": 0, "jitter_ms": 0, "lost_packets": 0, "packets": 0}, sent)
+    assert run.moved_nothing
+    (run,) = udp(None, {**sent, "jitter_ms": 0, "lost_packets": 100})
+    assert run.moved_nothing
 
 
 def test_a_file_of_flent():

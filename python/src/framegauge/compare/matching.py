@@ -155,9 +155,10 @@ def _by_direction(sets: Iterable[RunSet]) -> dict[str, list[RunSet]]:
 
 
 def direction(conditions: Mapping[str, Any]) -> str:
-    """The direction of data as seen from the client; a study states it by iperf3's options."""
+    """The direction of data as seen from the client; a study states it by iperf3's options. UDP has its own."""
     if "direction" in conditions:
-        return str(conditions["direction"])
+        by = f" by {conditions['protocol']}" if "protocol" in conditions else ""
+        return f"{conditions['direction']}{by}"
     return "both ways" if conditions.get("bidir") else "download" if conditions.get("reverse") else "upload"
 
 

@@ -2,7 +2,12 @@
 
 Goodput is what the receiver took in (`end.sum_received`). Directions are those of the client: upload, or download with
 `--reverse`; a file of `--bidir` has both. CPU costs are for the iperf3 process at each end, not for its whole host.
-Conditions are the requested settings; congestion control, MSS and versions as found are facts.
+Conditions are the requested settings; congestion control, MSS and versions as found are facts. So is the size of the
+datagrams of UDP, which follows the MTU unless it is asked for.
+
+Of UDP (`-u`), the share of datagrams that were delivered and their jitter are metrics, too. Both are the receiver's: a
+sender that did not hear of it reports that nothing was lost, and a jitter of exactly 0. Before 3.10 there is no
+`end.sum_received`, and `end.sum` has the rate that was sent.
 
 The format is that of iperf 3.1 to 3.19 (esnet/iperf, `iperf_api.c`).
 """
@@ -26,6 +31,7 @@ from framegauge.compare.formats.samples import (
 
 __all__ = ["parse"]
 
+PROTOCOLS = ("TCP", "UDP")
 WHAT = "the output of iperf3 -J"
 # Errors of a connection that was not made, or broke (esnet/iperf, `iperf_error.c`). A busy server or a wrong option is
 # none of the network's.
@@ -41,8 +47,10 @@ def parse(name: str, data: bytes) -> list[Sample]:
         raise _error(found)
     start, end = _object(found, "start"), _object(found, "end")
     asked = _object(start, "test_start", "start.")
-    if asked.get("protocol") != "TCP":
-        raise OtherRun(f"found protocol {one_line(asked.get('protocol'), 20)}, expected TCP: no other is compared")
+    if asked.get("protocol") not in PROTOCOLS:
+        protocol = one_line(asked.get("protocol"), 20)
+        raise OtherRun(f"found protocol {protocol}, expected {' or '.join(PROTOCOLS)}: no other is compared")
+    measured = _datagrams if asked.get("protocol") == "UDP" else _direction
     both = "sum_received_bidir_reverse" in end
     conditions = _conditions(asked, both)
     began, facts = _began(start), _facts(start, end)
@@ -54,7 +62,7 @@ def parse(name: str, data: bytes) -> list[Sample]:
     for direction, suffix in parts:
         told = {"direction": direction, **conditions}
         try:
-            metrics = _direction(end, suffix) | ({} if both else costs)
+            metrics = measured(end, suffix) | ({} if both else costs)
         except MovedNothing as error:
             lost = Sample(name, "iperf3", told, {}, excluded=[str(error)], moved_nothing=True, began=began, facts=facts)
             samples.append(lost)
@@ -74,7 +82,7 @@ def _error(document: Mapping[str, Any]) -> Unreadable:
     message = f"iperf3 ended with an error: {text}"
     asked, end = _inner(document, "start", "test_start"), _inner(document, "end", "sum_received")
     moved = as_number(end.get("bytes"))
-    if moved or not (asked or UNREACHED.search(text)) or asked.get("protocol", "TCP") != "TCP":
+    if moved or not (asked or UNREACHED.search(text)) or asked.get("protocol", "TCP") not in PROTOCOLS:
         return Unreadable(message)
     both = bool(asked.get("bidir"))
     way = "both ways" if both else "download" if asked.get("reverse") == 1 else "upload"
@@ -98,6 +106,8 @@ def _object(found: Mapping[str, Any], key: str, where: str = "") -> Mapping[str,
 def _conditions(asked: Mapping[str, Any], both: bool) -> dict[str, Any]:
     """The requested settings by which runs are matched: flows, duration or amount, rate."""
     conditions: dict[str, Any] = {"flows": _whole(asked.get("num_streams"), 1), "bidir": both}
+    if asked.get("protocol") == "UDP":
+        conditions["protocol"] = "UDP"
     names = {
         "duration": "duration_seconds",
         "bytes": "size_bytes",
@@ -126,7 +136,9 @@ def _began(start: Mapping[str, Any]) -> datetime | None:
 
 def _facts(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, str]:
     """The environment as found, as text; facts that differ between two sides are shown."""
+    asked = _inner(start, "test_start")
     found = {
+        "bytes of a datagram": asked.get("blksize") if asked.get("protocol") == "UDP" else None,
         "iperf3": start.get("version"),
         "system": start.get("system_info"),
         "MSS before the test": start.get("tcp_mss", start.get("tcp_mss_default")),
@@ -139,19 +151,40 @@ def _facts(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, str]:
 def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
     """Goodput and retransmits of one direction."""
     received, sent = _object(end, "sum_received" + suffix, "end."), end.get("sum_sent" + suffix)
-    where = f"end.sum_received{suffix}."
-    goodput, delivered = as_number(received.get("bits_per_second")), as_number(received.get("bytes"))
-    if not goodput:
-        value = one_line(received.get("bits_per_second"), 40)
-        raise (MovedNothing if goodput == 0 else Unreadable)(
-            f"{where}bits_per_second: found {value}, expected a rate above 0"
-        )
-    metrics = {"goodput": goodput}
+    metrics, delivered = _goodput(received, suffix), as_number(received.get("bytes"))
     # Missing on platforms that cannot count retransmits, and at a receiver.
     again = as_number(sent.get("retransmits")) if isinstance(sent, dict) else None
     if again is not None and delivered:
         metrics["retransmits"] = again / (delivered / 1e9)
     return metrics
+
+
+def _datagrams(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
+    """What arrived of UDP: goodput, the share of the datagrams, and how unevenly they came."""
+    received = end.get("sum_received" + suffix)
+    metrics = {} if received is None else _goodput(_object(end, "sum_received" + suffix, "end."), suffix)
+    found = _inner(end, ("sum" if received is None else "sum_received") + suffix)
+    jitter, lost, sent = (as_number(found.get(key)) for key in ("jitter_ms", "lost_packets", "packets"))
+    # Of a receiver that was heard the jitter is above 0 as soon as two datagrams have arrived.
+    if sent and lost is not None and 0 <= lost < sent and (jitter or lost):
+        metrics["delivered"] = 1 - lost / sent
+        metrics |= {"jitter": jitter / 1e3} if jitter else {}
+    elif received is None and sent and lost == sent:
+        raise MovedNothing(f"end.sum{suffix}: found all of {sent:g} datagrams lost, expected some to arrive")
+    if not metrics:
+        raise OtherRun(f"end.sum{suffix}: found nothing of what the receiver has seen, expected its jitter and losses")
+    return metrics
+
+
+def _goodput(received: Mapping[str, Any], suffix: str) -> dict[str, float]:
+    """What the receiver took in, in bits per second."""
+    goodput = as_number(received.get("bits_per_second"))
+    if not goodput:
+        value = one_line(received.get("bits_per_second"), 40)
+        raise (MovedNothing if goodput == 0 else Unreadable)(
+            f"end.sum_received{suffix}.bits_per_second: found {value}, expected a rate above 0"
+        )
+    return {"goodput": goodput}
 
 
 def _silent_streams(end: Mapping[str, Any]) -> str:
@@ -167,7 +200,7 @@ def _costs(end: Mapping[str, Any], suffixes: list[str]) -> dict[str, float]:
     """CPU time of the iperf3 processes per gigabyte delivered: share of a core, times seconds, over gigabytes."""
     shares, seconds, delivered = end.get("cpu_utilization_percent"), 0.0, 0.0
     for suffix in suffixes:
-        received = _object(end, "sum_received" + suffix, "end.")
+        received = _inner(end, "sum_received" + suffix)
         seconds = max(seconds, as_number(received.get("seconds")) or 0.0)
         delivered += as_number(received.get("bytes")) or 0.0
     if not isinstance(shares, dict) or not seconds or not delivered:
