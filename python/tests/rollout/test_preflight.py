@@ -317,6 +317,16 @@ def test_pods_with_more_than_the_new_mtu_refuse_it() -> None:
     assert kinds(found("eth0", facts(files=files))) == [("note", "pods")]
 
 
+@pytest.mark.parametrize("mtu", ["", ', "mtu": 0'])
+def test_pods_that_find_their_mtu_get_no_number_and_never_more_than_their_overlay_leaves(mtu: str) -> None:
+    files = {"/etc/cni/net.d/10-calico.conflist": f'{{"plugins": [{{"type": "calico"{mtu}}}]}}'}
+    links = [*LINKS, {**LINKS[-1], "ifname": "vxlan.calico", "ifindex": 99, "mtu": 1450, "link": None,
+                      "linkinfo": {"info_kind": "vxlan", "info_data": {"link": "eth0"}}}]  # fmt: skip
+    [pods] = [each for each in found("eth0", facts(links, files=files)) if each.what == "pods"]
+    assert pods.expected == "9000 less the 50 that an overlay takes"
+    assert (pods.remedy.count("restart calico-node"), "calicoNetwork" in pods.remedy) == (1, False)
+
+
 def test_files_that_may_not_be_read_are_told_and_no_owner_is_made_up() -> None:
     listed = preflight.findings({"a": facts(unreadable=["/etc/netplan/50.yaml"])}, asked("eth0"))
     assert [(each.severity, each.what, each.found) for each in listed] == [

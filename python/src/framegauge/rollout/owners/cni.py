@@ -31,6 +31,11 @@ ADVICE = {
     "cilium-cni": "nothing: Cilium follows its devices, from 1.17 on at once and for running pods; helm's value MTU is "
                   "that of the device, from which Cilium takes its overhead by itself",
 }  # fmt: skip
+# How networks that find the MTU of pods by themselves take another one of the host: the number is none of the user's.
+FINDS = {
+    "calico": "restart calico-node, which finds the MTU of its interface, less what its overlay takes, when it starts; "
+              "then restart the pods",
+}  # fmt: skip
 MULTUS = ("multus", "multus-shim")
 PLAIN = ("bridge", "ptp", "macvlan", "ipvlan", "vlan", "host-device", "tuning")
 DIRECT = ("macvlan", "ipvlan", "vlan", "host-device")  # no overlay takes anything of what they send
@@ -61,6 +66,8 @@ class Pods:
 
     def advice(self, mtu: int) -> str:
         """What has pods get this MTU."""
+        if self.mtu is None and self.plugin in FINDS:
+            return FINDS[self.plugin]
         if self.plugin in PLAIN:
             return f'set "mtu": {mtu} in {self.path}, then restart the pods'
         return ADVICE.get(self.plugin, "see the manual of {plugin}").format(mtu=mtu, plugin=self.plugin)

@@ -21,11 +21,6 @@ from framegauge.rollout.preflight.links import Link
 __all__ = ["Advice", "afterwards"]
 
 DOCKER = re.compile(r"docker0|br-[0-9a-f]{12}|docker_gwbridge")
-# Interfaces that networks of containers make for their overlays, by what they are called.
-OVERLAYS = re.compile(
-    r"flannel[.-].+|flannel-wg|vxlan\.calico|vxlan-v6\.calico|tunl0|wireguard\.cali|wg-v6\.cali|cilium_vxlan|cilium_geneve"
-    r"|cilium_wg0|antrea-tun0|genev_sys_\d+|weave|kube-bridge"
-)
 
 
 @dataclass(frozen=True)
@@ -77,7 +72,7 @@ def _pods(case: Case) -> Iterator[Advice]:
     if pods is None:
         return
     mtu = pods.beneath(case.before, case.target)
-    takes = max((devices.overhead(case, each) or 0 for each in _overlay_links(case)), default=0)
+    takes = max((devices.overhead(case, each) or 0 for each in devices.overlays(case)), default=0)
     if takes and (mtu is None or pods.mtu is None):
         mtu = case.target - takes
     if mtu is None or pods.mtu == mtu or pods.plugin == "cilium-cni":
@@ -88,7 +83,7 @@ def _pods(case: Case) -> Iterator[Advice]:
 
 def _overlays(case: Case) -> Iterator[Advice]:
     """Interfaces of overlays, which their agents make: they are told so that the numbers can be compared."""
-    for each in _overlay_links(case):
+    for each in devices.overlays(case):
         takes = devices.overhead(case, each)
         if takes is None or each.mtu == case.target - takes:
             continue
@@ -96,10 +91,6 @@ def _overlays(case: Case) -> Iterator[Advice]:
         if case.target < case.before:
             how = f"before the hosts: ip link set dev {each.name} mtu {case.target - takes}; then {how}"
         yield Advice(case.host, f"the overlay's interface {each.name}", each.mtu, case.target - takes, how)
-
-
-def _overlay_links(case: Case) -> list[Link]:
-    return [each for each in _links(case) if OVERLAYS.fullmatch(each.name)]
 
 
 def _links(case: Case) -> list[Link]:

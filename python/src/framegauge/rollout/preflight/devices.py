@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from framegauge.check.judgement.rdma import ports_of
@@ -9,7 +10,7 @@ from framegauge.rollout.model import Finding
 from framegauge.rollout.preflight.case import Case
 from framegauge.rollout.preflight.links import Link
 
-__all__ = ["carriers", "limits", "open_vswitch", "overhead", "ports", "rdma", "stack", "tunnels", "xdp"]
+__all__ = ["carriers", "limits", "open_vswitch", "overhead", "overlays", "ports", "rdma", "stack", "tunnels", "xdp"]
 
 IPV6_LEAST = 1280  # RFC 8200, section 5
 # The largest MTU with an XDP program that does not take frames in fragments, by driver: what is left of a page.
@@ -19,6 +20,11 @@ BUNDLES = ("bond", "team")
 # bytes of its own (drivers/net/wireguard/device.c).
 OVERHEADS = {"wireguard": 80, "geneve": 50, "vxlan": 50, "gre": 24, "gretap": 38}
 OVS = "openvswitch"
+# Interfaces that networks of containers make for their overlays, by what they are called.
+OVERLAYS = re.compile(
+    r"flannel[.-].+|flannel-wg|vxlan\.calico|vxlan-v6\.calico|tunl0|wireguard\.cali|wg-v6\.cali|cilium_vxlan|cilium_geneve"
+    r"|cilium_wg0|antrea-tun0|genev_sys_\d+|weave|kube-bridge"
+)
 
 
 def limits(case: Case) -> Iterator[Finding]:
@@ -183,6 +189,12 @@ def overhead(case: Case, link: Link) -> int | None:
     """What a tunnel takes; None if the interface is none."""
     told = case.told(link.name).get("overhead_bytes")
     return told if isinstance(told, int) else OVERHEADS.get(link.kind or "")
+
+
+def overlays(case: Case) -> list[Link]:
+    """The interfaces of networks of containers."""
+    named = [case.links.get(name) for name in case.links.names() if OVERLAYS.fullmatch(name)]
+    return [each for each in named if each is not None]
 
 
 def _underlay(case: Case, link: Link) -> str | None:

@@ -10,7 +10,7 @@ from framegauge.rollout.owners import Claim, Edit, Kept, Ownership, Pods, Via, d
 from framegauge.rollout.owners.cni import DIRECT
 from framegauge.rollout.preflight.case import LARGE, Case
 from framegauge.rollout.preflight.containers import DOCKER
-from framegauge.rollout.preflight.devices import carriers
+from framegauge.rollout.preflight.devices import carriers, overhead, overlays
 
 __all__ = ["below", "edits", "found", "of"]
 
@@ -156,6 +156,9 @@ def _mtu(claim: Claim) -> int:
 
 def _pods(case: Case, pods: Pods) -> Iterator[Finding]:
     fits = pods.beneath(case.before, case.target)
+    takes = max((overhead(case, each) or 0 for each in overlays(case)), default=0)
+    if takes and pods.plugin not in DIRECT and (fits is None or pods.mtu is None):
+        fits = case.target - takes
     most = case.target if fits is None else fits
     if pods.mtu is not None and pods.mtu > most:
         text = f"pods of {pods.plugin} with {pods.mtu} ({pods.path})"
@@ -171,11 +174,11 @@ def _pods(case: Case, pods: Pods) -> Iterator[Finding]:
     text = f"pods of {pods.plugin} with {has} ({pods.path})"
     if fits is None:
         remedy = f"once all hosts have {case.target}: set that in {pods.plugin}, less what its overlay takes"
-        takes = " less what an overlay takes, which their MTU does not tell"
+        less = " less what an overlay takes, which their MTU does not tell"
     else:
         remedy = f"once all hosts are {'raised' if case.is_raised else 'changed'}: {pods.advice(fits)}"
-        takes = f" less the {case.target - fits} that an overlay takes" if fits < case.target else ""
-    yield case.finding("pods", "note", text, f"{case.target}{takes}", remedy)
+        less = f" less the {case.target - fits} that an overlay takes" if fits < case.target else ""
+    yield case.finding("pods", "note", text, f"{case.target}{less}", remedy)
 
 
 def _docker(case: Case) -> Iterator[Finding]:
