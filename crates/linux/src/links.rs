@@ -42,6 +42,8 @@ pub struct Interface {
     pub kind: Option<String>,
     /// The index of the interface that it stands on, where it is in the same namespace and known.
     pub parent: Option<u32>,
+    /// The index of the bridge, bond, team or VRF that it is a port of.
+    pub master: Option<u32>,
     /// What it encapsulates, where it is a tunnel.
     pub tunnel: Option<Tunnel>,
 }
@@ -97,6 +99,7 @@ pub fn parse_interface(body: &[u8]) -> Option<Interface> {
             .contains(&u16::from_ne_bytes([body[2], body[3]])),
         kind,
         parent,
+        master: attribute_u32(attributes, libc::IFLA_MASTER).filter(|master| *master != 0),
         tunnel,
     })
 }

@@ -11,7 +11,7 @@
 //! what does not hold then is asked again, slowly.
 //!
 //! Beside it, [`mss_clamps`] reads which rules of a host make TCP stay below the size of its path, and [`error_filters`]
-//! which ones keep routers' messages from it.
+//! which ones keep routers' messages from it; [`length_filters`] reads which ones drop packets by their length.
 
 mod carrier;
 mod claim;
@@ -19,6 +19,9 @@ mod clamps;
 mod config;
 mod filters;
 mod flow;
+mod hooked;
+mod iptables;
+mod lengths;
 mod message;
 mod pace;
 mod random;
@@ -30,12 +33,15 @@ mod steps;
 mod trace;
 mod traces;
 mod verdict;
+mod walk;
 
 pub use carrier::{Answer, Carrier, Datagram, Echo};
 pub use claim::{coverage, flows_for_coverage, silence_by_loss};
 pub use clamps::{ClampedTo, MssClamp, RulesetError, mss_clamps};
 pub use config::Config;
 pub use filters::{ErrorFilter, error_filters};
+pub use hooked::{lacks_device, with_devices};
+pub use lengths::{LengthFilter, has_unread_length, length_filters, length_filters_of_iptables};
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,
     header_bytes, same_token,

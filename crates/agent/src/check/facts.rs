@@ -5,7 +5,7 @@ use crate::pipe::message::{Answer, Failure, Nothing, params};
 use framegauge_drivers::check::facts::{self, InterfaceFacts, NeighbourFacts, RouteFacts};
 use framegauge_drivers::check::rdma::RdmaPort;
 use framegauge_frames::{Family, rdma_paths};
-use framegauge_pathmtu::{ClampedTo, ErrorFilter, MssClamp};
+use framegauge_pathmtu::{ClampedTo, ErrorFilter, LengthFilter, MssClamp};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::net::IpAddr;
@@ -38,6 +38,10 @@ pub fn run(call: &Call) -> Answer {
         },
         "error_filters": {
             "rules": rules.ok().map(|rules| rules.error_filters.iter().map(filter).collect::<Vec<Value>>()),
+            "error": rules.err(),
+        },
+        "length_filters": {
+            "rules": rules.ok().map(|rules| rules.length_filters.iter().map(by_length).collect::<Vec<Value>>()),
             "error": rules.err(),
         },
         "fragments_created": {"ipv4": ipv4, "ipv6": ipv6},
@@ -84,6 +88,14 @@ fn filter(rule: &ErrorFilter) -> Value {
            "handle": rule.handle, "certain": rule.certain})
 }
 
+fn by_length(rule: &LengthFilter) -> Value {
+    let family = if rule.version == Family::V4 { 4 } else { 6 };
+    json!({"ip_version": family, "family": rule.family, "table": rule.table, "chain": rule.chain, "hook": rule.hook,
+           "device": rule.device, "handle": rule.handle, "line": rule.line,
+           "program": if rule.by_iptables { "iptables" } else { "nft" },
+           "above_bytes": rule.above, "to_bytes": rule.to, "certain": rule.certain})
+}
+
 fn interface(facts: &InterfaceFacts) -> Value {
     let own = &facts.interface;
     // The kernel has one kind for a tunnel of packets and for a NIC of a program, such as that of a virtual machine.
@@ -106,6 +118,7 @@ fn interface(facts: &InterfaceFacts) -> Value {
         "driver": facts.driver,
         "bits_per_second": facts.bits_per_second,
         "parent": facts.parent,
+        "master": facts.master,
         "overhead_bytes": facts.overhead_bytes,
         "addresses": addresses,
         "offloads": facts.offloads,

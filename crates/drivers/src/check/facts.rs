@@ -79,6 +79,8 @@ pub struct InterfaceFacts {
     pub bits_per_second: Option<u64>,
     /// The name of the interface that it stands on, or that leads to a tunnel's other end.
     pub parent: Option<String>,
+    /// The name of the bridge, bond, team or VRF that it is a port of.
+    pub master: Option<String>,
     /// What a tunnel takes from its underlay's MTU, in bytes.
     pub overhead_bytes: Option<u32>,
     /// Its addresses without link-local ones of IPv6.
@@ -157,6 +159,7 @@ fn of_interface(interface: &Interface, all: &[Interface], addresses: &[Interface
         driver: ethtool::driver(name).ok().filter(|driver| !driver.is_empty()),
         bits_per_second: ethtool::speed(name).ok().flatten(),
         parent: parent.and_then(|index| name_of(index, all)),
+        master: interface.master.and_then(|index| name_of(index, all)),
         overhead_bytes: tunnel.and_then(|tunnel| Some(tunnel.encapsulation?.overhead_bytes())),
         addresses: addresses
             .iter()

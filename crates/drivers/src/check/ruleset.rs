@@ -1,9 +1,13 @@
-//! Asks `nft` for the rules of this network namespace that bear on path MTUs, or says why they are unknown.
+//! Asks `nft` for the rules of this network namespace that bear on path MTUs, or says why they are unknown; and
+//! `iptables-save` for what `nft` does not tell of its rules, or cannot see.
 
 use crate::check::programs::{PATIENCE, find, printed};
-use framegauge_pathmtu::{ErrorFilter, MssClamp, error_filters, mss_clamps};
+use framegauge_frames::Family;
+use framegauge_pathmtu::{
+    ErrorFilter, LengthFilter, MssClamp, error_filters, has_unread_length, lacks_device, length_filters,
+    length_filters_of_iptables, mss_clamps, with_devices,
+};
 use std::process::Command;
-use std::time::Duration;
 
 /// What rules make of packets that a check cares for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -12,18 +16,47 @@ pub struct Rules {
     pub mss_clamps: Vec<MssClamp>,
     /// Those that keep "packet too big" from this host.
     pub error_filters: Vec<ErrorFilter>,
+    /// Those that drop packets by their length.
+    pub length_filters: Vec<LengthFilter>,
 }
 
 /// The rules, or why they could not be read, in one line.
 pub fn read() -> Result<Rules, String> {
-    let mut nft = Command::new(find("nft").ok_or("nft is not installed")?);
     // Without the elements of sets, of which there may be a million.
-    nft.args(["--json", "--terse", "list", "ruleset"]).env("LC_ALL", "C");
-    read_by(nft, PATIENCE)
+    let listed = printed("nft", nft(&["--json", "--terse", "list", "ruleset"])?, PATIENCE)?;
+    let mut rules = rules(&listed)?;
+    if rules.length_filters.iter().any(lacks_device) {
+        let chains =
+            nft(&["list", "chains"]).and_then(|nft| printed("nft", nft, PATIENCE)).unwrap_or_default();
+        rules.length_filters = with_devices(rules.length_filters, &String::from_utf8_lossy(&chains));
+    }
+    rules.length_filters.extend(of_iptables(has_unread_length(&listed)));
+    Ok(rules)
 }
 
-fn read_by(nft: Command, patience: Duration) -> Result<Rules, String> {
-    rules(&printed("nft", nft, patience)?)
+fn nft(arguments: &[&str]) -> Result<Command, String> {
+    let mut nft = Command::new(find("nft").ok_or("nft is not installed")?);
+    nft.args(arguments).env("LC_ALL", "C");
+    Ok(nft)
+}
+
+/// What iptables lists: of nft's tables where `in_nft`, and of its own old ones where the kernel has some. It is not asked
+/// otherwise, because it would load modules.
+fn of_iptables(in_nft: bool) -> Vec<LengthFilter> {
+    let versions = [("ip", Family::V4), ("ip6", Family::V6)];
+    let mut filters = Vec::new();
+    for (prefix, version) in versions {
+        let names = std::fs::read_to_string(format!("/proc/net/{prefix}_tables_names")).unwrap_or_default();
+        for (wanted, backend) in [(in_nft, "nft"), (!names.trim().is_empty(), "legacy")] {
+            let program = format!("{prefix}tables-{backend}-save");
+            if let Some(path) = find(&program).filter(|_| wanted)
+                && let Ok(saved) = printed(&program, Command::new(path), PATIENCE)
+            {
+                filters.extend(length_filters_of_iptables(&String::from_utf8_lossy(&saved), version));
+            }
+        }
+    }
+    filters
 }
 
 fn rules(ruleset: &[u8]) -> Result<Rules, String> {
@@ -31,12 +64,18 @@ fn rules(ruleset: &[u8]) -> Result<Rules, String> {
     Ok(Rules {
         mss_clamps: mss_clamps(ruleset).map_err(reason)?,
         error_filters: error_filters(ruleset).map_err(reason)?,
+        length_filters: length_filters(ruleset).map_err(reason)?,
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::Duration;
+
+    fn read_by(nft: Command, patience: Duration) -> Result<Rules, String> {
+        rules(&printed("nft", nft, patience)?)
+    }
 
     fn with(script: &str, patience: Duration) -> Result<Rules, String> {
         let mut shell = Command::new("/bin/sh");

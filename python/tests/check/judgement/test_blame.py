@@ -889,6 +889,58 @@ def drop(family: int = 4, certain: bool = True, handle: int | None = 5) -> dict[
 LOST = [(R1, "expired"), (R2, "silent"), ("", "silent")]
 
 
+def by_length(hook: str = "input", **more: Any) -> dict[str, Any]:
+    rule = {
+        "ip_version": 4, "family": "inet", "table": "fw", "chain": "c", "hook": hook, "device": None, "handle": 7,
+        "line": None, "program": "nft", "above_bytes": 1500, "to_bytes": None, "certain": True, **more,
+    }  # fmt: skip
+    return {"rules": [rule], "error": None}
+
+
+LINE = '-A INPUT -m comment --comment "a $(b)" -m length --length 1501:65535 -j DROP'
+
+
+@pytest.mark.parametrize(
+    ("host", "rules", "commands"),
+    [
+        ("b", by_length(), ["nft --handle list chain inet fw c", "nft delete rule inet fw c handle 7"]),
+        ("b", by_length("ingress", family="netdev", device="eth0"), ["nft --handle list chain netdev fw c",
+                                                                     "nft delete rule netdev fw c handle 7"]),
+        ("a", by_length("postrouting", handle=None), ["nft --handle list chain inet fw c"]),
+        ("b", by_length(family="ip", table="filter", handle=None, line=LINE, program="iptables"),
+         ["iptables -t filter -S c", "iptables -t filter -D INPUT -m comment --comment 'a $(b)' -m length --length "
+                                     "1501:65535 -j DROP"]),
+    ],
+)  # fmt: skip
+def test_a_rule_that_drops_just_what_is_lost_is_the_cause(host: str, rules: dict[str, Any], commands: list[str]):
+    lab = Lab((2,)).fault([("a", "b", 4)])
+    lab.hosts[host]["facts"]["length_filters"] = rules
+    found = only(lab, "dropped_by_rule")
+    assert (found["hosts"], [each["run"] for each in found["commands"]]) == ([host], commands)
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        by_length(certain=False), by_length("output"), by_length(ip_version=6), by_length(above_bytes=1400),
+        by_length(device="eth7"), by_length(to_bytes=4000),
+    ],
+)  # fmt: skip
+def test_a_rule_for_other_packets_or_sizes_explains_no_loss(rules: dict[str, Any]):
+    lab = Lab((2,)).fault([("a", "b", 4)])
+    lab.hosts["b"]["facts"]["length_filters"] = rules
+    found = only(lab, "one_direction_only")
+    assert ("handle 7 of chain c in table inet fw on host b" in found["evidence"]) == (not rules["rules"][0]["certain"])
+
+
+def test_a_host_that_forwards_may_drop_by_a_rule():
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=LOST)
+    lab.hosts["r"] = {"name": "r", "addresses": [R1], "error": None, "facts": {
+        "interfaces": [interface("eth0", R1)], "length_filters": by_length("forward"),
+    }}  # fmt: skip
+    assert only(lab, "dropped_by_rule")["where"] == "the firewall of host r"
+
+
 def test_a_host_that_drops_errors_itself_is_named_with_its_rule_and_no_router():
     lab = Lab((1, 1)).fault([("a", "b", 4)], hops=LOST)
     lab.hosts["a"]["facts"]["error_filters"] = drop()

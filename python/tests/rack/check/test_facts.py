@@ -171,6 +171,27 @@ def test_rules_that_keep_too_big_away_are_told_with_their_place(network: Network
     assert all(isinstance(each["handle"], int) for each in rules)
 
 
+@pytest.mark.needs("nft")
+def test_rules_that_drop_by_length_are_told_of_every_kind_of_table(network: Network) -> None:
+    for words in (
+        "table netdev fg", "chain netdev fg in { type filter hook ingress device net0 priority 0 ; }",
+        "rule netdev fg in meta length > 1500 drop",
+        "table ip6 fg", "chain ip6 fg in { type filter hook input priority 0 ; policy drop ; }",
+        "rule ip6 fg in ip6 length 0-1360 accept",
+    ):  # fmt: skip
+        network.inside(network.a, "nft", "add", *words.split())
+    rules = ask(host(network.a), "check.facts")["length_filters"]["rules"]
+    told = [(each["ip_version"], each["hook"], each["device"], each["above_bytes"], each["certain"]) for each in rules]
+    ingress = [(family, "ingress", "net0", 1500, True) for family in (4, 6)]
+    assert told == [*ingress, (6, "input", None, 1400, True)]
+
+
+def test_an_interface_tells_of_what_it_is_a_port(network: Network) -> None:
+    run("ip", "-n", network.a, "link", "set", "over6", "master", "switch")
+    found = {each["name"]: each["master"] for each in ask(host(network.a), "check.facts")["interfaces"]}
+    assert (found["over6"], found["net0"], found["switch"]) == ("switch", None, None)
+
+
 def test_fragments_that_a_host_makes_are_counted(network: Network) -> None:
     before = ask(host(network.a), "check.facts")["fragments_created"]
     network.inside(network.a, "ip", "link", "set", "net0", "mtu", "1500")
@@ -219,11 +240,13 @@ def test_any_user_may_ask(tmp_path_factory: pytest.TempPathFactory) -> None:
         by_nobody, by_root = ask(nobody, "check.facts"), ask([str(agent), "host"], "check.facts")
         clamps = by_nobody.pop("mss_clamps"), by_root.pop("mss_clamps")
         filters = by_nobody.pop("error_filters"), by_root.pop("error_filters")
+        lengths = by_nobody.pop("length_filters"), by_root.pop("length_filters")
         # What all namespaces of the kernel have changes at any time.
         tables = by_nobody.pop("neighbour_tables"), by_root.pop("neighbour_tables")
         assert len({each["ipv4"]["most"] for each in tables}) == 1
         assert by_nobody == by_root
         assert [each["error"] for each in filters] == [each["error"] for each in clamps]
+        assert [each["error"] for each in lengths] == [each["error"] for each in clamps]
         if shutil.which("nft") is not None:
             assert clamps[0] == {"rules": None, "error": "nft: Operation not permitted (you must be root)"}
             assert clamps[1]["error"] is None

@@ -1,8 +1,9 @@
 """From measurements to causes: one finding per cause, and "unknown" where the measurements do not locate it.
 
-The order is that of the evidence: errors that something returned, then readings that agree with measurements, then
-hosts that compare badly with their neighbours, then links that traces name, then subnets, then hosts without a
-neighbour. What nothing explains is reported as such. docs/reference/mtu-faults.md has how the kinds are distinguished.
+The order is that of the evidence: rules of the hosts that drop just what is lost, errors that something returned,
+then readings that agree with measurements, then hosts that compare badly with their neighbours, then links that traces
+name, then subnets, then hosts without a neighbour. What nothing explains is reported as such.
+docs/reference/mtu-faults.md has how the kinds are distinguished.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from framegauge.check.judgement import (
     blame_errors,
     blame_hops,
     blame_hosts,
+    blame_lengths,
     blame_neighbours,
     blame_ports,
     blame_rates,
@@ -40,6 +42,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The findings of a result document: faults first, those that explain most before the others."""
     case = Case(Mesh.read(document))
     blame_neighbours.full(case)
+    blame_lengths.rules(case)
     blame_echo.faults(case)
     blame_told.tunnels(case)
     blame_told.bridged_tunnels(case)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from framegauge.check.judgement.document import Filter, Mesh, Pair, Trace
 from framegauge.check.judgement.findings import Finding, Key
 from framegauge.check.judgement.hops import Node, Segment, last_arrival, locate, passages
+from framegauge.check.judgement.lengths import places, rule_text
 from framegauge.check.judgement.links import Links
 
 __all__ = ["SPARE_BYTES", "Case", "counted", "hint_of"]
@@ -107,10 +108,19 @@ class Case:
         if doubtful:
             names = " and ".join(sorted(doubtful))
             lines.append(f"Rules of {names} may drop ICMP errors: whether a router reported it is not known.")
+        lines += self.rules_by_length(found)
         hint = hint_of(limit, self.mesh.target)
         if hint:
             lines.append(f"{limit} is typical of {hint}.")
         return lines
+
+    def rules_by_length(self, pairs: Iterable[Pair]) -> list[str]:
+        """Rules that may drop what these pairs lose: not all of their conditions are known."""
+        rules = {
+            f"A rule may drop some packets above {each.rule.above} bytes ({rule_text(each.rule)} on host {each.host})."
+            for pair in pairs if pair.verdict == "black_hole" for each in places(self.mesh, pair)
+        }  # fmt: skip
+        return sorted(rules)
 
 
 _Link = tuple[object, ...]

@@ -10,7 +10,19 @@ from typing import Any
 from framegauge.check.judgement.groups import subnet
 from framegauge.check.judgement.rdma import Port, ports_of
 
-__all__ = ["Clamp", "Filter", "Hop", "Host", "Interface", "Mesh", "NeighbourTable", "Pair", "Told", "Trace"]
+__all__ = [
+    "Clamp",
+    "Filter",
+    "Hop",
+    "Host",
+    "Interface",
+    "LengthRule",
+    "Mesh",
+    "NeighbourTable",
+    "Pair",
+    "Told",
+    "Trace",
+]
 
 
 @dataclass(frozen=True)
@@ -26,6 +38,7 @@ class Interface:
     parent: str | None
     overhead: int | None
     addresses: tuple[tuple[str, int], ...]
+    master: str | None = None  # the bridge, bond or VRF that it is a port of
 
 
 @dataclass(frozen=True)
@@ -56,6 +69,25 @@ class Filter:
 
 
 @dataclass(frozen=True)
+class LengthRule:
+    """A rule of a host, or the policy of a chain (neither `handle` nor `line`), that drops packets by their length: a
+    reading."""
+
+    ip_version: int
+    family: str
+    table: str
+    chain: str
+    hook: str
+    device: str | None
+    handle: int | None
+    line: str | None  # as iptables-save prints it
+    by_iptables: bool
+    above: int
+    to: int | None
+    certain: bool  # of every datagram that it meets; else of some
+
+
+@dataclass(frozen=True)
 class NeighbourTable:
     """In which a host's kernel keeps the Ethernet addresses of neighbours, of all its network namespaces: a reading."""
 
@@ -78,6 +110,8 @@ class Host:
     addresses: tuple[str, ...] = ()
     clamps: tuple[Clamp, ...] = ()
     filters: tuple[Filter, ...] = ()
+    lengths: tuple[LengthRule, ...] = ()
+    tells_ports: bool = False  # whether its interfaces say of what they are ports
     fragments: int | None = None  # that it made while the check ran; None: not read
     rdma: tuple[Port, ...] = ()
     tables: Mapping[int, NeighbourTable] = field(default_factory=dict)  # by IP version, where they were read
@@ -90,6 +124,10 @@ class Host:
         """The interface that has this address."""
         held = (each for each in self.interfaces if any(address == own for own, _ in each.addresses))
         return next(held, None)
+
+    def ports(self, bridge: Interface) -> list[Interface]:
+        """The interfaces that are known to be its ports."""
+        return [each for each in self.interfaces if each.master == bridge.name]
 
     def below(self, interface: Interface) -> list[Interface]:
         """The interfaces that it rests on, nearest first; each once, whatever the readings say."""
@@ -261,10 +299,12 @@ def _host(host: Mapping[str, Any]) -> Host:
     clamps = tuple(_clamp(each) for each in (facts.get("mss_clamps") or {}).get("rules") or ())
     sysctls = facts.get("sysctls") or {}
     filters = tuple(_filter(each) for each in (facts.get("error_filters") or {}).get("rules") or ())
+    lengths = tuple(_length(each) for each in (facts.get("length_filters") or {}).get("rules") or ())
+    tells_ports = any("master" in each for each in facts["interfaces"])
     made = host.get("fragments_created")
     return Host(
-        host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters,
-        None if made is None else made["ipv4"] + made["ipv6"], tuple(ports_of(facts)), _tables(host),
+        host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters, lengths,
+        tells_ports, None if made is None else made["ipv4"] + made["ipv6"], tuple(ports_of(facts)), _tables(host),
     )  # fmt: skip
 
 
@@ -283,6 +323,14 @@ def _filter(each: Mapping[str, Any]) -> Filter:
     )  # fmt: skip
 
 
+def _length(each: Mapping[str, Any]) -> LengthRule:
+    return LengthRule(
+        each["ip_version"], each["family"], each["table"], each["chain"], each["hook"], each.get("device"),
+        each.get("handle"), each.get("line"), each.get("program") == "iptables", each["above_bytes"],
+        each.get("to_bytes"), each["certain"],
+    )  # fmt: skip
+
+
 def _clamp(each: Mapping[str, Any]) -> Clamp:
     return Clamp(each["family"], each["table"], each["chain"], each["to"], each.get("mss_bytes"))
 
@@ -292,6 +340,7 @@ def _interface(each: Mapping[str, Any]) -> Interface:
         each["name"], each["mtu"], each.get("maximum_mtu"), each.get("up", True), each.get("kind"), each.get("driver"),
         each.get("parent"), each.get("overhead_bytes"),
         tuple((own["address"], own["prefix_length"]) for own in each.get("addresses") or ()),
+        each.get("master"),
     )  # fmt: skip
 
 

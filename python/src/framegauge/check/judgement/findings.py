@@ -24,6 +24,7 @@ class Kind:
 CATALOGUE = {
     "host_interface_too_small": Kind("A host interface has an MTU below the target"),
     "nic_maximum_too_small": Kind("A NIC does not support the target MTU"),
+    "dropped_by_rule": Kind("A host's own firewall drops packets by their length"),
     "switch_or_nic_too_small": Kind("A NIC or switch port drops large frames without an error"),
     "router_too_small": Kind("A router reports a link MTU below the target"),
     "router_drops_silently": Kind("A routed link drops large packets without an ICMP error"),

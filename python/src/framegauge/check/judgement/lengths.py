@@ -1,0 +1,57 @@
+"""Which rules of hosts drop just what a pair loses, as they were read: by the size, the direction and the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from framegauge.check.judgement.document import Host, Interface, LengthRule, Mesh, Pair
+
+__all__ = ["Place", "places", "rule_text"]
+
+_IN = ("ingress", "prerouting", "input")
+_OUT = ("output", "postrouting", "egress")
+_THROUGH = ("ingress", "prerouting", "forward", "postrouting", "egress")
+
+
+@dataclass(frozen=True)
+class Place:
+    """A rule, its host, and what that host does with the packets: receives, sends or forwards them."""
+
+    host: str
+    role: str
+    rule: LengthRule
+
+
+def rule_text(rule: LengthRule) -> str:
+    """The rule for people."""
+    if rule.line is not None:
+        return f"{rule.line} of table {rule.table} of {'ip6tables' if rule.ip_version == 6 else 'iptables'}"
+    what = "the policy" if rule.handle is None else f"handle {rule.handle}"
+    return f"{what} of chain {rule.chain} in table {rule.family} {rule.table}"
+
+
+def places(mesh: Mesh, pair: Pair) -> Iterator[Place]:
+    """Those that leave alone the largest packet of the pair that arrives, and drop what is larger."""
+    ends: list[tuple[str, str, tuple[str, ...], Interface | None]] = [
+        (pair.destination, "receives", _IN, mesh.receiver(pair)), (pair.source, "sends", _OUT, mesh.sender(pair)),
+    ]  # fmt: skip
+    if pair.is_one_ended:
+        ends.append((pair.source, "receives", _IN, mesh.sender(pair)))
+    on_the_way = {hop.address for trace in pair.traces for hop in trace.hops}
+    through = {owner for address, owner in mesh.owners.items() if address in on_the_way}
+    ends += [(name, "forwards", _THROUGH, None) for name in sorted(through - {pair.source, pair.destination})]
+    for name, role, hooks, interface in ends:
+        for rule in mesh.host(name).lengths:
+            is_met = rule.hook in hooks and rule.ip_version == pair.family and rule.above == pair.path_mtu
+            is_met = is_met and (rule.to is None or rule.to >= mesh.target)
+            if is_met and (role == "forwards" or _meets(mesh.host(name), interface, rule.device)):
+                yield Place(name, role, rule)
+
+
+def _meets(host: Host, interface: Interface | None, device: str | None) -> bool:
+    """Whether packets of this interface pass the device: itself, what it stands on, and their ports."""
+    if device is None or interface is None:
+        return device is None
+    chain = [interface, *host.below(interface)]
+    return device in {each.name for one in chain for each in (one, *host.ports(one))}
