@@ -84,6 +84,14 @@ def test_a_port_of_a_bond_that_takes_less_refuses_it() -> None:
     ) == [("refused", "parent")]
 
 
+def test_a_macvlan_of_a_container_stands_on_a_device_that_cannot_be_read() -> None:
+    own = {**LINKS[-1], "ifname": "net1", "ifindex": 98, "mtu": 1500, "link": None, "link_netnsid": 0, "flags": ["UP"],
+           "linkinfo": {"info_kind": "macvlan"}}  # fmt: skip
+    [warning] = [each for each in found("net1", facts([*LINKS, own])) if each.what == "parent"]
+    assert (warning.severity, "another network namespace" in warning.found) == ("warning", True)
+    assert not [each for each in found("net1", facts([*LINKS, {**own, "mtu": 9000}]), 1500) if each.what == "parent"]
+
+
 def test_what_leads_out_of_a_bridge_is_raised_with_it() -> None:
     """In the recorded machine d2.200 is a port of br0, and d2 carries it."""
     parents = found("br0", facts(up("br0")))

@@ -263,6 +263,36 @@ def test_a_bridge_whose_ports_are_all_smaller_is_the_cause():
     assert only(lab, "black_hole")
 
 
+def test_only_what_is_read_to_be_a_port_of_a_bridge_is_one():
+    lab = Lab((2,)).fault(Lab((2,)).pairs, 1504)
+    bridged(lab, "a", ("bond0", 9000), ("bond0.5", 1500), ("eth9", 9000))
+    held = lab.hosts["a"]["facts"]["interfaces"]
+    for each in held:
+        each["master"] = "br0" if each["name"] == "bond0.5" else None
+    held[2]["parent"], held[1]["mtu"] = "bond0", 1500
+    found = only(lab, "host_interface_too_small")
+    assert found["where"] == "host a, bond0.5 below bridge br0"
+    assert "none of its ports has 9000" in found["summary"]
+    commands = ["ip link set dev bond0 mtu 9000", "ip link set dev bond0.5 mtu 9000"]
+    assert [each["run"] for each in found["commands"]] == commands
+    # No other can be in use, however large.
+    held[2]["master"], held[3]["master"] = None, "br0"
+    assert only(lab, "black_hole")
+    # Of a bridge that is too small itself the ports come first, each by its name.
+    held[2]["master"], held[3]["master"] = "br0", None
+    held[0]["mtu"] = 1500
+    lab.fault([("a", "b", 4)], 1500, "too_small", told=[(None, 1500)])
+    found = only(lab, "host_interface_too_small")
+    assert [each["run"] for each in found["commands"]] == [*commands, "ip link set dev br0 mtu 9000"]
+
+
+def test_what_stands_on_a_device_of_another_namespace_is_raised_after_it():
+    lab = Lab((2,)).fault([("b", "a", 4)], 1500, "too_small", told=[(None, 1500)])
+    lab.device("b").update(mtu=1500, kind="macvlan")
+    [command] = only(lab, "host_interface_too_small")["commands"]
+    assert command["purpose"].startswith("after the device that it stands on, in another network namespace, has 9000")
+
+
 def test_a_guest_is_raised_after_the_port_that_it_may_be_behind():
     lab = Lab((3,))
     bridged(lab, "a", ("eth0", 9000), ("vnet0", 1500))

@@ -1,7 +1,7 @@
 """Ports of bridges that are smaller than their bridge, which drops in silence what does not fit them.
 
-Readings do not tell which interfaces are ports: any that has no address may be one. What is certain is only that a
-bridge sends by one of its ports: if all that can be ports are too small, the one in use is.
+Which of its ports a bridge sends by is not read: if all of them are too small, the one in use is. An agent that does
+not tell which interfaces are ports leaves more in doubt: any that has no address may be one.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ _MAC = "([0-9a-f]{2}:){5}[0-9a-f]{2}"
 
 
 def _may_be_ports(host: Host, bridge: Interface) -> list[Interface]:
+    if host.tells_ports:
+        return [each for each in host.ports(bridge) if each.up]
     return [
         each for each in host.interfaces
         if each.up and not each.addresses and each.kind != "bridge" and bridge not in host.below(each)
@@ -77,19 +79,21 @@ def _port(case: Case, name: str, bridge: Interface, ports: list[Interface], pair
     named = remedies.listing(each.name for each in ports)
     read = remedies.listing(f"{each.name} has {each.mtu}" for each in ports)
     limit = max(pair.path_mtu or 0 for pair in pairs)
+    is_told = case.mesh.host(name).tells_ports
+    none = "none of its ports" if is_told else "no interface of the host that can be its port"
     text = (
-        f"Bridge {bridge.name} of host {name} has an MTU of {bridge.mtu}, and no interface of the host that can be its "
-        f"port has {target}: {read}, and packets above {limit} bytes are lost. A bridge drops without an error what "
-        "does not fit its port."
+        f"Bridge {bridge.name} of host {name} has an MTU of {bridge.mtu}, and {none} has {target}: {read}, and packets "
+        f"above {limit} bytes are lost. A bridge drops without an error what does not fit its port."
     )
+    see = Command(f"ip link show master {shlex.quote(bridge.name)}", on, "see which of them are ports")
     keys = [pair.key for pair in pairs]
     case.add(
         Finding.about(
             "host_interface_too_small", f"host {name}, {named} below bridge {bridge.name}", [name], keys, text,
             f"{text} {remedies.STALLS}",
             commands=(
-                Command(f"ip link show master {shlex.quote(bridge.name)}", on, "see which of them are ports"),
-                *(Command(f"ip link set dev {shlex.quote(each.name)} mtu {target}", on) for each in ports),
+                *(() if is_told else (see,)),
+                *(line for each in ports for line in remedies.raise_port(case.mesh.host(name), each, target)),
             ),
             ask=remedies.ask_port(f"host {name}", target), spot=Node(True, name),
             facts=tuple((f"MTU of {each.name} (reading)", f"{each.mtu} bytes") for each in ports),

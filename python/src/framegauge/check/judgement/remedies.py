@@ -13,11 +13,15 @@ from framegauge.check.judgement.hops import Node
 
 __all__ = [
     "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "has_room", "host_names", "interface_text",
-    "listing", "look_at_rules", "pairs_text", "raise_link", "raise_mtu", "raise_or_look", "raise_router", "route_to",
+    "listing", "look_at_rules", "pairs_text", "raise_link", "raise_mtu", "raise_or_look",
+    "raise_port", "raise_router", "route_to",
     "sentence", "share_text", "show_errors", "show_routes", "sizes_text", "too_big", "work_around",
 ]  # fmt: skip
 
 MANY = 6
+# What stands on a device whose MTU it cannot exceed; in a container that device is in another network namespace.
+STANDING = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap")
+MOST_PORTS = 4  # of a bridge, that are spelled out
 MOST_ROUTES = 4  # host routes that are spelled out; of more pairs a sysctl is the shorter way
 IPV6_LEAST = 1280
 STALLS = "TCP connections that send full-size segments stall; pings and other small packets pass."
@@ -89,25 +93,49 @@ def raise_mtu(host: Host, interface: Interface | None, target_mtu: int, peer: st
     if sealed.is_sealed(interface):
         return ()
     below = [each for each in reversed(host.below(interface)) if each.mtu < target_mtu and each.overhead is None]
-    commands = []
+    commands: list[Command] = []
     for each in [*below, *([interface] if interface.mtu != target_mtu else [])]:
-        name = shlex.quote(each.name)
+        name, purpose = shlex.quote(each.name), ""
+        if each.kind in STANDING and each.parent is None:
+            purpose = f"after the device that it stands on, in another network namespace, has {target_mtu} or more"
         if each.kind == "bridge":
-            purpose = f"first raise each port that has less than {target_mtu}, and what is behind it"
-            commands.append(Command(f"ip link show master {name}", on, purpose))
-            commands += _raise_tunnels(host, each, target_mtu)
-        commands.append(Command(_set_mtu(name, target_mtu), on))
+            commands += _raise_ports(host, each, target_mtu)
+        commands.append(Command(_set_mtu(name, target_mtu), on, purpose))
     return tuple(commands)
 
 
-def _raise_tunnels(host: Host, bridge: Interface, target_mtu: int) -> Iterator[Command]:
-    """Of tunnels that may be the ports whose MTU a bridge has: what they run over carries their headers, too."""
+def _raise_ports(host: Host, bridge: Interface, target_mtu: int) -> Iterator[Command]:
+    """The ports of a bridge that are too small, which come before it; where they are not known, how to see them."""
     on = f"host {host.name}"
-    for each in host.interfaces:
+    small = [each for each in host.ports(bridge) if each.mtu < target_mtu]
+    plain = [each for each in small if each.overhead is None and not sealed.is_sealed(each)]
+    if not host.tells_ports or len(plain) > MOST_PORTS or any(sealed.is_sealed(each) for each in small):
+        purpose = f"first raise each port that has less than {target_mtu}, and what is behind it"
+        yield Command(f"ip link show master {shlex.quote(bridge.name)}", on, purpose)
+    else:
+        for each in plain:
+            yield from raise_port(host, each, target_mtu, f"a port of {bridge.name}, before it; then what is behind it")
+    yield from _raise_tunnels(host, bridge, target_mtu)
+
+
+def raise_port(host: Host, port: Interface, target_mtu: int, purpose: str = "") -> Iterator[Command]:
+    """A port of a bridge, and what it stands on, such as the device of a VLAN, before it."""
+    lower = [each for each in reversed(host.below(port)) if each.mtu < target_mtu and each.overhead is None]
+    for each in [*lower, port]:
+        yield Command(_set_mtu(shlex.quote(each.name), target_mtu), f"host {host.name}", purpose)
+
+
+def _raise_tunnels(host: Host, bridge: Interface, target_mtu: int) -> Iterator[Command]:
+    """Of tunnels that are, or may be, ports of a bridge: what they run over carries their headers, too."""
+    on = f"host {host.name}"
+    for each in host.ports(bridge) if host.tells_ports else host.interfaces:
         parent = host.interface(each.parent)
-        if each.overhead is None or parent is None or not each.up or each.mtu != bridge.mtu:
+        if each.overhead is None or parent is None or not each.up or each.mtu >= target_mtu:
             continue
-        purpose = f"if {each.name} is a port: with {each.overhead} bytes of overhead"
+        if not host.tells_ports and each.mtu != bridge.mtu:
+            continue
+        port = f"a port of {bridge.name}" if host.tells_ports else f"if {each.name} is a port"
+        purpose = f"{port}: with {each.overhead} bytes of overhead"
         if parent.mtu < target_mtu + each.overhead:
             yield Command(_set_mtu(shlex.quote(parent.name), target_mtu + each.overhead), on, purpose)
         yield Command(_set_mtu(shlex.quote(each.name), target_mtu), on, purpose)
@@ -133,7 +161,7 @@ def raise_or_look(
 
 
 def look_at_rules(on: str) -> Command:
-    """Rules of a host that drop packets by their length: a check reads none of them."""
+    """Rules of a host that drop packets by their length: a check may not read them, or not understand them."""
     return Command("nft list ruleset | grep -n length", on, "look for a rule that drops packets by their length")
 
 

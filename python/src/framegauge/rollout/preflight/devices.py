@@ -16,6 +16,8 @@ IPV6_LEAST = 1280  # RFC 8200, section 5
 # The largest MTU with an XDP program that does not take frames in fragments, by driver: what is left of a page.
 PAGE_LIMITS = {"veth": 3506, "virtio_net": 3502, "tun": 1500, "vif": 3840, "xen_netfront": 3840}
 BUNDLES = ("bond", "team")
+# What stands on a device whose MTU it cannot exceed.
+STANDING = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap")
 # What kernels of today take from the MTU below, where it differs from packet to packet. WireGuard: IPv6, UDP and 32
 # bytes of its own (drivers/net/wireguard/device.c).
 OVERHEADS = {"wireguard": 80, "geneve": 50, "vxlan": 50, "gre": 24, "gretap": 38}
@@ -83,6 +85,10 @@ def stack(case: Case) -> Iterator[Finding]:
             if below.master is not None:
                 remedy += f". By hand, hold the routes of {below.master} before: a bridge follows its ports at once"
             yield case.finding("parent", "note", found, f"{target} or more", remedy)
+    if link.elsewhere and link.kind in STANDING and case.is_raised:
+        found = f"a {link.kind} on a device in another network namespace, whose MTU is not known"
+        remedy = f"see that it has {target} before: the kernel refuses more than that"
+        yield case.finding("parent", "warning", found, f"{target} or more", remedy)
     for above in _lowered(case, link):
         found = f"{above.name} on it with {above.mtu}"
         remedy = "lower it first, by a roll-out of its own, since others may still send as much to it; or force child: "

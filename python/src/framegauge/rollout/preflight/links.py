@@ -36,6 +36,7 @@ class Link:
     master: str | None = None
     parent: str | None = None
     peer: str | None = None  # a veth's other end, if it is on this host
+    elsewhere: bool = False  # what it stands on, or a veth's other end, is in another network namespace
     xdp: Xdp | None = None
     up: bool = True
     address: str | None = None
@@ -124,6 +125,7 @@ def _link(entry: object) -> Link | None:
         master=_text(entry.get("master")),
         parent=_text(bound) if isinstance(bound, str) else None if kind == "veth" else _text(here),
         peer=_text(here) if kind == "veth" else None,
+        elsewhere="link_netnsid" in entry,
         xdp=_xdp(entry.get("xdp")),
         up="UP" in flags if isinstance(flags, list) else True,
         address=_text(entry.get("address")),
