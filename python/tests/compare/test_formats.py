@@ -16,7 +16,7 @@ from helpers.support import ROOT
 from hypothesis import given, strategies as st
 
 from framegauge.compare.formats import flent, iperf3
-from framegauge.compare.formats.samples import LARGEST_VALUE, Unreadable, one_line
+from framegauge.compare.formats.samples import LARGEST_VALUE, CutOff, MovedNothing, Unreadable, one_line
 from framegauge.foreign import MOST_BYTES, MOST_VALUES
 
 REAL = ROOT / "python/tests/documents/iperf3"
@@ -189,6 +189,19 @@ def udp(received: dict | None, total: dict):
     document["start"]["test_start"] |= {"protocol": "UDP", "blksize": 8948}
     document["end"] = {"streams": [], "sum": total} | ({} if received is None else {"sum_received": received})
     return iperf3.parse("a.json", json.dumps(document).encode())
+
+
+def test_events_of_iperf3_line_by_line_are_one_run():
+    whole = iperf3_text(1e9)
+    events = [("start", whole["start"]), *[("interval", {"sum": {}})] * 3, ("end", whole["end"])]
+    lines = [json.dumps({"event": name, "data": data}).encode() for name, data in events]
+    (run,) = iperf3.parse("a.json", b"\n".join(lines) + b"\n")
+    assert run.metrics["goodput"] == 1e9
+    with pytest.raises(CutOff):
+        iperf3.parse("a.json", b"\n".join(lines[:-1]))
+    failed = json.dumps({"event": "error", "data": "unable to receive results"}).encode()
+    with pytest.raises(MovedNothing, match="unable to receive results"):
+        iperf3.parse("a.json", b"\n".join([lines[0], failed]))
 
 
 def test_a_real_file_of_udp():

@@ -9,7 +9,7 @@ Of UDP (`-u`), the share of datagrams that were delivered and their jitter are m
 sender that did not hear of it reports that nothing was lost, and a jitter of exactly 0. Before 3.10 there is no
 `end.sum_received`, and `end.sum` has the rate that was sent.
 
-The format is that of iperf 3.1 to 3.19 (esnet/iperf, `iperf_api.c`).
+The format is that of iperf 3.1 to 3.19 (esnet/iperf, `iperf_api.c`), with `--json-stream` as well.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from framegauge.compare.formats.samples import (
+    CutOff,
     MovedNothing,
     OtherRun,
     Sample,
@@ -38,11 +39,13 @@ WHAT = "the output of iperf3 -J"
 UNREACHED = re.compile(
     r"unable to (?:connect|send|receive|read|write)|closed unexpectedly|time(?:d |-)?out", re.IGNORECASE
 )
+EVENT = re.compile(rb'\s*\{\s*"event"\s*:')
+INTERVAL = re.compile(rb'\s*\{\s*"event"\s*:\s*"interval"')
 
 
 def parse(name: str, data: bytes) -> list[Sample]:
     """The samples of one file, one per direction; Unreadable if there are none."""
-    found = load_json(data, WHAT)
+    found = _streamed(data) or load_json(data, WHAT)
     if "error" in found:
         raise _error(found)
     start, end = _object(found, "start"), _object(found, "end")
@@ -73,6 +76,18 @@ def parse(name: str, data: bytes) -> list[Sample]:
         whole = {"direction": "both ways", **conditions}
         samples.append(Sample(name, "iperf3", whole, costs, began=began, facts=facts))
     return samples
+
+
+def _streamed(data: bytes) -> Mapping[str, Any] | None:
+    """What `--json-stream` (from 3.17 on) writes, an event a line, as `-J` puts it together; None if it is none."""
+    lines = data.split(b"\n") if EVENT.match(data) else []
+    found: dict[str, Any] = {}
+    for line in (line for line in lines if EVENT.match(line) and not INTERVAL.match(line)):
+        event = load_json(line, WHAT)
+        found[str(event.get("event"))] = event.get("data")
+    if lines and not found.keys() & {"end", "error"}:
+        raise CutOff("found no event of the end, expected one: was the run killed?")
+    return found or None
 
 
 def _error(document: Mapping[str, Any]) -> Unreadable:
