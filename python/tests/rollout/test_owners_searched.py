@@ -68,6 +68,7 @@ def test_a_file_that_names_the_interface_and_an_mtu_is_told(path: str, text: str
         ("/etc/frr/frr.conf", "interface eth1\n ip ospf mtu-ignore\n"),
         ("/etc/nft.conf", "-A FORWARD -o eth1 -j TCPMSS --clamp-mss-to-pmtu"),
         ("/etc/netplan/01.yaml.bak", "eth1: {mtu: 1500}"),
+        ("/etc/ssl/certs/8f103249.0", "AwwQVGVsaWEgUm9vdCBDQSB2MjAeFw0xODExMjkxMTU1/mtu/eth1\n"),
         ("/etc/framegauge/lease", "eth1 mtu"),
         ("/etc/dhcp/dhclient-enter-hooks.d/framegauge-mtu-eth1", "eth1 new_interface_mtu=9000"),
     ],

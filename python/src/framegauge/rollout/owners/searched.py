@@ -23,6 +23,8 @@ COMMENTS = ("#", ";", "//", "<!--", "*", '"#')
 LEFT = re.compile(
     r"(~|\.(bak|old|orig|save|swp|rpm\w+|dpkg-\w+|ucf-\w+|md|rst|html|example|sample|pem|crt)|README.*)$", re.IGNORECASE
 )
+# A line of a certificate or key: letters that happen to spell a word say nothing.
+ENCODED = re.compile(r"\s*[A-Za-z0-9+/]{40,}={0,2}\s*")
 PATH = re.compile(r"/[\w./@:+-]+")
 # Read by who owns them, but not for whatever they may say of an interface.
 READ_FOR_OTHERS = ("/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/network/ifupdown")
@@ -58,7 +60,8 @@ def _is_understood(path: str, read: Files) -> bool:
 
 
 def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:
-    lines = [each for each in elsewhere.joined(text) if not each[1].lstrip().startswith(COMMENTS)]
+    worded = [each for each in elsewhere.joined(text) if not ENCODED.fullmatch(each[1])]
+    lines = [each for each in worded if not each[1].lstrip().startswith(COMMENTS)]
     said = [(number, line) for number, line in lines if SPEAKS.search(line) and not elsewhere.is_of_another(line, nic)]
     named = [number for number, line in lines if elsewhere.names(line, nic)]
     both = [each for each in said if each[0] in named]
