@@ -963,6 +963,17 @@ def test_a_rule_for_other_packets_or_sizes_explains_no_loss(rules: dict[str, Any
     assert ("handle 7 of chain c in table inet fw on host b" in found["evidence"]) == (not rules["rules"][0]["certain"])
 
 
+def test_a_bridge_between_two_hosts_that_drops_by_length_is_no_bundle():
+    lab = Lab((3,)).fault([("a", "b", 4), ("b", "a", 4)])
+    lab.device("c").update(name="br0", kind="bridge")
+    lab.hosts["c"]["facts"]["length_filters"] = by_length("forward", family="bridge")
+    found = only(lab, "dropped_by_rule")
+    assert (found["where"], "that it bridges" in found["summary"]) == ("the firewall of host c", True)
+    # Of packets that are routed the bridge knows nothing.
+    lab.hosts["c"]["facts"]["length_filters"] = by_length("forward")
+    assert only(lab, "member_too_small")
+
+
 def test_a_host_that_forwards_may_drop_by_a_rule():
     lab = Lab((1, 1)).fault([("a", "b", 4)], hops=LOST)
     lab.hosts["r"] = {"name": "r", "addresses": [R1], "error": None, "facts": {

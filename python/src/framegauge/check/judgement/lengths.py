@@ -16,7 +16,7 @@ _THROUGH = ("ingress", "prerouting", "forward", "postrouting", "egress")
 
 @dataclass(frozen=True)
 class Place:
-    """A rule, its host, and what that host does with the packets: receives, sends or forwards them."""
+    """A rule, its host, and what that host does with the packets: receives, sends, forwards or bridges them."""
 
     host: str
     role: str
@@ -41,17 +41,35 @@ def places(mesh: Mesh, pair: Pair) -> Iterator[Place]:
     on_the_way = {hop.address for trace in pair.traces for hop in trace.hops}
     through = {owner for address, owner in mesh.owners.items() if address in on_the_way}
     ends += [(name, "forwards", _THROUGH, None) for name in sorted(through - {pair.source, pair.destination})]
+    ends += [(name, "bridges", _THROUGH, None) for name in _bridging(mesh, pair)]
     for name, role, hooks, interface in ends:
         for rule in mesh.host(name).lengths:
             is_met = rule.hook in hooks and rule.ip_version == pair.family and rule.above == pair.path_mtu
             is_met = is_met and (rule.to is None or rule.to >= mesh.target)
-            if is_met and (role == "forwards" or _meets(mesh.host(name), interface, rule.device)):
+            if role in ("forwards", "bridges"):
+                is_met = is_met and (rule.family == "bridge") == (role == "bridges")
+            else:
+                is_met = is_met and _meets(mesh.host(name), interface, rule)
+            if is_met:
                 yield Place(name, role, rule)
 
 
-def _meets(host: Host, interface: Interface | None, device: str | None) -> bool:
-    """Whether packets of this interface pass the device: itself, what it stands on, and their ports."""
-    if device is None or interface is None:
-        return device is None
-    chain = [interface, *host.below(interface)]
-    return device in {each.name for one in chain for each in (one, *host.ports(one))}
+def _bridging(mesh: Mesh, pair: Pair) -> Iterator[str]:
+    """Hosts with a bridge in the subnet of both ends, of which both may be behind ports."""
+    subnet = mesh.group(pair.source, pair.source_address)
+    if subnet != mesh.group(pair.destination, pair.destination_address):
+        return
+    for host in mesh.hosts.values():
+        held = [address for each in host.interfaces if each.kind == "bridge" for address, _ in each.addresses]
+        is_end = host.name in (pair.source, pair.destination)
+        if not is_end and subnet in {mesh.group(host.name, address) for address in held}:
+            yield host.name
+
+
+def _meets(host: Host, interface: Interface | None, rule: LengthRule) -> bool:
+    """Whether packets of this interface meet the rule: its device is the interface, what that stands on, or a port of
+    it; rules of a bridge are for bridges."""
+    chain = [] if interface is None else [interface, *host.below(interface)]
+    if rule.family == "bridge" and not any(each.kind == "bridge" for each in chain):
+        return False
+    return rule.device is None or rule.device in {each.name for one in chain for each in (one, *host.ports(one))}
