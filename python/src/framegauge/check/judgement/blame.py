@@ -152,13 +152,16 @@ def _summary(one: Finding, other: Finding) -> str:
 
 
 def _with_hint(case: Case, finding: Finding) -> Finding:
-    """With what the size of a silent loss says of how a device counts: then its own MTU reads as it should."""
+    """With what the size of a silent loss says of how a device counts, whose own MTU then reads as it should, and with
+    rules of hosts that may drop just what is lost."""
     pairs = [case.mesh.by_key[pair] for pair in finding.pairs]
     sizes = {pair.path_mtu for pair in pairs if pair.verdict == "black_hole"} - {None}
     hints = [f"{size} is {said}." for size in sorted(sizes, key=str) if (said := counted(size, case.mesh.target))]
+    hints += [] if finding.kind == "dropped_by_rule" else case.rules_by_length(pairs)
     if not CATALOGUE[finding.kind].is_fault or not hints:
         return finding
-    return replace(finding, summary=f"{finding.summary} {' '.join(hints)}")
+    evidence = " ".join([finding.evidence, *(each for each in case.rules_by_length(pairs) if each in hints)])
+    return replace(finding, summary=f"{finding.summary} {' '.join(hints)}", evidence=evidence)
 
 
 def _rank(finding: Finding) -> tuple[bool, int, str, str]:

@@ -59,13 +59,7 @@ def _up_to(limit: int | None) -> str:
 def _silent(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
     where = f"unknown link, in either direction: {_listed(pairs)}"
     first = f"{'Small echoes' if limit is None else f'Echoes of up to {limit} bytes'} return, larger ones do not."
-    evidence = [
-        first,
-        "Either the request or the reply may be lost.",
-        *_hints(pairs),
-        *_readings(case, pairs),
-        *case.rules_by_length(pairs),
-    ]
+    evidence = [first, "Either the request or the reply may be lost.", *_hints(pairs), *_readings(case, pairs)]
     summary = f"{first} Either the request or the reply is lost; one end alone cannot tell which. {_ECHOES_ONLY}"
     _add(case, "direction_unknown", where, pairs, evidence, summary, f"{_BOTH_ENDS} {_TRY}")
 
@@ -75,7 +69,7 @@ def _towards(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
     evidence = [
         f"The target answers {_up_to(limit)}, but no larger ones. Its replies are truncated and would fit any return "
         "path, so the path towards the target is too small, or a filter there drops large echoes.",
-        *_hints(pairs), *_readings(case, pairs), *case.rules_by_length(pairs),
+        *_hints(pairs), *_readings(case, pairs),
     ]  # fmt: skip
     _add(case, "black_hole", where, pairs, evidence, f"{evidence[0]} {_ECHOES_ONLY}", f"{_BOTH_ENDS} {_TRY}")
 

@@ -108,7 +108,6 @@ class Case:
         if doubtful:
             names = " and ".join(sorted(doubtful))
             lines.append(f"Rules of {names} may drop ICMP errors: whether a router reported it is not known.")
-        lines += self.rules_by_length(found)
         hint = hint_of(limit, self.mesh.target)
         if hint:
             lines.append(f"{limit} is typical of {hint}.")
