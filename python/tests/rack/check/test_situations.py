@@ -227,7 +227,7 @@ def test_a_bridge_needs_its_small_port_raised_first(net: Network) -> None:
     [found] = faults(net.check("a", "b"))
     assert found["kind"] == "host_interface_too_small"
     assert [each["run"] for each in found["commands"]] == [
-        "ip link show master br0", "ip link set dev br0 mtu 9000",
+        "ip link set dev to-vm mtu 9000", "ip link set dev br0 mtu 9000",
     ]  # fmt: skip
 
 

@@ -114,7 +114,9 @@ def _raise_ports(host: Host, bridge: Interface, target_mtu: int) -> Iterator[Com
         yield Command(f"ip link show master {shlex.quote(bridge.name)}", on, purpose)
     else:
         for each in plain:
-            yield from raise_port(host, each, target_mtu, f"a port of {bridge.name}, before it; then what is behind it")
+            yield from raise_port(
+                host, each, target_mtu, f"a port of {bridge.name}: it and what is behind it come before the bridge"
+            )
     yield from _raise_tunnels(host, bridge, target_mtu)
 
 
