@@ -374,6 +374,38 @@ def test_a_bad_member_is_placed_by_the_hops_that_only_bad_flows_share():
     assert "10.9.3.1" in only(lab, "member_too_small")["where"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "mtu", "member", "runs"),
+    [
+        ("bond", 9000, 1500, ["ip link set dev eth1 mtu 9000"]),
+        ("bond", 9000, 9000, ["ip -d link show master bond0"]),
+        (None, 9000, 1500, []),
+    ],
+)  # fmt: skip
+def test_a_bond_that_has_the_mtu_is_not_given_it_again(kind: str | None, mtu: int, member: int, runs: list[str]):
+    lab = Lab((6,))
+    lab.fault(lab.some(lambda a, b: b == "d"), bad=9)
+    lab.device("d").update(name="bond0", kind=kind, mtu=mtu, master=None)
+    ports = [interface("eth1", "192.0.2.1", member, addresses=[], master="bond0" if kind else None)]
+    lab.hosts["d"]["facts"]["interfaces"] += ports
+    found = only(lab, "member_too_small")
+    assert [each["run"] for each in found["commands"]] == runs
+    assert bool(found["advice"]) == (member == 9000 or kind is None)
+
+
+def test_a_bond_whose_members_are_all_smaller_is_the_cause():
+    lab = Lab((3,))
+    lab.fault(lab.some(lambda a, b: "c" in (a, b)), 1504)
+    lab.device("c").update(name="bond0", kind="bond", master=None)
+    for name in ("eth1", "eth2"):
+        port = interface(name, "192.0.2.1", 1500, addresses=[], master="bond0")
+        lab.hosts["c"]["facts"]["interfaces"].append(port)
+    found = only(lab, "host_interface_too_small")
+    runs = [each["run"] for each in found["commands"]]
+    assert runs == ["ip link set dev eth1 mtu 9000", "ip link set dev eth2 mtu 9000"]
+    assert found["summary"].startswith("Bond bond0 of host c has an MTU of 9000, and none of its ports has 9000")
+
+
 def test_a_bundle_at_a_host_is_told_by_its_column():
     lab = Lab((6,))
     lab.fault(lab.some(lambda a, b: b == "d"), bad=9)

@@ -134,12 +134,11 @@ def members(case: Case) -> None:
                 case.mesh.receiver(pair) if each.direction == "receiving" else case.mesh.sender(pair) for pair in pairs
             ]
             interface = next((found for found in own if found is not None), None)
-            bond = "BOND" if interface is None else shlex.quote(interface.name)
+            commands, advice = remedies.raise_members(case.mesh.host(each.name), interface, case.mesh.target)
             lost = remedies.sizes_text(
                 max({pair.path_mtu for pair in pairs if pair.path_mtu is not None}, default=None)
             )
             keys = [pair.key for pair in pairs]
-            on = f"host {each.name}"
             case.add(
                 Finding.about(
                     "member_too_small", f"one link of the bundle at host {each.name}, {each.direction}",
@@ -148,12 +147,9 @@ def members(case: Case) -> None:
                     f"{remedies.share_text(bad, probed)}: {lost} there. The same peers have no such loss with other "
                     "hosts.",
                     f"{remedies.sentence(lost)} on some flows of every pair {each.direction} at host {each.name}. One "
-                    "link of its bundle (LAG) is too small: some TCP connections of the host stall while others work, "
-                    "depending on their port numbers.",
-                    commands=(
-                        Command(f"cat /proc/net/bonding/{bond}", on, "list the members of the bundle"),
-                        Command(f"ip link set dev {bond} mtu {case.mesh.target}", on, "raise all of its members"),
-                    ),
+                    "link of a bundle (LAG) there is too small: some TCP connections of the host stall while others "
+                    "work, depending on their port numbers.",
+                    commands=commands, advice=advice,
                     ask=remedies.ask_port(f"each member of the bundle of host {each.name}", case.mesh.target),
                     spot=Node(True, each.name),
                 ),

@@ -1,4 +1,4 @@
-"""Ports of bridges that are smaller than their bridge, which drops in silence what does not fit them.
+"""Ports of bridges and bonds that are smaller than these: what does not fit them is dropped in silence.
 
 Which of its ports a bridge sends by is not read: if all of them are too small, the one in use is. An agent that does
 not tell which interfaces are ports leaves more in doubt: any that has no address may be one.
@@ -35,9 +35,10 @@ def _fits(interface: Interface, size: int) -> bool:
 
 
 def _bridge(host: Host, interface: Interface | None, target: int) -> Interface | None:
-    """The bridge that it is, or stands on, if that seems to take the target."""
+    """The bridge that it is, or stands on, if that seems to take the target; or the bond, if its ports are known."""
     chain = [] if interface is None else [interface, *host.below(interface)]
-    return next((each for each in chain if each.kind == "bridge" and each.mtu >= target), None)
+    kinds = ("bridge", *(remedies.BUNDLES if host.tells_ports else ()))
+    return next((each for each in chain if each.kind in kinds and each.mtu >= target), None)
 
 
 def _too_small(
@@ -81,15 +82,16 @@ def _port(case: Case, name: str, bridge: Interface, ports: list[Interface], pair
     limit = max(pair.path_mtu or 0 for pair in pairs)
     is_told = case.mesh.host(name).tells_ports
     none = "none of its ports" if is_told else "no interface of the host that can be its port"
+    what = remedies.sentence(bridge.kind or "bridge")
     text = (
-        f"Bridge {bridge.name} of host {name} has an MTU of {bridge.mtu}, and {none} has {target}: {read}, and packets "
-        f"above {limit} bytes are lost. A bridge drops without an error what does not fit its port."
+        f"{what} {bridge.name} of host {name} has an MTU of {bridge.mtu}, and {none} has {target}: {read}, and packets "
+        f"above {limit} bytes are lost. A {bridge.kind} drops without an error what does not fit its port."
     )
     see = Command(f"ip link show master {shlex.quote(bridge.name)}", on, "see which of them are ports")
     keys = [pair.key for pair in pairs]
     case.add(
         Finding.about(
-            "host_interface_too_small", f"host {name}, {named} below bridge {bridge.name}", [name], keys, text,
+            "host_interface_too_small", f"host {name}, {named} below {bridge.kind} {bridge.name}", [name], keys, text,
             f"{text} {remedies.STALLS}",
             commands=(
                 *(() if is_told else (see,)),

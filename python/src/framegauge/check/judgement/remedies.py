@@ -12,15 +12,16 @@ from framegauge.check.judgement.groups import as_people_count, family_of
 from framegauge.check.judgement.hops import Node
 
 __all__ = [
-    "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "has_room", "host_names", "interface_text",
-    "listing", "look_at_rules", "pairs_text", "raise_link", "raise_mtu", "raise_or_look",
-    "raise_port", "raise_router", "route_to",
-    "sentence", "share_text", "show_errors", "show_routes", "sizes_text", "too_big", "work_around",
+    "BUNDLES", "STALLS", "allow_too_big", "ask_link", "ask_port", "count_of", "has_room", "host_names",
+    "interface_text", "listing", "look_at_rules", "pairs_text", "raise_link", "raise_members", "raise_mtu",
+    "raise_or_look", "raise_port", "raise_router", "route_to", "sentence", "share_text", "show_errors", "show_routes",
+    "sizes_text", "too_big", "work_around",
 ]  # fmt: skip
 
 MANY = 6
 # What stands on a device whose MTU it cannot exceed; in a container that device is in another network namespace.
 STANDING = ("vlan", "macvlan", "macvtap", "ipvlan", "ipvtap")
+BUNDLES = ("bond", "team")
 MOST_PORTS = 4  # of a bridge, that are spelled out
 MOST_ROUTES = 4  # host routes that are spelled out; of more pairs a sysctl is the shorter way
 IPV6_LEAST = 1280
@@ -141,6 +142,26 @@ def _raise_tunnels(host: Host, bridge: Interface, target_mtu: int) -> Iterator[C
         if parent.mtu < target_mtu + each.overhead:
             yield Command(_set_mtu(shlex.quote(parent.name), target_mtu + each.overhead), on, purpose)
         yield Command(_set_mtu(shlex.quote(each.name), target_mtu), on, purpose)
+
+
+def raise_members(host: Host, interface: Interface | None, target_mtu: int) -> tuple[tuple[Command, ...], str]:
+    """The members of a host's bundle: the commands, and advice. One that has the MTU already hands it to no member
+    (the kernel changes nothing), and of a host without a bundle the members are those of its switches."""
+    on, chain = f"host {host.name}", [] if interface is None else [interface, *host.below(interface)]
+    bond = next((each for each in chain if each.kind in BUNDLES), None)
+    if bond is None and interface is not None:
+        advice = f"No bundle of host {host.name} itself is known: see to the members between its switches."
+        return (), advice
+    name = "BOND" if bond is None else shlex.quote(bond.name)
+    look = Command(f"ip -d link show master {name}", on, "list the members of the bundle with their MTUs")
+    if bond is None or bond.mtu < target_mtu:
+        return (look, Command(_set_mtu(name, target_mtu), on, "raise all of its members")), ""
+    small = [each for each in host.ports(bond) if each.mtu < target_mtu]
+    if small:
+        return tuple(Command(_set_mtu(shlex.quote(each.name), target_mtu), on, "the member") for each in small), ""
+    if host.tells_ports:
+        return (look,), "Its members have the MTU at the host: the other end of one is too small."
+    return (look,), f"Raise each member that has less than {target_mtu} by its own name: {bond.name} has that already."
 
 
 def raise_or_look(
