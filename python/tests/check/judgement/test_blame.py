@@ -1042,6 +1042,28 @@ def test_within_a_subnet_no_rule_keeps_errors_away():
     assert only(lab, "switch_or_nic_too_small")["hosts"] == ["c"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "overhead", "runs"),
+    [
+        ("vxlan", 50, ["ip link set dev eth0 mtu 9050", "ip link set dev t0 mtu 9000"]),
+        ("wireguard", None, ["ip -d link show dev t0"]),
+        ("bridge", None, ["ip link set dev v0 mtu 9000", "ip link set dev t0 mtu 9000"]),
+    ],
+)  # fmt: skip
+def test_a_host_that_forwards_raises_what_is_below_its_small_interface_first(
+    kind: str, overhead: int | None, runs: list[str]
+):
+    lab = Lab((1, 1)).fault([("a", "b", 4)], 1450, "too_small", told=[(R1, 1450)])
+    held = [
+        interface("eth0", R1, 9000, master=None),
+        interface("t0", "10.8.0.1", 1450, kind=kind, overhead_bytes=overhead, parent="eth0" if overhead else None),
+        *([interface("v0", "192.0.2.1", 1500, addresses=[], kind="veth", master="t0")] if kind == "bridge" else []),
+    ]
+    lab.hosts["r"] = {"name": "r", "addresses": [R1], "error": None, "facts": {"interfaces": held}}
+    found = only(lab, "router_too_small")
+    assert [each["run"] for each in found["commands"]] == runs
+
+
 def refused_by_the_first(lab: Lab) -> Lab:
     """From a to b, which are four hops apart, the first router refuses what is above 1492: from the second hop on."""
     lab.fault([("a", "b", 4)], 1492, "too_small", told=[(R1, 1492)])

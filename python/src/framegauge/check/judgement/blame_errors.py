@@ -99,7 +99,7 @@ def routers(case: Case) -> None:
                 "with DF set fail."
                 + "".join(f" {text}" for text in (wrong, unheard, _some(pairs), GUESS if mtu is None else "") if text),
                 commands=(
-                    *_raise(case, address, pairs),
+                    *_raise(case, address, pairs, mtu),
                     *_other_ends(case, back, mtu),
                 ),
                 ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
@@ -111,7 +111,7 @@ def routers(case: Case) -> None:
         _filtered(case, address, mtu)
 
 
-def _raise(case: Case, address: str, pairs: Sequence[Pair]) -> tuple[Command, ...]:
+def _raise(case: Case, address: str, pairs: Sequence[Pair], mtu: int | None) -> tuple[Command, ...]:
     """What raises the link that the router refused packets for: of several equal paths to one destination, the one by
     which they would have gone on."""
     traces = [trace for pair in pairs for trace in pair.traces]
@@ -119,7 +119,9 @@ def _raise(case: Case, address: str, pairs: Sequence[Pair]) -> tuple[Command, ..
     ways: list[str | None] = sorted(hops, key=str)[:MOST_WAYS]
     if not ways or remedies.has_room(case.mesh, address, case.mesh.target):
         ways = [pairs[0].destination_address]
-    return tuple(each for way in ways for each in remedies.raise_router(case.mesh, address, case.mesh.target, way))
+    target = case.mesh.target
+    found = [each for way in ways for each in remedies.raise_router(case.mesh, address, target, way, mtu)]
+    return tuple(dict.fromkeys(found))
 
 
 def _next(trace: Trace, address: str) -> str | None:
@@ -231,7 +233,7 @@ def _other_ends(case: Case, back: Sequence[Pair], mtu: int | None) -> tuple[Comm
                 ends.add((hop.address or "", pair.destination_address))
     return tuple(
         command for address, towards in sorted(ends, key=str)
-        for command in remedies.raise_router(case.mesh, address, case.mesh.target, towards)
+        for command in remedies.raise_router(case.mesh, address, case.mesh.target, towards, mtu)
     )  # fmt: skip
 
 

@@ -199,14 +199,37 @@ def has_room(mesh: Mesh, address: str, target_mtu: int) -> bool:
     return bool(held) and all(each.mtu >= target_mtu for each in held)
 
 
-def raise_router(mesh: Mesh, address: str, target_mtu: int, towards: str | None) -> tuple[Command, ...]:
-    """The command on a router that runs Linux, for its interface towards an address; of a host of the check whose
-    interfaces all have that MTU, look at the MTUs of its routes."""
+def raise_router(
+    mesh: Mesh, address: str, target_mtu: int, towards: str | None, size: int | None = None
+) -> tuple[Command, ...]:
+    """The command on a router that runs Linux, for its interface towards an address; of a host of the check, for the
+    one interface that has the `size` that it reports, and if all of its interfaces have the target, look at the MTUs of
+    its routes."""
+    host = mesh.host(mesh.owners.get(address, ""))
+    small = [each for each in host.interfaces if each.up and each.mtu == size]
+    if len(small) == 1 and size is not None and size < target_mtu:
+        return _raise_tunnel(host, small[0], target_mtu) or raise_mtu(host, small[0], target_mtu)
     if has_room(mesh, address, target_mtu):
         where = shlex.quote(towards) if towards is not None and _is_address(towards) else "ADDRESS"
         look = f"ip route get {where}", "ip route show table all | grep mtu"
         return tuple(Command(run, _router(mesh, address), "look for the mtu of a route") for run in look)
     return (Command(_set_mtu(route_to(towards), target_mtu), _router(mesh, address)),)
+
+
+def _raise_tunnel(host: Host, tunnel: Interface, target_mtu: int) -> tuple[Command, ...]:
+    """What a tunnel runs over comes before it, with room for its headers; none of anything else. Of one whose headers
+    nobody tells, nothing is raised."""
+    on, name = f"host {host.name}", shlex.quote(tunnel.name)
+    if sealed.is_sealed(tunnel):
+        purpose = "a tunnel: see first what the path outside of it carries"
+        return (Command(f"ip -d link show dev {name}", on, purpose),)
+    if tunnel.overhead is None:
+        return ()
+    needed, purpose = target_mtu + tunnel.overhead, f"what {tunnel.name} runs over, with {tunnel.overhead} bytes more"
+    below = [each for each in reversed(host.below(tunnel)) if each.overhead is None and each.mtu < needed]
+    raised = [Command(_set_mtu(shlex.quote(each.name), needed), on, purpose) for each in below]
+    after = f"when every link of the underlay has {needed}"
+    return (*raised, Command(_set_mtu(name, target_mtu), on, after))
 
 
 def raise_link(mesh: Mesh, near: Node, far: Node, target_mtu: int) -> tuple[Command, ...]:
