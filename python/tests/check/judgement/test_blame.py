@@ -1064,6 +1064,21 @@ def test_a_host_that_forwards_raises_what_is_below_its_small_interface_first(
     assert [each["run"] for each in found["commands"]] == runs
 
 
+def test_what_a_tunnel_tells_its_own_kernel_is_no_route_and_no_advmss():
+    """A node of pods: what it sends to others' pods goes through the tunnel, and their answers to its own address do not."""
+    lab = Lab((1, 1))
+    tunnel = interface("vx0", "10.8.0.1", 9000, kind="vxlan", overhead_bytes=50, parent="eth0")
+    lab.hosts["b"]["facts"]["interfaces"].append(tunnel)
+    lab.pairs["b", "a", 4] |= {"interface": "vx0", "route_mtu_bytes": 8950}
+    lab.pairs["a", "b", 4]["tcp"] |= {"peer_announced_mss_bytes": 8898, "mss_bytes": 8898}
+    lab.pairs["b", "a", 4]["tcp"] |= {"route_mtu_bytes": 8950}
+    lab.pairs["b", "a", 4] |= {"path_mtu_bytes": 9000}
+    assert not {"route_mtu_too_small", "mss_clamped"} & set(kinds(lab))
+    # Any other size is told by something else.
+    lab.pairs["b", "a", 4]["route_mtu_bytes"] = 8000
+    assert "route_mtu_too_small" in kinds(lab)
+
+
 def refused_by_the_first(lab: Lab) -> Lab:
     """From a to b, which are four hops apart, the first router refuses what is above 1492: from the second hop on."""
     lab.fault([("a", "b", 4)], 1492, "too_small", told=[(R1, 1492)])

@@ -69,12 +69,12 @@ def _in_syn(pair: Pair, size: int) -> int | None:
 
 
 def _is_told_by_a_tunnel(case: Case, pair: Pair, size: int) -> bool:
-    """Whether the size is what the underlay of the announcing host's tunnel leaves: the tunnel tells its kernel so, as
-    soon as something larger is sent."""
-    tunnel = case.mesh.receiver(pair)
-    if tunnel is None or tunnel.overhead is None:
-        return False
-    fits = [each.mtu - tunnel.overhead for each in case.mesh.host(pair.destination).below(tunnel)]
+    """Whether the size is what the underlay of a tunnel of the announcing host leaves, by which it takes the connection
+    or answers it: the tunnel tells its kernel so, as soon as something larger is sent."""
+    host = case.mesh.host(pair.destination)
+    answer = case.mesh.by_key.get((pair.destination, pair.source, pair.family))
+    ways = [case.mesh.receiver(pair), None if answer is None else case.mesh.sender(answer)]
+    fits = set().union(*(host.leaves(tunnel) for tunnel in ways))
     return any(abs(each - MSS_HEADERS[pair.family] - size) <= MSS_SLACK for each in fits)
 
 

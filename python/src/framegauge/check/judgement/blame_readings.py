@@ -41,6 +41,9 @@ def caches(case: Case) -> None:
         if pair.route_mtu < pair.path_mtu:
             cached = (pair.destination_address, pair.route_mtu) in case.mesh.host(pair.source).path_mtu_cache
             own = _ipv6_mtu(case, pair) == pair.route_mtu and not cached
+            # Its own tunnel has told the kernel: TCP does well to keep to it, since what is larger is cut outside.
+            if not cached and pair.route_mtu in case.mesh.host(pair.source).leaves(case.mesh.sender(pair)):
+                continue
             kind = "stale_path_mtu" if cached else "route_mtu_too_small"
             groups[kind, pair.route_mtu, pair.family, pair.interface if own else None].append(pair)
     for (kind, mtu, family, own_ipv6), pairs in sorted(

@@ -139,6 +139,12 @@ class Host:
             interface = parent
         return chain
 
+    def leaves(self, tunnel: Interface | None) -> set[int]:
+        """What its underlay leaves inside of a tunnel; the tunnel tells its kernel so when something larger is sent."""
+        if tunnel is None or tunnel.overhead is None:
+            return set()
+        return {each.mtu - tunnel.overhead for each in self.below(tunnel)}
+
 
 @dataclass(frozen=True)
 class Told:

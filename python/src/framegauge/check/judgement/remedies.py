@@ -206,7 +206,8 @@ def raise_router(
     one interface that has the `size` that it reports, and if all of its interfaces have the target, look at the MTUs of
     its routes."""
     host = mesh.host(mesh.owners.get(address, ""))
-    small = [each for each in host.interfaces if each.up and each.mtu == size]
+    # A bridge stands for its ports.
+    small = [each for each in host.interfaces if each.up and each.mtu == size and each.master is None]
     if len(small) == 1 and size is not None and size < target_mtu:
         return _raise_tunnel(host, small[0], target_mtu) or raise_mtu(host, small[0], target_mtu)
     if has_room(mesh, address, target_mtu):
