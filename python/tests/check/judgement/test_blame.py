@@ -1079,6 +1079,21 @@ def test_what_a_tunnel_tells_its_own_kernel_is_no_route_and_no_advmss():
     assert "route_mtu_too_small" in kinds(lab)
 
 
+@pytest.mark.parametrize(("below", "kind"), [(9050, "host_interface_too_small"), (9000, "overlay_overhead")])
+def test_a_tunnel_that_is_small_itself_says_nothing_against_its_underlay(below: int, kind: str):
+    """It kept its MTU when the hosts were raised, as tunnels do."""
+    lab = Lab((2,)).fault([("a", "b", 4), ("b", "a", 4)], 1450, "too_small", told=[(None, 1450)])
+    for name in "ab":
+        lab.device(name).update(name="vx0", kind="vxlan", mtu=1450, overhead_bytes=50, parent="eth9")
+        lab.hosts[name]["facts"]["interfaces"].append(interface("eth9", "10.9.0.1", below))
+    for pair in lab.pairs.values():
+        pair["interface"] = "vx0"
+    found = only(lab, kind)
+    runs = [each["run"] for each in found["commands"] if each["on"] == "host a"]
+    assert runs == [*(["ip link set dev eth9 mtu 9050"] if below < 9050 else []), "ip link set dev vx0 mtu 9000"]
+    assert "underlay" in found["advice"]
+
+
 def refused_by_the_first(lab: Lab) -> Lab:
     """From a to b, which are four hops apart, the first router refuses what is above 1492: from the second hop on."""
     lab.fault([("a", "b", 4)], 1492, "too_small", told=[(R1, 1492)])

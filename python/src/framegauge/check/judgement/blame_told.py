@@ -197,11 +197,14 @@ def _tunnel(
     first, tunnel = found[0]
     between = f"between {remedies.host_names(hosts)}"
     facts = [("MTU of the tunnel (reading)", f"{tunnel.mtu} bytes"), ("Overhead of the tunnel", f"{overhead} bytes")]
+    # Then the tunnel itself is what is small, as far as readings go.
+    has_room = is_own and _is_underlay_between(case, found, target + overhead)
     if is_own:
         text = (
             f"{kind} interface {names} has an MTU of {tunnel.mtu if size is None else size}. With {overhead} bytes of "
             f"overhead a target of {target} needs an underlay MTU of {target + overhead}."
         )
+        text += " The hosts' own interfaces below it have that." if has_room else ""
         evidence, summary = [text], f"{text} The hosts cannot send larger packets through the tunnel."
         facts.append(("The underlay needs", f"{target + overhead} bytes"))
     else:
@@ -224,7 +227,9 @@ def _tunnel(
     keys = [pair.key for pair in pairs]
     case.add(
         Finding.about(
-            "overlay_overhead", f"the underlay of {kind} {names} {between}", hosts, keys, " ".join(evidence), summary,
+            "host_interface_too_small" if has_room else "overlay_overhead",
+            f"{kind} {names} {between}" if has_room else f"the underlay of {kind} {names} {between}", hosts, keys,
+            " ".join(evidence), summary,
             advice=f"Raise every switch and router of the underlay to {target + overhead} first, then the hosts.",
             commands=_tunnel_commands(case, found, target, overhead, None if is_own else size),
             ask=f"Does every link of the underlay {between} carry IP packets of {target + overhead} bytes?",
@@ -250,7 +255,8 @@ def _tunnel_commands(
             for each in (small if parents else ["PARENT"])
         ]
         if interface.mtu < target:
-            raised.append(Command(f"ip link set dev {own} mtu {target}", on, "raise the underlay"))
+            purpose = "raise the underlay" if small or not parents else "raise the tunnel"
+            raised.append(Command(f"ip link set dev {own} mtu {target}", on, purpose))
         if fits is not None and interface.mtu != max(fits, 68):
             purpose = "or fit the tunnel to the underlay"
             fitted.append(Command(f"ip link set dev {own} mtu {max(fits, 68)}", on, purpose))
