@@ -139,8 +139,9 @@ def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Pa
     )  # fmt: skip
     links = FULL_LINKS[pattern, way]
     ceiling = 50e6 * 1448 / 1538
-    # Where data goes both ways it shares each link with acknowledgements, and waits for those in the queue.
-    least = 0.9 if links == 1 else 0.8
+    # More than with one link less of two, or two less of four; how much more is the machine's. Where data goes both ways
+    # it shares each link with acknowledgements, and waits for those in the queue.
+    least = 0.8 if links == 1 else 0.6
 
     def fills_links(runs: Sequence[Run]) -> bool:
         """A machine that is busy makes a run slower, and one that is late at the beginning faster after that."""
