@@ -6,8 +6,10 @@ import asyncio
 import itertools
 import os
 import subprocess
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -149,6 +151,20 @@ def test_the_cpu_time_of_a_program_is_finer_than_a_tick() -> None:
         used = cpu.tree_seconds({"cat": program.pid})["cat"]
     assert used > 0
     assert not (100 * used).is_integer()
+
+
+def test_no_program_uses_less_than_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a child that has ended what is left is whole ticks."""
+    readings = iter([1.019, 1.012, 1.013, 1.055])
+    monkeypatch.setattr(cpu, "tree_seconds", lambda roots: dict.fromkeys(roots, next(readings)))
+    monkeypatch.setattr(cpu, "INTERVAL_SECONDS", 0.01)
+
+    async def sampled() -> dict[str, Any]:
+        sampler = cpu.Sampler({"database": 1})
+        await sampler.run(time.monotonic() + 0.03)
+        return sampler.as_json()
+
+    assert asyncio.run(sampled())["database"]["least"] == 0
 
 
 async def served(answer: Answer, work: Callable[[int], Awaitable[None]]) -> None:

@@ -71,7 +71,9 @@ class Sampler:
         before, at = tree_seconds(self._roots), time.monotonic()
         while at + INTERVAL_SECONDS <= until + INTERVAL_SECONDS / 2:
             await asyncio.sleep(INTERVAL_SECONDS)
-            now, then = tree_seconds(self._roots), time.monotonic()
+            read, then = tree_seconds(self._roots), time.monotonic()
+            # Of a process that has ended its parent knows ticks alone, which may be less than what it had.
+            now = {name: max(before[name], seconds) for name, seconds in read.items()}
             for name in self._roots:
                 self._shares[name].append((now[name] - before[name]) / (then - at))
             before, at = now, then
