@@ -134,14 +134,15 @@ FULL_LINKS = {
 @pytest.mark.parametrize(("pattern", "way"), FULL_LINKS)
 def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Path, pattern: str, way: str) -> None:
     bed = {"kind": "rack", "topology": "rack", "hosts": 4, "link": {"rate": "50 Mb/s"}}
-    asked = study(
-        testbed=bed, workloads=[{"stream": {"duration": "1 s", "pattern": pattern, **({way: True} if way else {})}}]
-    )  # fmt: skip
     links = FULL_LINKS[pattern, way]
+    # Of several flows to each host some wait for a timer, which is a large part of a second.
+    seconds = "3 s" if links == 4 else "1 s"
+    asked = study(
+        testbed=bed, workloads=[{"stream": {"duration": seconds, "pattern": pattern, **({way: True} if way else {})}}]
+    )  # fmt: skip
     ceiling = 50e6 * 1448 / 1538
-    # More than with one link less of two, or two less of four; how much more is the machine's. Where data goes both ways
-    # it shares each link with acknowledgements, and waits for those in the queue.
-    least = 0.8 if links == 1 else 0.6
+    # Where data goes both ways it shares each link with acknowledgements, and waits for those in the queue.
+    least = 0.9 if links == 1 else 0.8
 
     def fills_links(runs: Sequence[Run]) -> bool:
         """A machine that is busy makes a run slower, and one that is late at the beginning faster after that."""

@@ -50,8 +50,8 @@ class _Cache:
 
     async def get(self, key: bytes) -> bytes | None:
         """The value of a key."""
-        found: bytes | None = await self._call(lambda client: client.get(key))
-        return found
+        value: bytes | None = await self._call(lambda client: client.get(key))
+        return value
 
     async def set(self, key: bytes, value: bytes, seconds: int) -> None:
         """Keeps a value for so long."""
