@@ -157,6 +157,7 @@ pub fn together(each: &[TcpInfo]) -> TcpInfo {
         cwnd_segments: sum.cwnd_segments + one.cwnd_segments,
         retransmits: sum.retransmits + one.retransmits,
         unacked_segments: sum.unacked_segments + one.unacked_segments,
+        sacked_segments: sum.sacked_segments + one.sacked_segments,
         not_sent_bytes: sum.not_sent_bytes + one.not_sent_bytes,
         delivery_rate_bits_per_second: sum.delivery_rate_bits_per_second + one.delivery_rate_bits_per_second,
         bytes_acked: sum.bytes_acked + one.bytes_acked,

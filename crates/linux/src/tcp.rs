@@ -39,6 +39,8 @@ pub struct TcpInfo {
     pub retransmits: u32,
     /// Segments sent and not acknowledged.
     pub unacked_segments: u32,
+    /// Those of them that arrived behind a hole: by SACK, or without it as many as duplicate ACKs came.
+    pub sacked_segments: u32,
     /// Bytes written and not sent.
     pub not_sent_bytes: u32,
     /// The kernel's delivery rate estimate, bits per second.
@@ -105,6 +107,7 @@ impl TcpInfo {
             path_mtu: word(60),
             retransmits: word(100),
             unacked_segments: word(24),
+            sacked_segments: word(28),
             not_sent_bytes: word(144),
             delivery_rate_bits_per_second: long(160).saturating_mul(8),
             pacing_bits_per_second: rate(104),

@@ -15,7 +15,9 @@ BEGINNING = """
 import faulthandler, signal, threading
 from framegauge.cli.interrupts import interruptible
 faulthandler.dump_traceback_later(250, exit=True)
-def soon(seconds): signal.setitimer(signal.ITIMER_REAL, seconds)
+# And again: CPython 3.11 can forget that a signal came while it sums up what is pending, until the next one comes.
+def soon(seconds): signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)
+signal.signal(signal.SIGALRM, signal.SIG_IGN)
 """
 LOGINS = """
 from framegauge.agents.ssh import Remote

@@ -14,9 +14,9 @@ from framegauge.evidence import conservation, steady
 RTT = 200e-6
 
 
-def part_of(times, amounts):
+def part_of(times, amounts, **columns):
     """The steady part of a run with one flow that was sampled so."""
-    table = pa.table({"flow": np.zeros(len(times), int), "time_seconds": times, "bytes_acked": amounts})
+    table = pa.table({"flow": np.zeros(len(times), int), "time_seconds": times, "bytes_acked": amounts, **columns})
     run = {"reverse": False, "transfers": "transfers", "result": {"started_seconds": 0.0}}
     return steady.of_streams({"transfer_bytes": None, "runs": [run]}, {"samples": table})
 
@@ -53,6 +53,18 @@ def test_a_long_run_with_a_stall_in_its_first_half_is_one():
     metrics, lacking = steady.bulk({}, part_of(times, amounts), RTT)
     assert lacking == {}
     assert metrics["goodput"] > 0
+
+
+@given(st.floats(0.01, 0.5), st.integers(1, 40), st.sampled_from([536, 1448, 8948]))
+def test_what_waits_behind_holes_has_arrived(share, holes, size):
+    """A link that is always full, and acknowledgements that stop at a hole for a part of the time."""
+    times = np.linspace(0.001, 1.0, 1000)
+    arrived = np.floor(times * 1e9 / 8 / size)
+    period = 1.0 / holes
+    acknowledged = np.floor(np.where(times % period < share * period, times - times % period, times) * 1e9 / 8 / size)
+    behind = (arrived - acknowledged).astype(np.uint32)
+    part = part_of(times, acknowledged * size, sacked_segments=behind, mss_bytes=np.full(len(times), size, np.uint32))
+    assert part.bits_per_second == pytest.approx(1e9, rel=0.003)
 
 
 @pytest.mark.parametrize(

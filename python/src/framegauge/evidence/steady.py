@@ -100,14 +100,21 @@ def of_streams(record: Mapping[str, Any], tables: Mapping[str, pa.Table]) -> Ste
 def _flows(
     run: Mapping[str, Any], tables: Mapping[str, pa.Table], offset: float
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The times and acknowledged bytes of each flow of a client."""
+    """The times and bytes of each flow of a client that have arrived by then.
+
+    What waits behind a hole (SACK, RFC 2018) has arrived, and is acknowledged at once when the hole is filled: as
+    acknowledged bytes alone it would pass the rate of the link.
+    """
     table = tables.get(run["transfers"].replace("transfers", "samples", 1))
     if table is None or not table.num_rows:
         return []
-    columns = (table.column(name).to_numpy() for name in ("flow", "time_seconds", "bytes_acked"))
-    flow, times, amounts = columns
+    flow, times, acknowledged = (table.column(name).to_numpy() for name in ("flow", "time_seconds", "bytes_acked"))
+    amounts = acknowledged.astype(float)
+    if "sacked_segments" in table.column_names:  # not in simulations, nor in results of older versions
+        behind, size = (table.column(name).to_numpy().astype(float) for name in ("sacked_segments", "mss_bytes"))
+        amounts = amounts + behind * size
     return [
-        (times[flow == each] + offset, amounts[flow == each].astype(float))
+        (times[flow == each] + offset, amounts[flow == each])
         for each in np.unique(flow)
         if np.count_nonzero(flow == each) > BATCH * LEAST_BATCHES // 2
     ]

@@ -150,6 +150,7 @@ fn write_samples(samples: Vec<Sample>) -> Result<File> {
         ("path_mtu", word(|sample| sample.info.path_mtu)),
         ("retransmits", word(|sample| sample.info.retransmits)),
         ("unacked_segments", word(|sample| sample.info.unacked_segments)),
+        ("sacked_segments", word(|sample| sample.info.sacked_segments)),
         ("not_sent_bytes", word(|sample| sample.info.not_sent_bytes)),
         ("delivery_rate_bits_per_second", long(|sample| sample.info.delivery_rate_bits_per_second)),
         (
