@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from framegauge.reproduce import outcomes, page, tables
+from framegauge.reproduce import components, outcomes, page, tables
 from framegauge.reproduce.documents import Arm, Document, Figure, Loaded, StudyFile
 from framegauge.reproduce.outcomes import Result, Status
 from framegauge.results.journal import Saved
@@ -275,3 +275,11 @@ def test_what_is_written_is_escaped_everywhere(tmp_path: Path) -> None:
     whole = page.markdown(pairs, "framegauge", "here")
     assert "<script>alert" not in whole
     assert all(line.count("|") - line.count("\\|") == 8 for line in whole.splitlines() if line.startswith("| own"))
+
+
+def test_web_servers_count_together_and_by_name():
+    """Of few users, one server gets more of them by chance; together they have all."""
+    site = {"cpu": {"web-1": {"mean": 0.02}, "web-2": {"mean": 0.03}, "files": {"mean": 0.01}, "driver": None}}
+    shares = {name: components.cpu(site, name) for name in ("web", "web-2", "files", "driver", "balancer")}
+    assert shares == {"web": 0.05, "web-2": 0.03, "files": 0.01, "driver": 0.0, "balancer": 0.0}
+    assert components.cpu({}, "web") == 0.0

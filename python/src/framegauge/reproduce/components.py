@@ -15,7 +15,7 @@ from framegauge.results.spools import dig
 from framegauge.statistics import ratio
 from framegauge.summary import words
 
-__all__ = ["value"]
+__all__ = ["cpu", "value"]
 
 
 def value(saved: Saved, reading: Reading) -> Value:
@@ -28,9 +28,8 @@ def value(saved: Saved, reading: Reading) -> Value:
     pairs: dict[int, dict[str, float]] = {}
     for run in runs:
         side = "before" if run.role == "baseline" else "after" if run.level == reading.level else ""
-        mean = dig(_site(saved, run), "cpu", reading.component, "mean")
-        if side and mean:
-            pairs.setdefault(run.block, {})[side] = float(mean)
+        if side and (mean := cpu(_site(saved, run), reading.component)):
+            pairs.setdefault(run.block, {})[side] = mean
     whole = [pair for pair in pairs.values() if len(pair) == 2]
     if not whole:
         return none(f"no run has the CPU time of {reading.component}")
@@ -43,6 +42,13 @@ def value(saved: Saved, reading: Reading) -> Value:
     ends = change.interval
     text = f"{means} of a CPU, {words.change(found.ratio, ends)} ({words.change_interval(ends)})"
     return Value(change, text, runs=2 * len(whole))
+
+
+def cpu(site: Mapping[str, Any], component: str) -> float:
+    """The mean share of a CPU that a component used in a run; of `web`, all web servers together: of a few users, each
+    of them gets by chance more or fewer."""
+    shares = (dig(site, "cpu", name, "mean") for name in site.get("cpu", {}) if name.rpartition("-")[0] == component)
+    return float(sum(share or 0.0 for share in shares) or dig(site, "cpu", component, "mean") or 0.0)
 
 
 def _site(saved: Saved, run: Run) -> Mapping[str, Any]:

@@ -63,8 +63,8 @@ class Reading(Model):
     """Where a figure stands in a study's summary: the comparison of `level` with the baseline, at conditions `where`.
 
     What `where` leaves out are the first levels of what the study varies. `than`: the figure is how many times the
-    change at `where` is that at these conditions. `component`: it is that of this part of a web site, and its metric
-    `cpu`, of which the change counts, or `flow_bytes`, the median size of its connections.
+    change at `where` is that at these conditions. `component`: it is that of this part of a web site (`web`: all its
+    web servers), and its metric `cpu`, of which the change counts, or `flow_bytes`, the median size of its connections.
     """
 
     study: Text
