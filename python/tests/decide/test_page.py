@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from helpers.check_lab import Lab
+from rich.console import Console
 
 from framegauge.decide import judge, page
 from framegauge.decide.page import Situation
-from framegauge.decide.steps import Found
+from framegauge.decide.places import LAB_STAYS
+from framegauge.decide.steps import BUSY, Found
+from framegauge.report.decision import terminal
 
 WHY = "netns:a is not reached over ssh, and only hosts that are can be raised and put back"
 
@@ -71,3 +77,31 @@ def test_the_same_reason_is_told_once() -> None:
     assert beside[-1] == (
         "A roll-out is refused because of neighbour (c/eth0), neighbour (a/e), neighbour (b/e) and 1 more"
     )
+
+
+@pytest.mark.parametrize(
+    ("why", "begins"),
+    [
+        (
+            f"{BUSY}: 1 Gb/s is not carried (idle CPU): end x (7), or wait for it",
+            "Too busy for the study now: end x (7),",
+        ),
+        (f"{BUSY}: 1 Gb/s is not carried", "Too busy for the study now: wait until it is less so;"),
+        ("b is read_only in its inventory", "Decide about hosts that may be raised"),
+        (LAB_STAYS, "Ask the same about a rack"),
+    ],
+)
+def test_every_study_that_is_left_out_for_now_has_a_way_on(why: str, begins: str) -> None:
+    whole = found(Lab((3,)).document(), 9000, 9000, 9000)
+    _, then = told(replace(whole, left_out={"study": why}))
+    assert len(then) == 1
+    assert then[0].startswith(begins)
+
+
+def test_a_terminal_breaks_the_answer_between_words() -> None:
+    whole = found(Lab((3,)).document(), 9000, 9000, 9000)
+    asked = Situation("?", "measured", 9000, Path("out"), allowed=False)
+    shown = page.decision(asked, whole, judge.conclude(whole.paths(9000), whole.benefit(9000)))
+    printed = io.StringIO()
+    terminal.show(shown, Console(file=printed, width=60))
+    assert max(map(len, printed.getvalue().splitlines())) <= 60

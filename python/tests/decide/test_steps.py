@@ -255,6 +255,12 @@ def test_a_machine_too_busy_for_the_study_cannot_tell_and_is_asked_again(tmp_pat
     left_out = {each["name"]: each["left_out"] for each in found.document["steps"]}
     assert left_out["study"] == "this machine is too busy: 1 Gb/s is not carried at the moment (idle CPU)"
     assert "this machine is too busy: 1 Gb/s is not carried" in pages.as_read(found.place.read_text())
+    # The sentence stays short; what to do about it is the next step.
+    assert found.document["text"].startswith(
+        "Can't tell: what they bring was not measured, because this machine is too busy; "
+    )
+    [then] = [each for each in found.document["sections"] if each["name"] == "next"]
+    assert [line["command"] for line in then["lines"]] == ["framegauge decide --resume --out out"]
     assert not asked.folder.has("study")
     assert asked.run().exit_code == 0
 

@@ -14,7 +14,8 @@ from framegauge.check.judgement.rdma import ports_of
 from framegauge.decide import judge
 from framegauge.decide.folder import SCHEMA, STEPS
 from framegauge.decide.judge import Conclusion, State
-from framegauge.decide.steps import NIC_LIMIT, Found
+from framegauge.decide.places import LAB_STAYS
+from framegauge.decide.steps import BUSY, NIC_LIMIT, Found
 from framegauge.quantities import print_bits_per_second
 from framegauge.report.check import risks
 from framegauge.report.decision import content
@@ -195,8 +196,20 @@ def _next(asked: Situation, found: Found, conclusion: Conclusion) -> Iterator[Li
             yield "Let the hosts be raised for the check and a short study", shlex.join(changes)
         elif paths.state is State.UNKNOWN:
             yield from _towards_paths(found, again)
-        if "not reached over ssh" in found.left_out.get("study", ""):
-            yield "Name the hosts as ssh knows them: these can be raised for the check and a study, and are put back"
+        yield from _towards_study(found.left_out.get("study", ""), again)
+
+
+def _towards_study(why: str, again: list[str]) -> Iterator[Line]:
+    """What would make a study possible that was left out because of `why`."""
+    if why.startswith(BUSY):
+        remedy = why.rpartition("): ")[2] if "): " in why else "wait until it is less so"
+        yield f"Too busy for the study now: {remedy}; then go on, with what is there already", shlex.join(again)
+    elif "not reached over ssh" in why:
+        yield "Name the hosts as ssh knows them: these can be raised for the check and a study, and are put back"
+    elif "read_only" in why:
+        yield "Decide about hosts that may be raised, without those that their inventory has as read_only"
+    elif why == LAB_STAYS:
+        yield "Ask the same about a rack that is studied, or about hosts of your own", "framegauge decide --rack"
 
 
 def _lost_now(found: Found) -> list[str]:

@@ -29,8 +29,9 @@ from framegauge.testbeds.rack import RackTestbed
 from framegauge.testbeds.ssh import SshTestbed
 from framegauge.testbeds.veth import VethTestbed
 
-__all__ = ["Lab", "Own", "Place", "Progress", "Rack", "checked", "lease_seconds"]
+__all__ = ["LAB_STAYS", "Lab", "Own", "Place", "Progress", "Rack", "checked", "lease_seconds"]
 
+LAB_STAYS = "the hosts of a lab are as its file has them"
 LEASE_SECONDS = 60.0
 LONGEST_LEASE_SECONDS = 600.0  # for a check of raised hosts, during which nothing renews it
 LEASE_TIMES = 2.0  # as long as the same check took before, and the rest
@@ -244,7 +245,7 @@ class Lab:
 
     def unchangeable(self) -> str | None:
         """As Place has it."""
-        return "the hosts of a lab are as its file has them"
+        return LAB_STAYS
 
     def raised(self, present: Json, target_mtu: int, say: Say, progress: Progress) -> Json:  # noqa: ARG002
         """Always InputError: see `unchangeable`."""

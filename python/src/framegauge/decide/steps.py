@@ -30,10 +30,11 @@ from framegauge.results.journal import read
 from framegauge.study.model import Study
 from framegauge.summary import document as summary
 
-__all__ = ["NIC_LIMIT", "Found", "Hands", "facts_of", "run", "study_of"]
+__all__ = ["BUSY", "NIC_LIMIT", "Found", "Hands", "facts_of", "run", "study_of"]
 
 Json = dict[str, Any]
 IPV4 = 4
+BUSY = "this machine is too busy"  # and what of it, after a colon
 FAULT_NOW, NIC_LIMIT = "the paths have a fault as they are", "a NIC does not take it"
 
 
@@ -68,7 +69,8 @@ class Found:
     def benefit(self, target_mtu: int) -> Benefit:
         """What is known of the effect."""
         bound = judge.bound_of(self.estimate, target_mtu)
-        return judge.benefit_of(self.summary, self.left_out.get("study", "no study was made"), bound)
+        why = self.left_out.get("study", "no study was made")
+        return judge.benefit_of(self.summary, BUSY if why.startswith(BUSY) else why, bound)
 
 
 def run(place: Place, template: Study | None, target_mtu: int, folder: Folder, hands: Hands) -> Found:

@@ -17,9 +17,11 @@ __all__ = ["show"]
 def show(found: Decision, console: Console) -> None:
     """Prints what the page shows."""
     short = shortened(found)
-    _print(console, short.goal, "bold")
-    for line in (short.answer.text, *short.beside):
-        _print(console, line)
+    for line in wrapped(short.goal, console.width):
+        _print(console, line, "bold")
+    for text in (short.answer.text, *short.beside):
+        for line in wrapped(text, console.width):
+            _print(console, line)
     for part in short.parts:
         console.print()
         _print(console, part.title, "bold")
