@@ -318,7 +318,7 @@ def test_a_place_that_is_not_there_is_named_before_anything_is_drawn(
 
 
 @pytest.mark.parametrize(
-    ("low", "high"), [(0.99, 1.01), (0.84, 1.22), (0.5, 2.0), (0.05, 1.1), (0.9999, 1.0001), (0.2, 40)]
+    ("low", "high"), [(0.99, 1.01), (0.84, 1.22), (0.5, 2.0), (0.05, 1.1), (0.9999, 1.0001), (0.2, 40), (0.76, 16.2)]
 )
 def test_an_axis_of_ratios_has_few_ticks_and_1_among_them(low: float, high: float) -> None:
     ticks = axis.ratio_ticks(low, high)
@@ -326,6 +326,9 @@ def test_an_axis_of_ratios_has_few_ticks_and_1_among_them(low: float, high: floa
     assert len(ticks) <= axis.MOST_TICKS
     assert all(low <= tick <= high for tick in ticks)
     assert all(math.log(after / before) >= 0.08 * math.log(high / low) for before, after in pairwise(ticks))
+    # A character of a label takes about a fiftieth of a chart on a phone.
+    places = [(math.log(tick / low) / math.log(high / low), len(axis.label(tick)) / 2 / 50) for tick in ticks]
+    assert all(right - half > left + before for (left, before), (right, half) in pairwise(places))
 
 
 def test_an_interval_beyond_measure_does_not_flatten_the_axis() -> None:

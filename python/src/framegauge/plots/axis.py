@@ -13,7 +13,8 @@ __all__ = ["Place", "label", "ratio_domain", "ratio_ticks", "ratios"]
 Place = Callable[[float], float]  # a ratio's pixels from the top
 
 MOST_TICKS = 6
-CLOSEST = 0.09  # least distance between labels, as a share of the axis
+CLOSEST = 0.09  # least distance between ticks, as a share of the axis
+CHARACTER = 0.02  # of a label, as a share of the axis of a chart on a phone, which is the narrowest
 FURTHEST = 4.0  # the most by which an interval may widen the axis beyond the ratios, as a factor
 _STEPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _FACTORS = (0.001, 0.01, 0.03, 0.1, 0.2, 0.33, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 30, 100, 1000)
@@ -29,23 +30,30 @@ def ratio_domain(ratios: Sequence[float], intervals: Sequence[Sequence[float]], 
 
 
 def ratio_ticks(low: float, high: float) -> list[float]:
-    """At most MOST_TICKS ratios including 1: whole steps of percent, or round factors on a wide axis."""
-    least = math.log(high / low) * CLOSEST
+    """At most MOST_TICKS ratios including 1, whose labels do not meet: whole steps of percent, or round factors on a
+    wide axis."""
+    width = math.log(high / low)
     for step in _STEPS:
         first, last = math.ceil((low - 1) / step - 1e-9), math.floor((high - 1) / step + 1e-9)
         if last - first < MOST_TICKS:
             ticks = [round(1 + number * step, 6) for number in range(first, last + 1)]
-            if _apart(ticks, least):
+            if _apart(ticks, width):
                 return ticks
             break
     inside = [factor for factor in _FACTORS if low <= factor <= high]
-    while len(inside) > MOST_TICKS or not _apart(inside, least):
+    while len(inside) > MOST_TICKS or not _apart(inside, width):
         inside = [factor for number, factor in enumerate(inside) if (number - inside.index(1)) % 2 == 0]
     return inside
 
 
-def _apart(ticks: Sequence[float], least: float) -> bool:
-    return all(math.log(after / before) >= least for before, after in pairwise(ticks))
+def _apart(ticks: Sequence[float], width: float) -> bool:
+    """Whether no two labels meet on an axis of this width, in logarithms."""
+
+    def least(before: float, after: float) -> float:
+        characters = (len(label(before)) + len(label(after))) / 2 + 1  # half of each, and a space between them
+        return max(CLOSEST, CHARACTER * characters) * width
+
+    return all(math.log(after / before) >= least(before, after) for before, after in pairwise(ticks))
 
 
 def ratios(low: float, high: float, title: str) -> alt.X:
