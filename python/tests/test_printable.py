@@ -11,7 +11,8 @@ from hypothesis import given, strategies as st
 from framegauge.printable import escaped, prose, wrapped
 
 WORDS = st.lists(
-    st.sampled_from(["14.5 %", "941.5 Mb/s", "200 us", "64 KiB", "it", "3 blocks", "raises", "5 sessions"]), max_size=12
+    st.sampled_from(["14.5 %", "941.5 Mb/s", "200 us", "64 KiB", "MTU 1500", "it", "3 blocks", "raises", "5 sessions"]),
+    max_size=12,
 )
 
 
@@ -21,6 +22,7 @@ WORDS = st.lists(
         ("by 14.5 % to 30 %", "by 14.5~% to 30~%"),
         ("941.5 Mb/s, 200 us (5 ms), 1 s.", "941.5~Mb/s, 200~us (5~ms), 1~s."),
         ("64 KiB of 9 GB at 2 s/GB", "64~KiB of 9~GB at 2~s/GB"),
+        ("MTU 9000 of 9216, XMTU 1, MTU that", "MTU~9000 of 9216, XMTU 1, MTU that"),
         ("3 blocks, 5 sessions, 2 min/run, h1 s", "3 blocks, 5 sessions, 2 min/run, h1~s"),
     ],
 )
@@ -36,3 +38,4 @@ def test_a_line_ends_at_no_number_whose_unit_follows(said: list[str], width: int
     assert all(len(line) <= width for line in lines)
     units = ("%", "Mb/s", "us", "KiB")
     assert not [line for line in lines[1:] if line.startswith(units)]
+    assert not [line for line in lines if line.endswith("MTU")]

@@ -9,8 +9,10 @@ import textwrap
 __all__ = ["complaint", "escaped", "one_line", "printable", "prose", "sentence", "wrapped"]
 
 KEEPING = "\N{NO-BREAK SPACE}"
-# The space between a number and its unit, after which a word or a path may not go on.
-_OF_UNIT = re.compile(r"(?<=\d) (?=(?:%|[kMGT]?b/s|[kKMGT]?i?B(?:/s)?|[nmuµ]?s(?:/GB)?|min|h|ppm)(?![\w/]))")
+# The space between a number and its unit, after which a word or a path may not go on; and between MTU and its number.
+_OF_UNIT = re.compile(
+    r"(?<=\d) (?=(?:%|[kMGT]?b/s|[kKMGT]?i?B(?:/s)?|[nmuµ]?s(?:/GB)?|min|h|ppm)(?![\w/]))|(?<=\bMTU) (?=\d)"
+)
 
 _RUST_NUMBER = re.compile(r" \(os error \d+\)")
 

@@ -10,7 +10,7 @@ from browser.conftest import Opened
 from browser.test_decision_page import FORBIDDEN, sheets
 from decide.test_judge import entry, facts
 from helpers.check_lab import Lab
-from helpers.pages import HOSTILE
+from helpers.pages import HOSTILE, as_read
 from summary.test_sentence import BETTER, INSIDE, one, summary
 
 from framegauge.decide import judge, page
@@ -87,4 +87,4 @@ def test_axe_finds_nothing_serious_and_the_answer_is_marked(tmp_path: Path, open
     assert not wrong
     assert shown.locator(".answer.better").inner_text().endswith("all 6 pairs carry packets of 9000 bytes.")
     assert "Do it: " in shown.locator(".answer").inner_text()
-    assert "MTU 4200 is enough" in shown.locator(".beside-answer").inner_text()
+    assert "MTU 4200 is enough" in as_read(shown.locator(".beside-answer").inner_text())

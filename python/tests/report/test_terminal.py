@@ -26,3 +26,9 @@ def test_there_is_room_for_one_line_or_two_or_none() -> None:
     assert first.split() == ["goodput", "1.0475", "to", "1.0579", "better"]
     assert rest.index("(corrected)") + len("(corrected)") == first.index("better") - 2
     assert "  95 % interval (corrected): 1.0475 to" in printed(40)
+
+
+def test_the_numbers_behind_a_verdict_are_in_order() -> None:
+    notes = {"first": 1}
+    assert terminal.noted("undecided", ["second", "first"], notes) == "undecided [1] [2]"
+    assert notes == {"first": 1, "second": 2}

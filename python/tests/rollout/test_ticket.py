@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 from helpers.mutated import mutated
+from helpers.pages import as_read
 from helpers.rollout_plans import EDIT, PLAN, chained
 from hypothesis import given, strategies as st
 
@@ -144,7 +145,7 @@ def test_the_page_has_it_all_stands_alone_and_runs_nothing(folder: Path) -> None
     page = ticket.bundle(ticket.read(folder))["ticket.html"].decode()
     read = Page(page)
     assert read.foreign == []
-    text = " ".join(read.words)
+    text = as_read(" ".join(read.words))
     for words in (
         "MTU 9000 on db1, db2: done, and proved", "Raise the MTU of the databases?", HOSTILE,
         "ip link set dev eth1 mtu 9000", "✗ black hole above 1500", "✓ passes, MSS 8960", "+mtu: 9000",

@@ -35,7 +35,7 @@ def verdict_head(material: Material) -> list[str]:
     return [
         *(["comparison"] if any(map(material.cells.of, verdicts)) else []), "metric", "baseline", "treatment",
         *([""] if any(words.arms(verdicts)) else []), "change", CORRECTED,
-        f"difference, with its own {intervals.label(material.summary)}", "margin", "runs", "verdict",
+        f"difference, its own interval ({intervals.label(material.summary)})", "margin", "runs", "verdict",
     ]  # fmt: skip
 
 
@@ -46,7 +46,7 @@ def verdicts(material: Material) -> Iterator[list[str]]:
     several = any(map(material.cells.of, found))
     for each, arm in zip(found, words.arms(found), strict=True):
         interval, unit = shown(each), each["unit"]
-        marks = " ".join(f"[{notes.index(line) + 1}]" for line in words.notes(each))
+        marks = " ".join(f"[{number}]" for number in sorted({notes.index(line) + 1 for line in words.notes(each)}))
         yield [
             *([material.cells.of(each)] if several else []),
             words.metric(each["metric"]),

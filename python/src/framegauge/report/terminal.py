@@ -135,8 +135,8 @@ def _line(console: Console, row: Sequence[str], widths: Sequence[int], left: Seq
 
 
 def noted(verdict: str, warnings: Sequence[str], notes: dict[str, int]) -> str:
-    """The verdict with the numbers of its warnings, which are added to the notes."""
-    marks = " ".join(f"[{notes.setdefault(line, len(notes) + 1)}]" for line in warnings)
+    """The verdict with the numbers of its warnings, in order, which are added to the notes."""
+    marks = " ".join(f"[{number}]" for number in sorted({notes.setdefault(line, len(notes) + 1) for line in warnings}))
     return f"{verdict} {marks}".rstrip()
 
 

@@ -38,10 +38,12 @@ def _grid(material: Material, kind: str) -> str:
 
 
 def _effects(material: Material) -> str:
+    has_controls = any(map(words.is_control, material.summary["verdicts"]))
+    controls = "Hollow diamond: A/A, the baseline against itself. " if has_controls else ""
     key = (
         f'<p class="soft">Each row is one comparison with the baseline. Line: the {text(CORRECTED)}, which decides the '
-        "verdict: all comparisons are judged together. Grey band: no practical difference. Hollow diamond: A/A, the "
-        "baseline against itself. Logarithmic axis.</p>\n"
+        f"verdict: all comparisons are judged together. Grey band: no practical difference. {controls}Logarithmic "
+        "axis.</p>\n"
     )
     common = f"<p>{text(said)}</p>\n" if (said := method.common(material)) else ""
     rows: list[list[Cell]] = []
