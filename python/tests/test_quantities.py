@@ -15,6 +15,10 @@ from framegauge.errors import QuantityError
         *((q.parse_bits_per_second, text, 10**10) for text in ("10G", "10g", "10Gbit", "10 gbps", "10Gbps", "10 Gbits/s")),
         (q.parse_bytes, "64Ki", 65536), (q.parse_seconds, "5s", 5.0), (q.parse_seconds, "2 hours", 7200.0),
         (q.parse_seconds, "1 day", 86_400.0), (q.parse_seconds, "5 sec", 5.0),
+        *((q.parse_seconds, text, 5400.0) for text in ("1 h 30 min", "1h30m", "1 hour 30 minutes")),
+        (q.parse_seconds, "1 d 2 h 3.5 s", 93_603.5), (q.parse_seconds, "2m 1s 5ms", 121.005),
+        *((q.parse_bits_per_second, text, 10**10) for text in ("10GbE", "10 GbE", "10gige", "10GigE")),
+        (q.parse_bits_per_second, "2.5GbE", 2_500_000_000),
         (q.parse_seconds, 0, 0.0), (q.parse_share, "1 %", 0.01), (q.parse_share, "0.3%", 0.003),
     ],
 )  # fmt: skip
@@ -29,6 +33,7 @@ def test_parses(parse, text, value):
         (q.parse_bytes, 1.5, "whole number"), (q.parse_bytes, "1 Gb/s", "KiB"), (q.parse_bytes, [1], "KiB"),
         (q.parse_bits_per_second, 10**9, "Gb/s"), (q.parse_bits_per_second, "1 GB/s", "Gb/s"),
         (q.parse_seconds, 1.2, "ms"), (q.parse_seconds, "1 m", "min"), (q.parse_seconds, "nan s", "ms"),
+        (q.parse_seconds, "30 min 1 h", "min"), (q.parse_seconds, "1 min 1 min", "min"), (q.parse_seconds, "1 h 5 x", "min"),
         (q.parse_bytes, "1e30 B", "at most 1000000 TB"), (q.parse_bits_per_second, "1e30 Gb/s", "at most 1000 Tb/s"),
         (q.parse_share, 1, "%"), (q.parse_share, "1", "%"), (q.parse_bytes, "1e999999", "KiB"),
     ],
@@ -48,6 +53,8 @@ def test_refuses_and_names_the_units(parse, wrong, unit):
         (q.parse_bytes, "1.5G", '"1.5 GB" or "1.5 GiB"'), (q.parse_bytes, "1mb", '"1 MB"'),
         (q.parse_seconds, "5", '"5 s"'), (q.parse_seconds, 60, '"60 s"'), (q.parse_seconds, "1m", '"1 min" or "1 ms"'),
         (q.parse_bits_per_second, "10", '"10 Mb/s" or "10 Gb/s"'), (q.parse_bits_per_second, 10**9, '"1000000000 b/s"'),
+        (q.parse_seconds, "5M", '"5 min"'), (q.parse_seconds, "3 Minutes", '"3 minutes"'), (q.parse_seconds, "5S", '"5 s"'),
+        (q.parse_bits_per_second, "10000", '"10000 Mb/s" or "10000 b/s"'),
         (q.parse_bits_per_second, "1 GB/s", '"8 Gb/s"'), (q.parse_bits_per_second, "100MBps", '"800 Mb/s"'),
     ],
 )  # fmt: skip

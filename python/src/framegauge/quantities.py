@@ -3,8 +3,8 @@
 Inside the program only base units are used: bytes (int), seconds (float), bits per second (int), shares (float, 0.01 is
 1 %).
 Decimal prefixes are powers of 1000 and binary ones (Ki, Mi, Gi) powers of 1024, as in IEC 80000-13. What other tools
-take is understood where it has one meaning ("10G" of a rate, "64Ki", "2 hours"); where it has two ("512K", "1m", "GB/s"
-of a rate, "5" of a time) the error has the forms that it may stand for.
+take is understood where it has one meaning ("10G" or "10GbE" of a rate, "64Ki", "1 h 30 min"); where it has two
+("512K", "1m", "GB/s" of a rate, "5" of a time) the error has the forms that it may stand for.
 """
 
 from __future__ import annotations
@@ -67,6 +67,9 @@ _RATE = {
     for form in ("b/s", "bit/s", "bits/s", "bit", "bps", "")
     if prefix + form
 }
+_RATE |= {f"{prefix}{form}": 1000**power for power, prefix in ((2, "m"), (3, "g")) for form in ("be", "ige")}
+_PARTS = re.compile(r"(?:\s*\d+(?:\.\d+)?\s*[a-zµμ]+){2,}\s*", re.IGNORECASE)
+_PART = re.compile(r"([\d.]+)\s*([a-zµμ]+)", re.IGNORECASE)
 
 
 def _split(value: object, expected: str) -> tuple[Decimal, str]:
@@ -94,10 +97,12 @@ def _either(number: Decimal, unit: str, expected: str) -> str:
         units = ["kB" if unit == "kb" else unit.upper()]
     elif expected == SECONDS_EXPECTED and unit == "":
         units = ["s"]
-    elif expected == SECONDS_EXPECTED and unit == "m":
-        units = ["min", "ms"]
+    elif expected == SECONDS_EXPECTED and unit in ("m", "M"):
+        units = ["min", "ms"] if unit == "m" else ["min"]
+    elif expected == SECONDS_EXPECTED and unit.lower() in _SECONDS:
+        units = [unit.lower()]
     elif expected == RATE_EXPECTED and unit == "":
-        units = ["b/s"] if number >= 1000 else ["Mb/s", "Gb/s"]
+        units = [*["Mb/s"] * (number < 10**6), *["Gb/s"] * (number < 1000), *["b/s"] * (number >= 1000)]
     elif expected == RATE_EXPECTED and unit[:-3] in ("k", "K", "M", "G", "T") and unit[-3:] in ("B/s", "Bps"):
         number, units = 8 * number, [f"{unit[0]}b/s"]
     else:
@@ -140,12 +145,24 @@ def parse_bits_per_second(value: object) -> int:
 
 def parse_seconds(value: object) -> float:
     """The seconds in "0.2 ms"; a bare number other than 0 is a QuantityError."""
+    if isinstance(value, str) and _PARTS.fullmatch(value):
+        return _sum(value)
     number, unit = _split(value, SECONDS_EXPECTED)
     if unit == "" and number == 0:
         return 0.0
     if unit not in _SECONDS:
         raise QuantityError(value, _either(number, unit, SECONDS_EXPECTED))
     return float(number * _SECONDS[unit])
+
+
+def _sum(value: str) -> float:
+    """The seconds in "1 h 30 min" and "1h30m": units from large to small, where m is minutes."""
+    known = {**_SECONDS, "m": _SECONDS["min"]}
+    parts = [(_split(number, SECONDS_EXPECTED)[0], unit) for number, unit in _PART.findall(value)]
+    units = [known.get(unit, Decimal(0)) for _, unit in parts]
+    if 0 in units or sorted(set(units), reverse=True) != units:
+        raise QuantityError(value, SECONDS_EXPECTED)
+    return float(sum(number * unit for (number, _), unit in zip(parts, units, strict=True)))
 
 
 def parse_share(value: object) -> float:
