@@ -119,6 +119,13 @@ def test_bad_input_is_exit_2_with_one_line_on_stderr(arguments, message, capsys)
     [
         (["studdy"], "framegauge", "unknown verb 'studdy': did you mean 'study'?"),
         (["tsdy", "x.yaml", "--out", "y"], "framegauge", "unknown verb 'tsdy': did you mean 'study'?"),
+        (["STUDY"], "framegauge", "unknown verb 'STUDY': did you mean 'study'?"),
+        (["preflight", "db1"], "framegauge", "unknown verb 'preflight': did you mean 'rollout preflight'?"),
+        (["apply"], "framegauge", "unknown verb 'apply': did you mean 'rollout apply'?"),
+        (["version", "--json"], "framegauge", "version: found '--json' behind it, expected nothing"),
+        (["-V"], "framegauge", "unknown option '-V': did you mean '--version'?"),
+        (["capture", "db1", "--interval", "3s"], "framegauge capture", "unknown option '--interval': did you mean '--for'?"),
+        (["check", "-i", "hosts"], "framegauge check", "unknown option '-i': did you mean '--hosts'?"),
         (["versoin"], "framegauge", "unknown verb 'versoin': did you mean 'version'?"),
         (["hlep", "check"], "framegauge", "unknown verb 'hlep': did you mean 'help'?"),
         (["frobnicate"], "framegauge", f"unknown verb 'frobnicate', expected one of {', '.join(cli.VERBS)}"),

@@ -16,6 +16,14 @@ __all__ = ["Verb", "add_verb", "nearest", "verb_parser"]
 
 NEGATIVE = re.compile(r"-\.?\d")  # what begins like this is a value, with or without a unit, if it is no option
 
+# What other programs call an option, and ours that mean it, the first that a verb has.
+_ELSEWHERE = {
+    **dict.fromkeys(("--interval", "--period"), ("--every", "--for")),
+    **dict.fromkeys(("--seconds", "--duration", "--time"), ("--for", "--every")),
+    **dict.fromkeys(("--inventory", "-i"), ("--hosts",)),
+    **dict.fromkeys(("--output", "-o"), ("--out",)),
+    **dict.fromkeys(("-V", "-v"), ("--version",)),
+}
 # What argparse says, in the words that the rest of framegauge has: what was found, and what was expected.
 _SAID = {
     re.compile(r"^the following arguments are required: (.*)$"): r"found no \1, expected it",
@@ -58,14 +66,18 @@ class Verb(argparse.ArgumentParser):
             return None
         return super()._parse_optional(arg_string)
 
+    def verbs(self) -> Mapping[str, Verb]:
+        """The verbs below this one."""
+        below = next((each for each in self._actions if isinstance(each, argparse._SubParsersAction)), None)
+        return {} if below is None else below.choices
+
     def error(self, message: str) -> NoReturn:
         """One line, and how to get help. A misspelt option comes first, as what else is wrong may follow from it."""
         self._tell_unknown(itertools.takewhile(lambda word: word != "--", self._words))
         for said, ours in _SAID.items():
             message = said.sub(ours, message)
-        verbs = next((each for each in self._actions if isinstance(each, argparse._SubParsersAction)), None)
-        if verbs is not None and message == "found no VERB, expected it":
-            message = f"found no VERB, expected one of {', '.join(verbs.choices)}"
+        if message == "found no VERB, expected it":
+            message = f"found no VERB, expected one of {', '.join(self.verbs())}"
         self._end(message)
 
     def _end(self, message: str) -> NoReturn:
@@ -79,7 +91,9 @@ class Verb(argparse.ArgumentParser):
             is_short = option[:2] in known and not option.startswith("--")  # such as -w5
             is_value = option == "-" or NEGATIVE.match(option)
             if option.startswith("-") and not is_value and option not in known and not is_short:
-                self._end(f"unknown option '{option}'{nearest(option, known, self._former)}")
+                instead = next((each for each in _ELSEWHERE.get(option, ()) if each in known), None)
+                near = nearest(option, known, self._former) if instead is None else _meant(instead)
+                self._end(f"unknown option '{option}'{near}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Of a number that is none, what was expected."""
@@ -96,8 +110,9 @@ class Verb(argparse.ArgumentParser):
             return
         choices = [str(each) for each in action.choices]
         what = "verb" if isinstance(action, argparse._SubParsersAction) else "value"
-        found = f"unknown {what} '{value}'{nearest(str(value), choices)}"
-        if not nearest(str(value), choices):
+        near = nearest(str(value), choices) or nearest(str(value).lower(), choices)
+        found = f"unknown {what} '{value}'{near}"
+        if not near:
             found += f", expected one of {', '.join(choices)}"
         raise argparse.ArgumentError(None if what == "verb" else action, found)
 
@@ -107,7 +122,11 @@ def nearest(word: str, known: Iterable[str], instead: Mapping[str, str] = Mappin
     names = {each.lstrip("-"): each for each in known}  # dashes are alike in all options, and make none nearer
     begun = sorted((each for each in names.values() if each.startswith(word)), key=len)
     found = begun or [names[name] for name in difflib.get_close_matches(word.lstrip("-"), names, 1)]
-    return f": did you mean '{instead.get(found[0], found[0])}'?" if found else ""
+    return _meant(instead.get(found[0], found[0])) if found else ""
+
+
+def _meant(word: str) -> str:
+    return f": did you mean '{word}'?"
 
 
 def verb_parser(name: str, summary: str, more: str, description: str | None = None) -> Verb:

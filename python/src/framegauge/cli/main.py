@@ -177,6 +177,13 @@ def _spelt(words: list[str]) -> list[str]:
     return ["--version"] if words == ["version"] else words
 
 
+def _near(word: str) -> str:
+    """What a verb that is none may stand for: one below another, such as preflight, a verb, `help` or `version`."""
+    word = word.lower()
+    below = [f"{name} {word}" for name, mine in parser(whole=True).verbs().items() if word in mine.verbs()]
+    return nearest(" ".join(below[:1]), below) or nearest(word, VERBS) or nearest(word, _ALSO)
+
+
 def _run(words: list[str]) -> list[str] | int | None:
     """Run one verb; the command that this process is to become afterwards, or an exit code, if any."""
     words = _spelt(words)
@@ -186,7 +193,9 @@ def _run(words: list[str]) -> list[str] | int | None:
     top = parser()
     if not words:
         top.error(f"found no verb, expected one of {', '.join(VERBS)}")
-    if not words[0].startswith("-") and not nearest(words[0], VERBS) and (near := nearest(words[0], _ALSO)):
+    if words[0] == "version":
+        top.error(f"version: found '{words[1]}' behind it, expected nothing")
+    if not words[0].startswith("-") and (near := _near(words[0])):
         top.error(f"unknown verb '{words[0]}'{near}")
     top.parse_args(words[:1])
     return None
