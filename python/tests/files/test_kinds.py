@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from helpers.support import ROOT
 
-from framegauge.errors import StudyError
+from framegauge.errors import InputError, StudyError
+from framegauge.files import inventory
 from framegauge.labs import file as lab_file
 from framegauge.rollout import file as rollout_file
 from framegauge.study import file as study_file
@@ -32,6 +34,7 @@ FILES = {
 }
 LOADERS: dict[str, Callable[[Path], object]] = {
     "study": study_file.load, "watch": watch_file.load, "rollout": rollout_file.load, "lab": lab_file.load,
+    "inventory": inventory.load,
 }  # fmt: skip
 
 
@@ -43,7 +46,9 @@ def test_a_file_of_another_verb_is_named_with_what_reads_it(given: str, asked: s
     path.write_text(text)
     if given == asked:
         return  # whether it is good is tested elsewhere
-    with pytest.raises(StudyError) as refused:
+    if asked == "inventory" and shutil.which("ansible-inventory") is None and given in ("study", "watch", "lab"):
+        pytest.skip("ansible-inventory is missing, which says that there are no hosts in it")
+    with pytest.raises(InputError) as refused:
         LOADERS[asked](path)
     assert str(refused.value) == f"{path}:1: found {name}, expected {FILES[asked][1]}: run {command} {path}"
 
@@ -61,3 +66,17 @@ def test_what_is_added_to_a_file_does_not_make_it_another_kind(tmp_path: Path) -
     path.write_text(FILES["study"][0])
     with pytest.raises(StudyError, match="found a study file, expected a watch file"):
         watch_file.load(path, at="2026-11-27T10:00:00Z", switched=["a"])
+
+
+def test_an_empty_file_is_answered_with_keys_as_files_have_them(tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text("")
+    with pytest.raises(StudyError, match=r"mtu, from, scope"):
+        rollout_file.load(path)
+
+
+def test_bytes_that_are_no_text_name_no_hosts(tmp_path: Path) -> None:
+    path = tmp_path / "hosts.ini"
+    path.write_bytes(b"\xff\xfe\0")
+    with pytest.raises(InputError, match="found bytes that are no text, expected an inventory"):
+        inventory.load(path)

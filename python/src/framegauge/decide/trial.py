@@ -108,9 +108,12 @@ def _given(mtu: object) -> list[int]:
 
 def _testbed(path: Path) -> Mapping[str, Any]:
     """The testbed of a study file; StudyError unless it builds hosts."""
-    found = yaml_file.data(yaml_file.read(path, "a study file"), str(path))
+    text = yaml_file.read(path, "a study file")
+    found = yaml_file.data(text, str(path))
     bed = found.get("testbed") if isinstance(found, Mapping) else None
     kind = bed.get("kind") if isinstance(bed, Mapping) else None
+    if bed is None and (other := yaml_file.expected(text, str(path), "study")) is not None:
+        raise StudyError([other])
     if not isinstance(bed, Mapping) or kind not in BUILT:
         raise StudyError([f'{path}: testbed.kind: found "{kind}", expected rack or veth: a decision needs real hosts'])
     return bed

@@ -27,6 +27,7 @@ from framegauge.shipped import examples
 __all__ = ["load"]
 
 ANSIBLE_SECONDS = 60.0
+MOST_LOOKED_AT = 1_000_000
 PROGRAMS = (b"#!", b"\x7fELF")
 AS_TEXT = {"ANSIBLE_INVENTORY_ENABLED": "yaml,ini,toml"}  # without the plugins that run something
 OURS = "framegauge_"  # the prefix of Ansible variables that stand for keys of our own format
@@ -45,6 +46,8 @@ def load(path: str | Path, group: str = "all", running: Callable[[str], None] | 
     if place.is_file() and not _is_program(place) and "hosts" in _keys(place):
         text = yaml_file.read(place, "an inventory")
         return yaml_file.parse(text, str(path), Inventory, "inventory").machines()
+    if place.is_file() and not _is_program(place) and _has_nul(place):
+        raise InputError(f"{path}: found bytes that are no text, expected an inventory")
     programs = [each for each in (sorted(place.iterdir()) if place.is_dir() else [place]) if _runs(each)]
     for each in programs:
         if running is None:
@@ -61,6 +64,12 @@ def _is_program(place: Path) -> bool:
         return False
     with place.open("rb") as file:
         return file.read(4).startswith(PROGRAMS)
+
+
+def _has_nul(place: Path) -> bool:
+    """Whether it is no text: Ansible would take what is in it for the name of a host."""
+    with place.open("rb") as file:
+        return b"\0" in file.read(MOST_LOOKED_AT)
 
 
 def _runs(place: Path) -> bool:
@@ -106,10 +115,17 @@ def _machines(listed: Mapping[str, Any], place: str, group: str) -> list[Machine
     variables = listed.get("_meta", {}).get("hostvars", {})
     names = list(dict.fromkeys(_members(listed, group, set())))
     if not names:
+        # Not before: Ansible may have a group of any name.
+        if Path(place).is_file() and (other := yaml_file.expected(_text(place), place, "inventory")) is not None:
+            raise InputError(other)
         known = ", ".join(sorted(name for name in listed if name not in ("_meta", group)))
         expected = "an inventory with hosts" if group == "all" or not known else f"one of the groups {known}"
         raise InputError(f"{place}: found no hosts in group {group}, expected {expected}")
     return [_machine(name, variables.get(name, {}), place) for name in names]
+
+
+def _text(place: str) -> str:
+    return Path(place).read_text(encoding="utf-8", errors="replace")
 
 
 def _members(listed: Mapping[str, Any], group: str, seen: set[str]) -> Sequence[str]:

@@ -90,7 +90,7 @@ def parse(
     """
     node, given = bounded.compose(text, name)
     if node is None or not isinstance(given, dict):
-        raise StudyError([f"{name}:1: found no mapping, expected the keys {', '.join(model.model_fields)}"])
+        raise StudyError([f"{name}:1: found no mapping, expected the keys {', '.join(_names(model))}"])
     problems = [f"{name}:{line}: {where}: found twice, expected once" for line, where in _repeated(node, ())]
     if problems:
         raise _error(name, problems)
@@ -103,9 +103,7 @@ def parse(
         items = _meant(node, error.errors(include_url=False))
         items.sort(key=lambda item: item["type"] != "extra_forbidden")
         if other is not None:
-            raise StudyError(
-                [f"{name}:1: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"]
-            ) from None
+            raise StudyError([_instead(name, other, root)]) from None
         schema = json_schema(model, root)
         shown = [_problem(name, node, item, schema, root) for item in items[:MOST_PROBLEMS]]
         raise _error(name, shown, len(items) - len(shown)) from None
@@ -113,6 +111,11 @@ def parse(
     if broken:
         raise _error(name, broken)
     return found
+
+
+def _names(model: type[BaseModel]) -> list[str]:
+    """Its keys, as files have them."""
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _meant(node: yaml.Node, items: Sequence[Any]) -> list[Any]:
@@ -132,10 +135,27 @@ def _meant(node: yaml.Node, items: Sequence[Any]) -> list[Any]:
 
 def _other_kind(given: Mapping[str, Any], root: str) -> tuple[str, str] | None:
     """The name of the kind of file that this is, and what reads it, if it is one of another kind than `root`."""
-    if root not in _KINDS or any(keys <= given.keys() for keys in _KINDS[root][0]):
+    if root not in _KINDS:
         return None
-    kinds = (kind[1:] for kind in _KINDS.values() if any(keys <= given.keys() for keys in kind[0]))
-    return next(kinds, None)
+    kinds = [name for name, kind in _KINDS.items() if any(keys <= given.keys() for keys in kind[0])]
+    # Others have the key of an inventory, too, so that the first is what it is.
+    if not kinds or root in (kinds[:1] if root == "inventory" else kinds):
+        return None
+    return _KINDS[kinds[0]][1:]
+
+
+def expected(text: str, name: str, root: str) -> str | None:
+    """What is said of a file of another kind than `root`; None if it is of none that has keys of its own."""
+    try:
+        given = data(text, name)
+    except StudyError:
+        return None
+    other = _other_kind(given, root) if isinstance(given, dict) else None
+    return None if other is None else _instead(name, other, root)
+
+
+def _instead(name: str, other: tuple[str, str], root: str) -> str:
+    return f"{name}:1: found {other[0]}, expected {_KINDS[root][1]}: run {other[1]} {name}"
 
 
 def _error(name: str, lines: Sequence[str], unsaid: int = 0) -> StudyError:
