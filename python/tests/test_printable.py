@@ -8,7 +8,7 @@ import pytest
 from helpers.pages import as_read
 from hypothesis import given, strategies as st
 
-from framegauge.printable import escaped, prose, wrapped
+from framegauge.printable import escaped, printable, prose, wrapped
 
 WORDS = st.lists(
     st.sampled_from(["14.5 %", "941.5 Mb/s", "200 us", "64 KiB", "MTU 1500", "it", "3 blocks", "raises", "5 sessions"]),
@@ -39,3 +39,8 @@ def test_a_line_ends_at_no_number_whose_unit_follows(said: list[str], width: int
     units = ("%", "Mb/s", "us", "KiB")
     assert not [line for line in lines[1:] if line.startswith(units)]
     assert not [line for line in lines if line.endswith("MTU")]
+
+
+def test_no_number_of_an_error_is_shown_beside_its_name() -> None:
+    assert printable("open it: Permission denied (os error 13); ask root") == "open it: Permission denied; ask root"
+    assert escaped("No such file (os error 2)\x1b") == "No such file\N{REPLACEMENT CHARACTER}"

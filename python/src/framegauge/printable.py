@@ -18,7 +18,10 @@ _RUST_NUMBER = re.compile(r" \(os error \d+\)")
 
 
 def printable(text: str) -> str:
-    """The text with control characters and everything else that cannot be printed replaced."""
+    """The text with control characters and everything else that cannot be printed replaced, and without the numbers
+    that Rust gives errors beside their names."""
+    if "(os error " in text:
+        text = _RUST_NUMBER.sub("", text)
     if text.isprintable():
         return text
     return "".join(character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text)
@@ -32,8 +35,8 @@ def one_line(text: object, most: int = 1000) -> str:
 
 
 def complaint(said: str, prefix: str, most: int) -> str:
-    """What a program of ours says before it ends, without its name and without the numbers that Rust gives errors."""
-    return one_line(_RUST_NUMBER.sub("", said.removeprefix(prefix)), most)
+    """What a program of ours says before it ends, without its name."""
+    return one_line(said.removeprefix(prefix), most)
 
 
 def sentence(text: str) -> str:
