@@ -218,6 +218,12 @@ def test_controls_that_show_no_difference_read_as_if_nothing_was_wrong() -> None
     ) in evidence.how_sure(found)
     assert "undecided" not in " ".join([answer(found).text, *evidence.how_sure(found)])
     assert (words.verdict(alike), words.notes(alike)) == ("no difference seen", ["drifts"])
+
+
+@pytest.mark.parametrize(("kind", "notes"), [("undecided", ["undecided: 3 more", "drifts"]), ("suspect", ["drifts"])])
+def test_more_blocks_are_advised_only_where_too_few_are_what_is_open(kind: str, notes: list[str]) -> None:
+    found = {**one(UNDECIDED), "verdict": kind, "warnings": ["undecided: 3 more", "drifts"]}
+    assert words.notes(found) == notes
     # One that does not include equality is named as it is, and so is any treatment.
     for other in (one(UNDECIDED, level=1500), one(UNDECIDED, ratio=1.0005)):
         assert words.verdict(other) == UNDECIDED

@@ -145,9 +145,10 @@ def verdict(found: Mapping[str, Any]) -> str:
 
 
 def notes(found: Mapping[str, Any]) -> list[str]:
-    """The warnings of a verdict, but those on why an A/A control is undecided that differs from nothing."""
-    alike = verdict(found) != found["verdict"]
-    return [line for line in found["warnings"] if not (alike and line.startswith("undecided: "))]
+    """The warnings of a verdict. What would settle it is left out where it would not: of an A/A control that differs
+    from nothing, and of a comparison that is suspect, or was not judged, for another reason than too few blocks."""
+    is_open = verdict(found) == "undecided"
+    return [line for line in found["warnings"] if is_open or not line.startswith("undecided: ")]
 
 
 def arms(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
