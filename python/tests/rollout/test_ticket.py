@@ -154,6 +154,8 @@ def test_the_page_has_it_all_stands_alone_and_runs_nothing(folder: Path) -> None
         assert words in text
     assert "ip -6 route change ROUTE dev eth1 mtu lock 1500" in text
     assert "framegauge-agent change" not in text
+    assert not re.search(r"\d\dT\d\d:", text)  # times are as people read them, and on one line
+    assert re.search(r'<time datetime="[^"]+">\d{4}-\d\d-\d\d [\d:.]+ UTC</time>', page)
     assert "default-src 'none'" in page
 
 

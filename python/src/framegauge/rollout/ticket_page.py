@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -32,11 +33,13 @@ table { border-collapse: collapse; font-size: .93rem; margin: .3rem 0 1.2rem; }
 caption { text-align: left; color: var(--soft); }
 th, td { text-align: left; vertical-align: top; border: 1px solid var(--line); padding: .25rem .5rem; }
 thead th { background: var(--box); overflow-wrap: normal; }
+time { white-space: nowrap; }
 code, pre { font: .88rem/1.45 ui-monospace, monospace; }
 pre { background: var(--box); border: 1px solid var(--line); border-radius: .3rem; padding: .6rem .75rem;
   overflow-x: auto; white-space: pre; overflow-wrap: normal; }
 @media print { pre { white-space: pre-wrap; } }
 """
+_AT = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d(?:\.\d+)?)(?:\+00:00|Z)")  # as the journal has times
 _LOOKS = {"finished": ("good", "✓"), "undone": ("good", "✓"), "put_back": ("bad", "✗")}
 _STAGES = {"hold": "hold routes", "link": "change interfaces", "release": "release routes"}
 
@@ -93,7 +96,13 @@ def _run(number: int, run: Json, runs: int) -> str:
 
 
 def _table(caption: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    return tables.table(caption, head, (list(map(text, row)) for row in rows))
+    return tables.table(caption, head, (list(map(_shown, row)) for row in rows))
+
+
+def _shown(value: object) -> str:
+    """A cell: a time as people read it, and on one line."""
+    at = _AT.fullmatch(str(value))
+    return text(value) if at is None else f'<time datetime="{at[0]}">{at[1]} {at[2]} UTC</time>'
 
 
 def _list(title: str, lines: Sequence[str]) -> str:
@@ -114,7 +123,8 @@ def _proofs(found: Sequence[Json]) -> Iterator[str]:
     for place, proof in enumerate(chosen):
         name = "Before" if place == 0 else "After"
         for family, rows in sorted(proof["matrices"].items()):
-            caption = f"{name}: packets of {proof['mtu']} bytes over IPv{family}, {proof['at']} ({proof['when']})"
+            at = _AT.sub(r"\2 UTC", proof["at"])  # the day is that of the whole
+            caption = f"{name}: packets of {proof['mtu']} bytes over IPv{family}, {at} ({proof['when']})"
             head = ("from, to", *proof["hosts"])
             yield _table(caption, head, [_matrix_row(source, proof, rows) for source in proof["hosts"]])
         yield _list("What did not pass", proof["faults"])
