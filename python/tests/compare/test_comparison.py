@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
 import os
 import shutil
@@ -397,6 +398,15 @@ def test_any_damage_to_a_folder_is_a_comparison_or_one_line(whole, data):
         VALID.validate(json.loads(summary.text(document)))
         with open(os.devnull, "w") as sink:
             comparison_terminal.show(document, Console(file=sink))
+
+
+def test_its_sentences_are_broken_between_words(studies, capsys):
+    document = compare(capsys, studies / "before", studies / "after")
+    printed = io.StringIO()
+    comparison_terminal.show(document, Console(file=printed, width=60))
+    [_, rest] = printed.getvalue().split("\nmargins: ")
+    assert "\nassumed: " in rest
+    assert max(map(len, rest.splitlines())) <= 60
 
 
 def test_the_table_says_what_is_compared_and_what_follows(studies, capsys):

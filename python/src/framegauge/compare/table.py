@@ -21,12 +21,12 @@ Verdict = Mapping[str, Any]
 
 def show(document: Mapping[str, Any], console: Console) -> None:
     """Prints the table, what each result lacks, and how all of it comes out."""
-    _say(console, f"BASE  {document['base']}", "bold")
+    terminal.whole(console, f"BASE  {document['base']}", "bold")
     rows, notes = _in_order(document), dict[str, int]()
     if rows:
         verdicts = [verdict for _, verdict in rows]
         common, titles = terminal.title(verdicts)
-        _say(console, common)
+        terminal.say(console, common)
         texts = [_cells(name, verdict, notes) for name, verdict in rows]
         tables.table(console, _COLUMNS, (0, 2), titles, texts, [each["verdict"] for each in verdicts])
     tables.show_notes(console, notes)
@@ -35,17 +35,17 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     if rows:
         declared = {name: of for each in document["comparisons"] for name, of in each["margins"].items()}
         first = document["comparisons"][0]
-        _say(
+        terminal.say(
             console,
             f"margins: {terminal.margins(declared)}",
         )
-        _say(console, f"assumed: {first['assumption']}")
-        _say(
+        terminal.say(console, f"assumed: {first['assumption']}")
+        terminal.say(
             console,
             f"all {document['family']['comparisons']} comparisons with BASE mislead with at most 5 % together (Holm)",
         )
     for line in lines(document):
-        _say(console, line, "bold")
+        terminal.say(console, line, "bold")
 
 
 def lines(document: Mapping[str, Any]) -> list[str]:
@@ -75,7 +75,3 @@ def _cells(name: str, verdict: Verdict, notes: dict[str, int]) -> Sequence[str]:
     base, new = (words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment"))
     marked = tables.noted(verdict["verdict"], verdict["warnings"], notes)
     return [words.metric(verdict["metric"]), base, name, new, *tables.ratio_cells(verdict), marked]
-
-
-def _say(console: Console, line: str, style: str = "") -> None:
-    console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)

@@ -9,11 +9,13 @@ from rich.console import Console
 
 from framegauge import quantities
 from framegauge.compare.failures import STALLED, may_be_worse
+from framegauge.printable import wrapped
 from framegauge.report import terminal
+from framegauge.statistics.doubts import counted
 from framegauge.summary import words
 from framegauge.summary.intervals import CORRECTED
 
-__all__ = ["conclusion", "failed_cells", "margins", "show", "show_rest", "title"]
+__all__ = ["conclusion", "failed_cells", "margins", "say", "show", "show_rest", "title", "whole"]
 
 _COLUMNS = ("metric", "BASE", "NEW", "ratio", CORRECTED, "runs", "verdict")
 FEW_LINES = 8
@@ -24,24 +26,24 @@ _SOURCES = {"argument": "--margin", "base": "declared for BASE", "default": "def
 def show(document: Mapping[str, Any], console: Console) -> None:
     """Prints both sides, one line per verdict, what is not compared, what else differs, and the conclusion."""
     for name in ("base", "new"):
-        _say(console, _side(name.upper(), document[name]), "bold")
+        whole(console, _side(name.upper(), document[name]), "bold")
     verdicts = document["verdicts"]
     notes: dict[str, int] = {}
     failed = document["failed"]
     rows = [*map(failed_cells, failed), *(_cells(each, notes) for each in verdicts)]
     if rows:
         common, titles = title([*failed, *verdicts])
-        _say(console, common)
+        say(console, common)
         terminal.table(console, _COLUMNS, (0,), titles, rows, _words([*failed, *verdicts]))
     terminal.show_notes(console, notes)
     show_rest(document, console)
     if verdicts:
-        _say(console, f"margins: {margins(document['margins'])}")
-        _say(console, f"assumed: {document['assumption']}")
+        say(console, f"margins: {margins(document['margins'])}")
+        say(console, f"assumed: {document['assumption']}")
     for what, assumption in sorted({(each["what"], each["assumption"]) for each in failed}):
-        _say(console, f"assumed of runs that {what}: {assumption}")
+        say(console, f"assumed of runs that {what}: {assumption}")
     if document["outcome"] != "not_comparable":  # otherwise the command's error message is the conclusion
-        _say(console, conclusion(document), "bold")
+        say(console, conclusion(document), "bold")
 
 
 def title(verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
@@ -61,7 +63,7 @@ def show_rest(document: Mapping[str, Any], console: Console, of: str = "") -> No
     _few(console, f"{before}excluded:", [_excluded(each) for each in document["excluded"]])
     _few(console, f"{before}differs between the sides:", [_difference(each) for each in document["differences"]])
     for line in document["notes"]:
-        _say(console, f"{of}: {line}" if of else line, "yellow")
+        say(console, f"{of}: {line}" if of else line, "yellow")
 
 
 def conclusion(document: Mapping[str, Any]) -> str:
@@ -79,7 +81,7 @@ def conclusion(document: Mapping[str, Any]) -> str:
         whole = f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {listed}"
         return "; ".join([*reasons, whole])
     if counts.get("undecided"):
-        return f"nothing is worse as far as decided, but some comparisons are undecided: {listed}"
+        return f"nothing is worse as far as decided: {listed}"
     return f"nothing is worse: {listed}"
 
 
@@ -106,15 +108,23 @@ def _cut_off(entry: Mapping[str, Any]) -> Iterator[str]:
             yield f"{count} of {entry[side]['runs']} runs{name} left no result and may have moved nothing"
 
 
-def _say(console: Console, line: str, style: str = "") -> None:
+def whole(console: Console, line: str, style: str = "") -> None:
+    """Prints a line with a path in it as it is, so that the path can be copied."""
     console.print(line, style=style, markup=False, highlight=False, soft_wrap=True)
+
+
+def say(console: Console, line: str, style: str = "") -> None:
+    """Prints a line, broken between words."""
+    indent = " " * (len(line) - len(line.lstrip()))
+    for part in wrapped(line.lstrip(), console.width, indent, indent, hyphens=False):
+        whole(console, part, style)
 
 
 def _side(name: str, side: Mapping[str, Any]) -> str:
     kinds = {"results": "results of a study", "iperf3": "files of iperf3", "flent": "files of flent"}
     began = f", began {side['first_began'][:16].replace('T', ' ')} UTC" if side["first_began"] else ""
     lost = f", {side['excluded']} excluded" if side["excluded"] else ""
-    return f"{name:4}  {side['source']}: {kinds[side['kind']]}, {side['runs']} runs{lost}{began}"
+    return f"{name:4}  {side['source']}: {kinds[side['kind']]}, {counted(side['runs'], 'run')}{lost}{began}"
 
 
 def _joined(*parts: str) -> str:
@@ -181,8 +191,8 @@ def margins(found: Mapping[str, Any]) -> str:
 def _few(console: Console, title: str, lines: Sequence[str]) -> None:
     if not lines:
         return
-    _say(console, title)
+    say(console, title)
     for line in lines[:FEW_LINES]:
-        _say(console, f"  {line}")
+        say(console, f"  {line}")
     if len(lines) > FEW_LINES:
-        _say(console, f"  … and {len(lines) - FEW_LINES} more: see --json")
+        say(console, f"  … and {len(lines) - FEW_LINES} more: see --json")
