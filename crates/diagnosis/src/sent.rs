@@ -22,37 +22,61 @@ const PACED_SEGMENTS: u64 = 2;
 #[derive(Debug, Clone, Copy, Default)]
 struct Block {
     bytes: u64,
-    /// The bytes of the last one before that ended with a full segment; 0: there was none.
+    /// What those before that ended with full segments have as their common part, in bytes; 0: there was none.
     before: u64,
+    /// One of them was a write alone.
+    is_known: bool,
     /// Something followed a PSH within it.
     goes_on: bool,
-    /// Those that ended with a full segment were not all as large.
+    /// Those that ended with a full segment were not all as large, or as several.
     differ: bool,
 }
 
 impl Block {
-    /// Takes new data, with what it skips. `follows_push`: PSH was before it. `is_next`: it begins another block.
-    fn take(&mut self, bytes: u64, mss: u32, follows_push: bool, is_next: bool) {
+    /// Takes new data, with what it skips, where PSH may have been. `follows_push`: PSH was before it. `is_next`: it begins another
+    /// block.
+    fn take(&mut self, bytes: u64, mss: u32, follows_push: bool, skips: bool, is_next: bool) {
         if is_next {
-            let is_whole = self.bytes > 0 && self.bytes.is_multiple_of(u64::from(mss.max(1)));
-            let before = if is_whole { self.bytes } else { self.before };
-            let differ = self.differ || self.before > 0 && self.before != before;
-            *self = Block { before, differ, ..Block::default() };
-        } else {
-            self.goes_on |= follows_push;
+            if self.bytes > 0 && self.bytes.is_multiple_of(u64::from(mss.max(1))) {
+                self.differ |= self.differs(mss);
+                let is_alone = !self.goes_on;
+                self.before =
+                    if is_alone { self.bytes } else { greatest_common_part(self.before, self.bytes) };
+                self.is_known |= is_alone;
+            }
+            (self.bytes, self.goes_on) = (0, false);
         }
+        self.goes_on |= skips || (follows_push && !is_next);
         self.bytes += bytes;
+    }
+
+    /// Whether it is not as large as one before that was a write alone. What a program writes while data is under way follows that,
+    /// behind its PSH: several as large.
+    fn differs(&self, mss: u32) -> bool {
+        let is_part = self.before.is_multiple_of(self.bytes.max(1));
+        match (self.is_known, self.goes_on) {
+            (true, false) => self.bytes != self.before,
+            (true, true) => !self.bytes.is_multiple_of(self.before),
+            (false, false) => !is_part,
+            (false, true) if self.before == 0 => false,
+            (false, true) => greatest_common_part(self.before, self.bytes) <= PACED_SEGMENTS * u64::from(mss),
+        }
     }
 
     /// Whether the PSH behind its full segments is none of a program's: that may write whole segments, but then always as many;
     /// two may be those of a sender that paces itself.
     fn is_cut_by_kernel(&self, mss: u32) -> bool {
-        match self.before {
-            _ if self.differ || self.bytes <= PACED_SEGMENTS * u64::from(mss) => true,
-            0 => self.goes_on,
-            before => before != self.bytes,
-        }
+        let is_paced = self.bytes <= PACED_SEGMENTS * u64::from(mss);
+        self.differ || is_paced || (self.before > 0 && self.differs(mss))
     }
+}
+
+/// Of two numbers of bytes; 0 is none.
+fn greatest_common_part(mut one: u64, mut other: u64) -> u64 {
+    while other > 0 {
+        (one, other) = (other, one % other);
+    }
+    one
 }
 
 /// The newest data of one end. Until there is some, its time is that of the SYN.
@@ -173,8 +197,9 @@ impl Sent {
         let bytes = segment.payload_bytes;
         self.is_repeat = grown == 0;
         if grown > 0 {
-            let is_next = was_idle && now - self.at > BURST_NANOSECONDS;
-            self.block.take(grown, mss, self.is_pushed, is_next);
+            // Without PSH the write goes on: beside the receiver nothing is under way while its sender waits for an answer.
+            let is_next = was_idle && self.is_pushed && now - self.at > BURST_NANOSECONDS;
+            self.block.take(grown, mss, self.is_pushed, grown > u64::from(bytes), is_next);
             self.take_new(segment, mss, now);
         }
         if is_known {

@@ -49,3 +49,66 @@ fn no_program_writes_whole_segments_that_are_always_others() {
     // Two at once are those of a sender that paces itself.
     assert!(kinds(&written(&[2; 9], 100 * MS, true)).contains(&Kind::SenderStall));
 }
+
+/// Writes of as many full segments each, so long after each other, of which each is answered after an RTT. `lost`: the file has
+/// nothing of this one until it is sent again behind the next.
+fn rhythm(count: u32, rests: &[i64], lost: Option<usize>) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.talk(3, RTT);
+    let (begin, mut at) = (scene.next[CLIENT], scene.now);
+    let mut events = Vec::new();
+    for (place, rest) in rests.iter().enumerate() {
+        events.push((at, place as u32, false));
+        events.push((at + RTT, place as u32 + 1, true));
+        at += rest;
+    }
+    events.sort_unstable();
+    let write = |scene: &mut Scene, place: u32| {
+        for packet in 0..count {
+            scene.next[CLIENT] = begin.wrapping_add((place * count + packet) * MSS);
+            let push = if packet + 1 == count { TcpFlags::PSH } else { TcpFlags(0) };
+            scene.send(CLIENT, MSS, TcpFlags::ACK.with(push));
+        }
+        scene.next[CLIENT] = begin.wrapping_add((place + 1) * count * MSS);
+    };
+    for (at, place, is_answer) in events {
+        scene.now = at;
+        match lost.map(|lost| (place as usize).cmp(&(lost + usize::from(is_answer)))) {
+            Some(std::cmp::Ordering::Equal) => {}
+            _ if is_answer => {
+                scene.got[SERVER] = begin.wrapping_add(place * count * MSS);
+                scene.send(SERVER, 0, TcpFlags::ACK);
+            }
+            _ => write(&mut scene, place),
+        }
+        // What is lost is asked for by what comes behind it, and comes again before that is answered.
+        if !is_answer && lost.is_some_and(|lost| lost + 1 == place as usize) {
+            (0..3).for_each(|_| scene.send(SERVER, 0, TcpFlags::ACK));
+            scene.pass(RTT / 2);
+            write(&mut scene, place - 1);
+            scene.next[CLIENT] = begin.wrapping_add((place + 1) * count * MSS);
+        }
+    }
+    scene.diagnosis()
+}
+
+proptest! {
+    /// Writes that follow each other while data is under way are several, and no larger one.
+    #[test]
+    fn who_writes_as_much_in_any_rhythm_had_no_more(
+        count in 3u32..20, rests in proptest::collection::vec(prop_oneof![Just(MS), Just(9 * MS), Just(60 * MS), Just(150 * MS)], 4..20)
+    ) {
+        let found = kinds(&rhythm(count, &rests, None));
+        prop_assert!(!found.contains(&Kind::SenderStall) && !found.contains(&Kind::Unexplained), "{found:?}");
+    }
+}
+
+#[test]
+fn a_write_that_was_lost_makes_none_larger() {
+    let mut rests = [100 * MS; 20];
+    rests[6] = 2 * MS;
+    for lost in [None, Some(6)] {
+        let found = kinds(&rhythm(12, &rests, lost));
+        assert!(!found.contains(&Kind::SenderStall) && !found.contains(&Kind::Unexplained), "{found:?}");
+    }
+}
