@@ -12,6 +12,8 @@
 //!   Open      anything else                                                     unclear    Open
 //! ```
 //!
+//! New data does not set the timer of older data again (RFC 6298 section 5): the oldest may be repeated at once behind it.
+//!
 //! A *silence* is longer than what a repair waits for: the RTT, and the quarter of it by which RACK waits for what was
 //! overtaken (RFC 8985). Probes need SACK (RFC 8985 section 7.4), and there is one until something is acknowledged: what
 //! comes after it is a timeout. The time between the two then tells what the first one was, because a timeout doubles
@@ -20,6 +22,7 @@
 //! A sender takes a Loss back that was none, and is Open again: an acknowledgement of something new echoes an older
 //! timestamp than that of the first repeat (Eifel, RFC 3522), or the receiver had all repeats already (D-SACK, RFC 3708).
 
+use crate::copies::LEAST_TIMEOUT;
 use framegauge_packets::capture::Segment;
 use serde::Serialize;
 
@@ -82,12 +85,21 @@ pub(crate) struct Again {
     pub(crate) high: u64,
     /// When data was sent before.
     pub(crate) last_data: i64,
+    /// Since when the timer runs: new data does not set it again while older data is under way (RFC 6298 section 5).
+    pub(crate) timed: i64,
     pub(crate) rtt: i64,
     pub(crate) stamp: Option<u32>,
     /// SACK or duplicate acknowledgements tell of a loss.
     pub(crate) revealed: bool,
     /// The ends may use SACK.
     pub(crate) sack: bool,
+}
+
+impl Again {
+    /// Whether it is the oldest, for which a timer of so long or shorter may have run out, whatever was sent meanwhile.
+    fn may_be_timed(&self, least: i64) -> bool {
+        self.range.0 <= self.una && self.range.1 > self.una && self.now - self.timed >= least
+    }
 }
 
 impl Repairs {
@@ -116,7 +128,8 @@ impl Repairs {
     /// Whether nothing asks for a repeat: no answer, no timer that may have run out after `least`, and no repair that goes on.
     pub(crate) fn has_no_reason(&self, again: &Again, least: i64) -> bool {
         let is_open = self.state == State::Open || again.una >= self.until;
-        is_open && !again.revealed && !(self.is_silence(again) && self.quiet(again) >= least)
+        let is_timed = self.is_silence(again) && self.quiet(again) >= least;
+        is_open && !again.revealed && !is_timed && !again.may_be_timed(least)
     }
 
     fn quiet(&self, again: &Again) -> i64 {
@@ -134,6 +147,7 @@ impl Repairs {
             self.state = State::Open;
         }
         let (quiet, is_silence) = (self.quiet(again), self.is_silence(again));
+        let is_timed = is_silence || (!again.revealed && again.may_be_timed(LEAST_TIMEOUT));
         let is_oldest = again.range.0 <= again.una;
         let is_last = again.range.1 >= again.high;
         let before = self.probe.filter(|probe| probe.una == again.una);
@@ -144,7 +158,7 @@ impl Repairs {
                 self.reasons.timeout += 1;
             }
             State::Open if may_probe => self.take_probe(again, quiet, is_oldest),
-            _ if is_silence && is_oldest => {
+            _ if is_timed && is_oldest => {
                 self.settle(before, quiet);
                 self.enter(State::Loss, again.high);
                 (self.stamp, self.needed) = (again.stamp, 1);
@@ -208,6 +222,7 @@ mod tests {
             una: 0,
             high: 1000,
             last_data: 0,
+            timed: 0,
             rtt: RTT,
             stamp: None,
             revealed: false,

@@ -96,9 +96,11 @@ impl Connection {
     fn again(&self, segment: &Segment, from: Side, range: (u64, u64), now: i64, revealed: bool) -> Again {
         let sack = self.halves.iter().all(|half| half.opening.options().is_none_or(|syn| syn.sack_permitted));
         let half = self.half(from);
+        let oldest = half.way.flight().at(range.0).map_or(now, |piece| piece.last);
         Again {
             range,
             now,
+            timed: half.last_progress().max(oldest),
             una: half.way.una(),
             high: half.way.high(),
             last_data: half.sent.at(),

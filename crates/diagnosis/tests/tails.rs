@@ -162,3 +162,33 @@ proptest! {
         prop_assert_eq!(kinds(&announced(wait, false)), []);
     }
 }
+
+/// A segment is lost; so long after it the next one leaves, and soon after that the first is sent again. Nothing marks packets.
+fn timed(wait: i64, then: i64) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.data(CLIENT, 500);
+    scene.pass(wait);
+    scene.data(CLIENT, 500);
+    scene.pass(then);
+    scene.again(CLIENT, begin, 500);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    for segment in &mut scene.segments {
+        (segment.identification, segment.timestamps) = (None, None);
+    }
+    scene.diagnosis()
+}
+
+proptest! {
+    /// A timer runs since the oldest left: what leaves meanwhile does not set it again (RFC 6298 section 5).
+    #[test]
+    fn new_data_does_not_keep_a_timer_from_running_out(wait in 150 * MS..300 * MS, then in MS / 10..9 * MS) {
+        let found = timed(wait, then);
+        let is_timed = wait + then >= 200 * MS;
+        prop_assert_eq!(kinds(&found).contains(&Kind::UnclearRepeats), !is_timed, "{:?}", found.findings);
+        if is_timed {
+            prop_assert!(one(&found, Kind::RtoStall).lost_seconds >= wait as f64 / 1e9 - 1e-9);
+        }
+    }
+}
