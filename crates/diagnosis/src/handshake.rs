@@ -72,6 +72,16 @@ impl Connection {
         }
     }
 
+    /// A SYN is repeated. Its sender had waited since the one before it: an answer that passes here only shortly before the repeat
+    /// came as late as one does of which the first copy was lost before.
+    pub(crate) fn count_syn(&mut self, gap: &Gap, packets: &[u64]) {
+        let is_late = self.handshake > gap.length && !gap.segment.flags.contains(TcpFlags::ACK);
+        let waited = if is_late { std::mem::take(&mut self.handshake) } else { 0 };
+        let end = self.last + gap.length;
+        let lost = gap.length + waited;
+        self.note(Kind::SynLoss, end - lost, end, lost, packets);
+    }
+
     /// A SYN that was repeated, and whose first copy was answered, was not lost: a timer of a second is too short for such a way
     /// (RFC 6298 section 2.1).
     pub(crate) fn judge_syns(&mut self) {

@@ -61,6 +61,7 @@ impl Connection {
                 self.held = Some(Held { sender, begin, end, kind: Some(kind), packets });
             }
             Cause::Known(kind) => self.count_gap(kind, gap.length, &[]),
+            Cause::Shown(Kind::SynLoss) => self.count_syn(gap, &evidence),
             Cause::Shown(kind) => {
                 if kind == Kind::SpuriousRetransmit {
                     // The receiver may still say so (D-SACK).

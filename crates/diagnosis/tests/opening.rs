@@ -256,3 +256,32 @@ fn a_handshake_that_was_never_made_took_no_longer() {
         assert_eq!(finding.text.contains("did not take place"), !is_made, "{}", finding.text);
     }
 }
+
+proptest! {
+    /// The first SYN-ACK was lost before the tap: that which the server repeats passes it so long after the SYN, shortly before
+    /// or after the SYN that the client repeats.
+    #[test]
+    fn a_syn_ack_that_was_lost_before_the_tap_takes_the_whole_wait(
+        wait in 900 * MS..1_100 * MS, between in 1_000..100 * MS, is_answer_first: bool
+    ) {
+        let mut scene = Scene::new();
+        scene.send(CLIENT, 0, TcpFlags::SYN);
+        let syn = scene.next[CLIENT];
+        scene.got[SERVER] = syn.wrapping_add(1);
+        scene.pass(wait);
+        for turn in [is_answer_first, !is_answer_first] {
+            if turn {
+                scene.send(SERVER, 0, TcpFlags::SYN.with(TcpFlags::ACK));
+            } else {
+                scene.send(CLIENT, 0, TcpFlags::SYN);
+            }
+            scene.pass(between);
+        }
+        scene.next[CLIENT] = syn.wrapping_add(1);
+        scene.next[SERVER] = scene.next[SERVER].wrapping_add(1);
+        scene.ack(CLIENT);
+        scene.talk(3, RTT);
+        let lost = one(&scene.diagnosis(), Kind::SynLoss).lost_seconds;
+        prop_assert!(lost >= wait as f64 / 1e9 - 1e-9, "{lost}");
+    }
+}
