@@ -47,6 +47,7 @@ impl Connection {
             self.note(Kind::UnclearRepeats, now, now, 0, &[segment.number]);
             return;
         }
+        self.tell_repeat_of_answered(segment, from, range, now);
         let again = self.again(segment, from, range, now, revealed);
         let half = self.half_mut(from);
         if segment.payload_bytes > 0 {
@@ -65,6 +66,17 @@ impl Connection {
         };
         if revealed {
             self.take_repair(segment, from, range, now, found.filter(|_| !in_episode), limits);
+        }
+    }
+
+    /// The acknowledgement of all that is sent again had passed: the receiver has it, and may still say so (D-SACK). What a pause
+    /// ended has its name already.
+    fn tell_repeat_of_answered(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64) {
+        let half = self.half(from);
+        let is_answered = range.1 <= half.way.una() && segment.payload_bytes > 0;
+        if is_answered && half.paused() < now && half.counts.unseen_bytes() == 0 {
+            self.half_mut(from).silences.tell_needless();
+            self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]);
         }
     }
 

@@ -186,3 +186,32 @@ fn a_late_answer_behind_a_needless_timeout_is_the_same_silence() {
     let finding = one(&found, Kind::SpuriousRetransmit);
     assert!(finding.count == 1 && (finding.lost_seconds - 0.65).abs() < 1e-6, "{finding:#?}");
 }
+
+proptest! {
+    /// Beside the receiver, without SACK and timestamps: a burst is acknowledged, and that comes too late to its sender, whose timer
+    /// has run out, so that it sends all of it again as it hears of the first.
+    #[test]
+    fn what_was_acknowledged_and_comes_again_was_sent_in_vain(count in 4u32..40, late in 250 * MS..800 * MS) {
+        let mut scene = Scene::new();
+        scene.syn.iter_mut().for_each(|syn| (syn.timestamps, syn.sack_permitted) = (false, false));
+        scene.meet_at_server(RTT);
+        scene.talk(20, RTT);
+        let begin = scene.next[CLIENT];
+        for _ in 0..count {
+            scene.data(CLIENT, MSS);
+            scene.ack(SERVER);
+            scene.pass(20_000);
+        }
+        scene.pass(late);
+        for place in 0..count {
+            scene.again(CLIENT, begin.wrapping_add(place * MSS), MSS);
+            scene.pass(20_000);
+            scene.ack(SERVER);
+        }
+        scene.pass(RTT);
+        scene.talk(3, RTT);
+        scene.segments.iter_mut().for_each(|segment| segment.timestamps = None);
+        let found = scene.diagnosis();
+        prop_assert_eq!(one(&found, Kind::SpuriousRetransmit).count, u64::from(count), "{:#?}", found.findings);
+    }
+}
