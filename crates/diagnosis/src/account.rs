@@ -127,6 +127,9 @@ impl Connection {
         tally.packets.retain(|number| !right.packets.contains(number));
         self.tallies.retain(|tally| tally.kind != told || tally.count > 0);
         self.add(right);
+        if right.kind == Kind::SpuriousRetransmit {
+            self.stalls.retain(|stall| *stall != (right.begin, sender));
+        }
         if right.kind == Kind::RtoStall {
             self.stalls.push((right.begin, sender));
         }

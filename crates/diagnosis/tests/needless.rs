@@ -3,6 +3,7 @@
 mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::TcpFlags;
 use proptest::prelude::*;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 
@@ -213,5 +214,49 @@ proptest! {
         scene.segments.iter_mut().for_each(|segment| segment.timestamps = None);
         let found = scene.diagnosis();
         prop_assert_eq!(one(&found, Kind::SpuriousRetransmit).count, u64::from(count), "{:#?}", found.findings);
+    }
+}
+
+/// Beside the sender, without SACK and timestamps: of a burst the first is sent again by a timer. `is_late`: nothing was lost, the way
+/// stood still, and answers come for one after the other; or else the second had been lost as well, and is sent again.
+fn timed_out(count: u32, answer: i64, is_late: bool) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.syn.iter_mut().for_each(|syn| (syn.timestamps, syn.sack_permitted) = (false, false));
+    scene.meet(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.next[CLIENT];
+    (0..count).for_each(|_| _ = scene.data(CLIENT, MSS));
+    scene.pass(250 * MS);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(answer);
+    scene.got[SERVER] = begin.wrapping_add(MSS);
+    scene.send(SERVER, 0, TcpFlags::ACK);
+    if is_late {
+        // Two new segments leave before more is sent again (RFC 5682 section 2.1).
+        (0..2).for_each(|_| _ = scene.data(CLIENT, MSS));
+    } else {
+        scene.pass(20_000);
+        scene.again(CLIENT, begin.wrapping_add(MSS), MSS);
+        scene.pass(answer);
+    }
+    for place in 2..=count {
+        scene.pass(20_000);
+        scene.got[SERVER] = begin.wrapping_add(MSS * place);
+        scene.send(SERVER, 0, TcpFlags::ACK);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.segments.iter_mut().for_each(|segment| segment.timestamps = None);
+    scene.diagnosis()
+}
+
+proptest! {
+    /// What is answered without being sent again had been under way all the time (RFC 5682).
+    #[test]
+    fn a_timeout_whose_burst_arrives_by_itself_was_needless(count in 3u32..30, answer in 30 * MS..90 * MS) {
+        let found = timed_out(count, answer, true);
+        prop_assert_eq!(kinds(&found), [Kind::SpuriousRetransmit], "{:#?}", found.findings);
+        prop_assert!((one(&found, Kind::SpuriousRetransmit).lost_seconds - 0.25).abs() < 1e-9);
+        prop_assert!(!kinds(&timed_out(count, answer, false)).contains(&Kind::SpuriousRetransmit));
     }
 }
