@@ -64,7 +64,11 @@ impl Connection {
         now: i64,
         limits: &Thresholds,
     ) {
+        let full = self.full_payload(from);
         let half = &mut self.halves[from as usize];
+        if (1..full).contains(&segment.payload_bytes) && !segment.flags.contains(TcpFlags::FIN) {
+            half.sent.take_small(range, half.way.una());
+        }
         let (skipped, end) = (range.0 > half.way.high(), range.1);
         let begin = half.way.extend(range, segment, now);
         half.counts.extend(end - begin - u64::from(segment.flags.contains(TcpFlags::FIN)));

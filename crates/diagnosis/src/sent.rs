@@ -14,6 +14,9 @@ pub(crate) const LARGEST_SEGMENT: u32 = 9216;
 /// So many pauses are a pace.
 const ENOUGH_STALLS: u32 = 3;
 
+/// One more may have left behind a closed window, or for an application that changed its mind.
+const ENOUGH_UNHELD: u32 = 3;
+
 /// A paced sender sends two segments at once, at least.
 const PACED_SEGMENTS: u64 = 2;
 
@@ -102,6 +105,9 @@ pub(crate) struct Sent {
     /// Pauses in which it had more to send, and the longest of them.
     stalls: u32,
     longest_stall: i64,
+    /// The place after the newest small segment, and how many such left before the one before them was acknowledged.
+    small: u64,
+    unheld: u32,
 }
 
 impl Sent {
@@ -154,6 +160,17 @@ impl Sent {
     /// Whether it turned out that the ends of its bursts were not those of writes.
     pub(crate) fn is_cut_by_kernel(&self) -> bool {
         self.block.differ
+    }
+
+    /// Whether it does not hold back small segments: Nagle's algorithm sends none while another one is under way (RFC 896).
+    pub(crate) fn holds_nothing_back(&self) -> bool {
+        self.unheld >= ENOUGH_UNHELD
+    }
+
+    /// Takes a new segment with data that is not full; up to `una` all is acknowledged.
+    pub(crate) fn take_small(&mut self, (begin, end): (u64, u64), una: u64) {
+        self.unheld += u32::from(self.small > una && begin >= self.small);
+        self.small = end;
     }
 
     /// It paused, and had more to send.

@@ -13,6 +13,8 @@ use framegauge_packets::capture::Segment;
 /// What waits for an acknowledgement may stand in queues on its way here for half of the way, and for this at most: else the
 /// sender rested. In nanoseconds.
 const MOST_QUEUED: i64 = 5_000_000;
+/// The way may be shorter than it was in the handshake, by this part.
+const NEARER_PART: i64 = 2;
 
 impl Connection {
     /// Gives the time since the last packet to a cause; `segment` is the packet that ends it, not taken in yet.
@@ -195,7 +197,12 @@ impl Connection {
         }
         let reach = self.reach(held.sender);
         let soon = limits.held_nanoseconds + reach + (reach / 2).min(MOST_QUEUED);
-        let waited = from == held.sender && segment.payload_bytes > 0 && now - held.end <= soon;
+        // What waits for an acknowledgement leaves when that has come to its sender.
+        let soonest = reach - reach / NEARER_PART;
+        let waited = from == held.sender
+            && segment.payload_bytes > 0
+            && (soonest..=soon).contains(&(now - held.end))
+            && !self.half(from).sent.holds_nothing_back();
         let way = &self.half(held.sender).way;
         // What is sent again was no new data when it waited.
         let is_new = way.near(segment.seq) + u64::from(segment.payload_bytes) > way.high();

@@ -101,11 +101,36 @@ fn what_is_sent_again_was_not_held_by_nagle() {
     }
 }
 
+/// A program writes a little now and then, also while the last that it wrote is under way: nothing is held back (RFC 896), and what
+/// comes when an answer to an acknowledgement would come is a coincidence.
+#[test]
+fn who_sends_small_segments_behind_others_holds_nothing_back() {
+    for is_open in [false, true] {
+        let mut scene = Scene::new();
+        scene.meet_at_server(40 * MS);
+        for _ in 0..10 {
+            if is_open {
+                scene.data(CLIENT, 700);
+                scene.pass(5 * MS);
+                scene.data(CLIENT, 100);
+                scene.ack(SERVER);
+                scene.pass(60 * MS);
+            }
+            scene.data(CLIENT, 700);
+            scene.pass(41 * MS);
+            scene.ack(SERVER);
+            scene.pass(41 * MS);
+        }
+        let found = kinds(&scene.diagnosis());
+        assert_eq!(found.contains(&Kind::NagleDelayedAck), !is_open, "{found:?}");
+    }
+}
+
 /// A program writes a little every 70 ms, to a receiver that delays its acknowledgements: what comes so long after these did not
 /// wait for them, however far away the tap is.
 #[test]
-fn what_comes_long_after_an_acknowledgement_did_not_wait_for_it() {
-    for (rest, waited) in [(41, true), (50, false)] {
+fn what_comes_long_after_an_acknowledgement_or_sooner_than_it_can_did_not_wait_for_it() {
+    for (rest, waited) in [(41, true), (50, false), (15, false), (5, false)] {
         let mut scene = Scene::new();
         scene.meet_at_server(40 * MS);
         for _ in 0..10 {
