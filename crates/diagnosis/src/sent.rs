@@ -141,6 +141,11 @@ impl Sent {
         self.had_more
     }
 
+    /// It was full, and no end of a write.
+    pub(crate) fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// Whether a pause is one of many: a sender that paces itself pauses as long behind full segments with PSH, which Linux sets
     /// within a write now and then, as behind others.
     fn is_paced(&self, pause: i64) -> bool {

@@ -84,11 +84,7 @@ impl Connection {
                 self.open_silence(gap, end, Some(doubt));
             }
             Cause::Announced => self.open_silence(gap, self.end_of(gap), None),
-            Cause::BehindNumbers => {
-                let missing = self.missing_data_before(from) * u64::from(self.mss(from));
-                let begin = self.half(from).way.near(gap.segment.seq);
-                self.open_silence(gap, begin + missing, Some(Doubt::Numbers));
-            }
+            Cause::BehindNumbers => self.open_silence_behind_numbers(gap),
             Cause::Unpushed => self.attribute_unpushed(gap, &evidence),
             Cause::AskedAgain => self.wait_for_answer(gap),
             Cause::Unanswered => self.extend_episode(gap),
@@ -140,6 +136,16 @@ impl Connection {
         if lateness > 0 {
             self.half_mut(sender).hearing.be_late(lateness);
         }
+    }
+
+    /// A silence in which packets were lost before they came here, as numbers alone say.
+    fn open_silence_behind_numbers(&mut self, gap: &Gap) {
+        let missing = self.missing_data_before(gap.from) * u64::from(self.mss(gap.from));
+        let half = self.half(gap.from);
+        let begin = half.way.near(gap.segment.seq);
+        // Whose write goes on has not rested: what it sent meanwhile, and what comes now, is the same.
+        let doubt = (!half.sent.is_open()).then_some(Doubt::Numbers);
+        self.open_silence(gap, begin + missing, doubt);
     }
 
     /// A silence in which packets were lost before they came here: what ended it lies where nothing was seen yet.

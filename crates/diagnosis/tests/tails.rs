@@ -192,3 +192,35 @@ proptest! {
         }
     }
 }
+
+/// Beside the receiver: after long rests in which nothing is missing, a write whose last segments are lost. What came of it ends within
+/// the write, or not.
+#[test]
+fn numbers_that_are_missing_within_a_write_are_those_of_lost_data() {
+    for is_within in [true, false] {
+        let mut scene = Scene::new();
+        scene.meet_at_server(RTT);
+        for _ in 0..4 {
+            scene.talk(2, RTT);
+            scene.pass(500 * MS);
+        }
+        let write = |scene: &mut Scene, flags: TcpFlags| {
+            scene.send(CLIENT, MSS, TcpFlags::ACK.with(flags));
+            scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(MSS);
+        };
+        write(&mut scene, TcpFlags(0));
+        write(&mut scene, if is_within { TcpFlags(0) } else { TcpFlags::PSH });
+        scene.ack(SERVER);
+        scene.identification[CLIENT] += 2;
+        scene.pass(230 * MS);
+        write(&mut scene, TcpFlags(0));
+        scene.ack(SERVER);
+        scene.pass(RTT);
+        write(&mut scene, TcpFlags::PSH);
+        scene.ack(SERVER);
+        scene.pass(500 * MS);
+        scene.talk(3, RTT);
+        let found = scene.diagnosis();
+        assert_eq!(kinds(&found).contains(&Kind::TailLoss), is_within, "{:#?}", found.findings);
+    }
+}
