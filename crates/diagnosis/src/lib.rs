@@ -57,6 +57,7 @@ mod sent;
 mod sequence;
 mod silence;
 mod silences;
+mod size_probes;
 mod sizes;
 mod stretches;
 mod table;

@@ -48,6 +48,7 @@ impl Connection {
             return;
         }
         self.tell_repeat_of_answered(segment, from, range, now);
+        let is_of_probe = self.repeats_size_probe(from, range.0, segment.payload_bytes);
         let again = self.again(segment, from, range, now, revealed);
         let half = self.half_mut(from);
         if segment.payload_bytes > 0 {
@@ -64,7 +65,7 @@ impl Connection {
             }
             None => half.way.resend(range, now, mark),
         };
-        if revealed {
+        if revealed && !is_of_probe {
             self.take_repair(segment, from, range, now, found.filter(|_| !in_episode), limits);
         }
     }

@@ -2,8 +2,8 @@
 
 mod scene;
 
-use framegauge_diagnosis::Reasons;
-use scene::{CLIENT, MS, MSS, SERVER, Scene};
+use framegauge_diagnosis::{Kind, Reasons};
+use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds};
 
 const RTT: i64 = 10 * MS;
 
@@ -133,4 +133,42 @@ fn a_timeout_of_what_was_lost_is_the_reason_of_all_that_follows_it() {
         scene.segments.last_mut().expect("just sent").timestamps = Some((1, now));
     });
     assert_eq!(told, Reasons { timeout: 2, ..Reasons::default() });
+}
+
+/// Ten segments of 1,000 bytes, of which the fourth has another size and is lost; SACK asks for it, and it is sent again in pieces of
+/// these sizes.
+fn lost_among_others(bytes: u32, pieces: &[u32]) -> Vec<Kind> {
+    let mut scene = Scene::met(RTT);
+    scene.talk(5, RTT);
+    for count in [0, 1] {
+        let mut begins = [0; 10];
+        for place in 0..10u32 {
+            begins[place as usize] = scene.data(CLIENT, if (place, count) == (3, 1) { bytes } else { 1000 });
+        }
+        scene.pass(RTT);
+        if count == 1 {
+            for last in begins[4..].iter().map(|begin| begin.wrapping_add(1000)) {
+                scene.sack(SERVER, begins[3], &[(begins[4], last)]);
+                scene.pass(20_000);
+            }
+            let mut begin = begins[3];
+            for piece in pieces {
+                scene.again(CLIENT, begin, *piece);
+                begin = begin.wrapping_add(*piece);
+            }
+            scene.pass(RTT);
+        }
+        scene.ack(SERVER);
+        scene.pass(RTT);
+    }
+    scene.talk(3, RTT);
+    kinds(&scene.diagnosis())
+}
+
+#[test]
+fn a_lost_probe_for_a_larger_size_is_no_loss_to_look_for() {
+    assert_eq!(lost_among_others(1400, &[1000, 400]), []);
+    assert_eq!(lost_among_others(1400, &[1400]), [Kind::FastRetransmit]);
+    assert_eq!(lost_among_others(1000, &[1000]), [Kind::FastRetransmit]);
+    assert_eq!(lost_among_others(1000, &[600, 400]), [Kind::FastRetransmit]);
 }
