@@ -99,9 +99,11 @@ impl Connection {
         });
     }
 
-    /// Whether the capture was saved without the packets that only acknowledge: their identifications are no losses.
+    /// Whether the capture was saved without the packets that only acknowledge: their identifications are no losses. A server that
+    /// answers all at once sends none, but its client does.
     pub(crate) fn lacks_acks(&self, sender: Side) -> bool {
-        self.half(sender).counts.pure_acks() == 0 && self.half(sender.other()).counts.data_segments() > 0
+        let has_none = self.halves.iter().all(|half| half.counts.pure_acks() == 0);
+        has_none && self.half(sender.other()).counts.data_segments() > 0
     }
 
     /// The longest that a sender can have waited for the answers to so many copies of one segment: its timeout doubles with

@@ -224,3 +224,31 @@ fn numbers_that_are_missing_within_a_write_are_those_of_lost_data() {
         assert_eq!(kinds(&found).contains(&Kind::TailLoss), is_within, "{:#?}", found.findings);
     }
 }
+
+/// Beside the client: each answer is two segments, and acknowledges what was asked, so that the server sends nothing that only
+/// acknowledges. Of one answer the second segment is lost on its way here.
+#[test]
+fn a_server_that_only_answers_shows_its_losses_by_numbers() {
+    for is_lost in [true, false] {
+        let mut scene = Scene::met(RTT);
+        for turn in 0..12 {
+            scene.data(CLIENT, 100);
+            scene.pass(RTT);
+            scene.got[SERVER] = scene.next[CLIENT];
+            scene.send(SERVER, MSS, TcpFlags::ACK);
+            scene.next[SERVER] = scene.next[SERVER].wrapping_add(MSS);
+            if turn == 8 {
+                scene.identification[SERVER] += u16::from(is_lost);
+                scene.pass(40 * MS);
+                scene.ack(CLIENT);
+                scene.pass(185 * MS);
+            }
+            scene.data(SERVER, 500);
+            scene.pass(20_000);
+            scene.ack(CLIENT);
+            scene.pass(MS);
+        }
+        let found = scene.diagnosis();
+        assert_eq!(kinds(&found).contains(&Kind::TailLoss), is_lost, "{:#?}", found.findings);
+    }
+}
