@@ -264,6 +264,9 @@ impl Connection {
         if episode.is_unheard {
             return give(self, Kind::AckUnheard);
         }
+        if let Some(kind) = self.kind_of_withdrawn(sender, episode.una) {
+            return give(self, kind);
+        }
         if self.discards(sender, (episode.una, episode.high)) {
             let kind = self.tell_discarded(sender);
             return give(self, kind);
@@ -302,6 +305,14 @@ impl Connection {
             doubt: None,
             packets: episode.packets,
         });
+    }
+
+    /// What a silence was in which the receiver lacked what it may have discarded: it had taken its window back.
+    fn kind_of_withdrawn(&self, sender: Side, una: u64) -> Option<Kind> {
+        let oldest = (una, una + u64::from(self.mss(sender)));
+        let is_closed = self.lost(Kind::ZeroWindow) > 0;
+        let kind = if is_closed { Kind::ZeroWindow } else { Kind::ReceiverLimited };
+        self.half(sender).way.was_withdrawn(oldest).then_some(kind)
     }
 
     /// What a silence ended with had arrived before. Whether all else had, what follows will tell.

@@ -48,7 +48,8 @@ impl Connection {
             return;
         }
         self.tell_repeat_of_answered(segment, from, range, now);
-        let is_of_probe = self.repeats_size_probe(from, range.0, segment.payload_bytes);
+        let is_no_loss = self.repeats_size_probe(from, range.0, segment.payload_bytes)
+            || self.half(from).way.was_withdrawn(range);
         let again = self.again(segment, from, range, now, revealed);
         let half = self.half_mut(from);
         if segment.payload_bytes > 0 {
@@ -65,7 +66,7 @@ impl Connection {
             }
             None => half.way.resend(range, now, mark),
         };
-        if revealed && !is_of_probe {
+        if revealed && !is_no_loss {
             self.take_repair(segment, from, range, now, found.filter(|_| !in_episode), limits);
         }
     }

@@ -26,6 +26,8 @@ pub(crate) struct Way {
     extended: i64,
     una: u64,
     window: Window,
+    /// What had been sent when the other end took its window back from before it: it may have discarded that.
+    withdrawn: (u64, u64),
     /// The other end lacks something, and what that is lies beyond the capture's length.
     lacks: bool,
     /// The place that its own end said it will send next, beyond all that was seen, with the timestamp of that; 0: none.
@@ -141,6 +143,11 @@ impl Way {
     /// Whether the window is known to be closed.
     pub(crate) fn is_shut(&self) -> bool {
         self.window.is_known && self.window.bytes == 0
+    }
+
+    /// Whether the other end may have discarded some of `[begin, end)`: it had taken its window back from before that.
+    pub(crate) fn was_withdrawn(&self, (begin, end): (u64, u64)) -> bool {
+        self.withdrawn.0 < end && begin < self.withdrawn.1
     }
 
     /// The place after the window.
@@ -291,6 +298,7 @@ impl Way {
 
     /// It tells its window, as far as that is known. `shift`: how far it is scaled.
     pub(crate) fn hear_window(&mut self, field: u16, ack: u64, shift: Option<u8>) {
+        let before = self.window;
         let window = &mut self.window;
         window.is_known = field == 0 || shift.is_some();
         if field == 0 {
@@ -303,6 +311,13 @@ impl Way {
             if ack >= self.una {
                 window.edge = ack + window.bytes;
             }
+        }
+        // By less than what the field can tell it does not.
+        let least = 1 << shift.unwrap_or(MOST_SHIFT).min(MOST_SHIFT);
+        let edge = window.edge;
+        if before.is_known && window.is_known && edge + least <= before.edge && edge < self.high {
+            let begin = if self.withdrawn.1 > self.una { self.withdrawn.0.min(edge) } else { edge };
+            self.withdrawn = (begin, self.high);
         }
     }
 

@@ -3,6 +3,7 @@
 mod scene;
 
 use framegauge_diagnosis::{Diagnosis, Kind};
+use proptest::prelude::*;
 use scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 
 const RTT: i64 = 10 * MS;
@@ -242,4 +243,37 @@ fn who_repeats_all_after_a_timeout_does_not_wait_for_room() {
     scene.talk(2, RTT);
     let found = scene.diagnosis();
     assert!(!found.connections[0].time.contains_key("receiver_limited"), "{:?}", found.connections[0].time);
+}
+
+/// Of twenty segments some are acknowledged, and the window is closed, or so small, although the others are under way; then it opens,
+/// and after a silence these are sent again.
+fn withdrawn(taken: u32, left: u16, shut: i64, silence: i64) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begins: Vec<u32> = (0..20).map(|_| scene.data(CLIENT, MSS)).collect();
+    scene.pass(RTT);
+    let open = std::mem::replace(&mut scene.window[SERVER], left);
+    scene.sack(SERVER, begins[taken as usize], &[]);
+    scene.pass(shut);
+    scene.window[SERVER] = open;
+    scene.sack(SERVER, begins[taken as usize], &[]);
+    scene.pass(silence);
+    begins[taken as usize..].iter().for_each(|begin| scene.again(CLIENT, *begin, MSS));
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.talk(3, RTT);
+    scene.diagnosis()
+}
+
+proptest! {
+    /// What lies beyond a window that was taken back, its receiver may have discarded: nobody lost it (RFC 9293 section 3.8.6).
+    #[test]
+    fn a_window_that_was_taken_back_makes_no_losses(
+        taken in 1u32..15, is_closed: bool, shut in 10 * MS..100 * MS, silence in 150 * MS..400 * MS
+    ) {
+        let found = withdrawn(taken, if is_closed { 0 } else { 8 }, shut, silence);
+        let expected = if is_closed { Kind::ZeroWindow } else { Kind::ReceiverLimited };
+        prop_assert!(kinds(&found).iter().all(|kind| *kind == expected), "{:#?}", found.findings);
+        prop_assert!(one(&found, expected).lost_seconds >= silence as f64 / 1e9 - 1e-9);
+    }
 }
