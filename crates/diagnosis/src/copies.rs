@@ -10,7 +10,7 @@
 //!   among the newest 65,536 of its direction;
 //! - the timestamp, where the sender's clock ticks more often than an answer takes to come: nothing can have told it to repeat
 //!   what it stamped at the same tick (RFC 7323);
-//! - the TTL, which only the place changes;
+//! - the TTL, which only the place changes, soon after or with the same timestamp;
 //! - nearness: no SYN comes again sooner than the least timeout, and no data before an RTT has gone by.
 //!
 //! Where a SYN was seen twice, the file has several taps, and what follows comes twice as well. Without any of these nobody can
@@ -168,7 +168,8 @@ impl Prints {
                 && ((ago <= within && (marked || opens || tells != Tells::Nothing))
                     || ago <= of_taps.max(soonest)
                     || matches!(tells, Tells::Stamp { least } if ago >= least)
-                    || (old.hops != *hops && ago <= LEAST_TIMEOUT))
+                    // Taps whose clocks differ are far apart: a repeat has a stamp of its own.
+                    || (old.hops != *hops && (ago <= LEAST_TIMEOUT || print.timestamps.is_some())))
         };
         self.newest_first().find(is_copy).map(|old| now - old.at)
     }
@@ -187,7 +188,11 @@ impl Connection {
             self.prints[from as usize].keep_of(segment, now);
             return false;
         }
-        if self.repeats_a_number(segment, from) {
+        if self.repeats_a_number(segment, from) || self.repeats_stamped_syn(segment, from) {
+            if segment.hops != self.hops[from as usize] {
+                let prints = &mut self.prints[from as usize];
+                prints.apart = prints.apart.max(1);
+            }
             return true;
         }
         let new = Kept::of(segment, now);
@@ -203,6 +208,11 @@ impl Connection {
         }
         prints.keep(new);
         copied.is_some()
+    }
+
+    /// Whether a packet comes from another tap than one with so many hops left, in a file that has several.
+    pub(crate) fn is_of_other_tap(&self, segment: &Segment, from: Side, hops: u8) -> bool {
+        self.prints[from as usize].apart > 0 && segment.hops != hops
     }
 
     /// The capture has data twice, as far as it is known.
@@ -247,6 +257,16 @@ impl Connection {
         segment.identification.is_some_and(|own| half.identities.has_passed(own))
             && segment.flags.0 & TcpFlags::SYN.with(TcpFlags::RST).0 == 0
             && half.way.has_seen((begin, end))
+    }
+
+    /// Whether it is the SYN with its timestamp, from another place: a repeat has a timestamp of its own.
+    fn repeats_stamped_syn(&self, segment: &Segment, from: Side) -> bool {
+        let opening = &self.half(from).opening;
+        segment.syn.is_some()
+            && opening.count() > 0
+            && segment.hops != self.hops[from as usize]
+            && segment.timestamps.is_some_and(|stamps| opening.stamps() == Some(stamps))
+            && self.half(from).way.near(segment.seq) == opening.place()
     }
 
     fn tells(&self, segment: &Segment, from: Side) -> Tells {

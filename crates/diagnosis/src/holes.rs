@@ -18,6 +18,7 @@ pub(crate) struct Hole {
     pub(crate) since: i64,
     /// The packet that passed.
     pub(crate) number: u64,
+    pub(crate) hops: u8,
     /// Its timestamps and identification, which tell the order in which the sender sent.
     timestamps: Option<(u32, u32)>,
     identification: Option<u16>,
@@ -41,6 +42,7 @@ impl Holes {
             after,
             since: now,
             number: by.number,
+            hops: by.hops,
             timestamps: by.timestamps,
             identification: by.identification,
             asked: None,
@@ -157,6 +159,7 @@ mod tests {
             after: 0,
             since: 0,
             number: 1,
+            hops: 64,
             timestamps: None,
             identification: None,
             asked: None,

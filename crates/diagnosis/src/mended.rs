@@ -155,11 +155,14 @@ impl Connection {
     /// hole, as its marks tell, so that nothing was lost. Whether it was.
     pub(crate) fn take_late_original(&mut self, segment: &Segment, from: Side, begin: u64, now: i64) -> bool {
         let counts = self.half(from).identities.go_up();
-        let Some(repeat) = self.half_mut(from).told.repeats_of(begin).next() else { return false };
-        let Some(hole) = repeat.hole.filter(|hole| hole.marks_tell(segment, counts) == Some(true)) else {
-            return false;
+        let hole = self.half_mut(from).told.repeats_of(begin).next().and_then(|repeat| repeat.hole);
+        // Another tap has what was lost behind it.
+        let tells = |hole: &Hole| {
+            hole.marks_tell(segment, counts) == Some(true) && !self.is_of_other_tap(segment, from, hole.hops)
         };
-        repeat.is_needless = true;
+        let Some(hole) = hole.filter(tells) else { return false };
+        let repeat = self.half_mut(from).told.repeats_of(begin).next();
+        repeat.into_iter().for_each(|repeat| repeat.is_needless = true);
         // The receiver may still say so.
         self.half_mut(from).silences.tell_needless();
         self.note(Kind::SpuriousRetransmit, hole.since, now, 0, &[hole.number, segment.number]);

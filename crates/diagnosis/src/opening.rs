@@ -66,6 +66,11 @@ impl Opening {
             && rtt > since_first / 2
     }
 
+    /// The timestamps of the first: its own, and that which it echoes.
+    pub(crate) fn stamps(&self) -> Option<(u32, u32)> {
+        self.stamps
+    }
+
     /// When the first came, in nanoseconds.
     pub(crate) fn first(&self) -> i64 {
         self.first

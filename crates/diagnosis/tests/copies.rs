@@ -374,3 +374,48 @@ proptest! {
         prop_assert_eq!(told.is_some_and(|told| told.text.contains("has 1 packet twice.")), count == 1);
     }
 }
+
+/// Two taps in one file, beside the client and beside the server, whose clock is behind by so much. Between them one packet is lost,
+/// and repaired.
+fn taps_apart(behind: i64, is_numbered: bool) -> Vec<Kind> {
+    let mut scene = Scene::met(RTT);
+    scene.talk(10, RTT);
+    let begins: Vec<u32> = (0..8).map(|_| scene.data(CLIENT, MSS)).collect();
+    let lost = scene.segments.len() - 8;
+    scene.pass(RTT);
+    for last in &begins[1..] {
+        scene.sack(SERVER, begins[0], &[(begins[1], last.wrapping_add(MSS))]);
+        scene.pass(20_000);
+    }
+    scene.again(CLIENT, begins[0], MSS);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.talk(10, RTT);
+    let client = scene.ends[CLIENT];
+    let near = scene.segments.iter().copied();
+    let far = near.clone().enumerate().filter(|(place, _)| *place != lost).map(|(_, mut segment)| {
+        let is_sent = segment.source == client;
+        segment.nanoseconds += if is_sent { RTT / 2 } else { -RTT / 2 } - behind;
+        segment.hops = if is_sent { segment.hops - 2 } else { segment.hops + 2 };
+        segment
+    });
+    let mut all: Vec<Segment> = near.clone().chain(far).collect();
+    all.sort_by_key(|segment| segment.nanoseconds);
+    for (place, segment) in all.iter_mut().enumerate() {
+        segment.number = place as u64 + 1;
+        segment.identification = segment.identification.filter(|_| is_numbered);
+    }
+    kinds(&diagnosis(&all))
+}
+
+proptest! {
+    /// What one tap has, and was lost before the other, did not arrive late, however far apart their clocks are.
+    #[test]
+    fn a_loss_between_taps_of_one_file_is_one(behind in 100 * MS..900 * MS) {
+        let found = taps_apart(behind, true);
+        prop_assert!(found.contains(&Kind::FastRetransmit) && !found.contains(&Kind::SpuriousRetransmit), "{found:?}");
+        // Of packets without numbers a repeat of the SYN would have another timestamp.
+        let found = taps_apart(behind, false);
+        prop_assert!(!found.contains(&Kind::SynLoss) && !found.contains(&Kind::SpuriousRetransmit), "{found:?}");
+    }
+}
