@@ -136,7 +136,7 @@ impl Connection {
             self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         if let Some(episode) = self.half_mut(sender).silences.take_answered(una) {
-            self.take_answer(segment, taken, episode, sender, now);
+            self.take_answer(segment, taken, episode, sender, (heard.seen, now));
         }
     }
 
@@ -148,7 +148,7 @@ impl Connection {
         gap.segment.payload_bytes == 0 && is_news && half.silences.was_needless(gap.segment)
     }
 
-    /// An acknowledgement of something new ends a silence.
+    /// An acknowledgement of something new ends a silence. Times: when it passed, and now that it has reached the sender.
     #[cold]
     fn take_answer(
         &mut self,
@@ -156,13 +156,15 @@ impl Connection {
         taken: &Acknowledged,
         episode: Episode,
         sender: Side,
-        now: i64,
+        (seen, now): (i64, i64),
     ) {
         let half = self.half(sender);
         let una = half.way.una();
         // What was asked for, and is not answered by this, was lost.
         let answers_repeat = una > episode.place || !episode.revealed;
-        if episode.was_needless(segment) && answers_repeat && episode.resends > 0 {
+        let soonest = if self.knows_vantage() { self.reach(sender.other()) / SOONEST_PART } else { 0 };
+        let is_older = episode.was_needless(segment) && episode.resends > 0;
+        if answers_repeat && (is_older || episode.is_answered_too_soon(seen, soonest)) {
             if let Some(answer) = episode.lost_answer {
                 return self.open_lost_answer(episode, sender, answer);
             }
@@ -368,6 +370,8 @@ impl Connection {
     }
 }
 
+/// The way changes: what comes sooner than this part of the soonest answer so far is none.
+const SOONEST_PART: i64 = 2;
 /// What leaves so soon after an acknowledgement was ready.
 const AT_ONCE: i64 = 5_000_000;
 /// Linux delays an acknowledgement by 40 ms or more.

@@ -59,6 +59,7 @@ impl Connection {
         half.repeated.take(range);
         half.tracking.resend(range, segment.number, now);
         half.run.take(range.0, range.1);
+        half.silences.repeat_at_once(segment, range.0, now);
         let found = match hole {
             // The first copy was lost before it came here.
             Some(hole) => {

@@ -43,9 +43,10 @@ pub(crate) struct Episode {
     pub(crate) by_reordering_timer: bool,
     /// It had been answered, and the answer was lost before it came here.
     pub(crate) lost_answer: Option<LostAnswer>,
-    /// The timestamp of the first repeat, or of the new data, and its place.
+    /// The timestamp of the first repeat, or of the new data, and its place; and when the first repeat came.
     pub(crate) stamp: Option<u32>,
     pub(crate) place: u64,
+    pub(crate) repeated: i64,
     /// The place after all that had been sent when it began.
     pub(crate) high: u64,
     pub(crate) packets: Vec<u64>,
@@ -60,6 +61,20 @@ pub(crate) struct LostAnswer {
 }
 
 impl Episode {
+    /// Something is sent again. New data may have come before it.
+    pub(crate) fn repeat(&mut self, segment: &Segment, place: u64, now: i64) {
+        if self.resends == 0 {
+            self.stamp = segment.timestamps.map(|(value, _)| value);
+            (self.place, self.repeated) = (place, now);
+        }
+        self.resends += 1;
+    }
+
+    /// Whether an acknowledgement comes sooner after the only repeat than an answer to it can.
+    pub(crate) fn is_answered_too_soon(&self, now: i64, soonest: i64) -> bool {
+        self.resends == 1 && !self.revealed && (0..soonest).contains(&(now - self.repeated))
+    }
+
     /// Whether an acknowledgement that ends it answers what was sent before its repeat: it echoes an older timestamp.
     pub(crate) fn was_needless(&self, ack: &Segment) -> bool {
         self.stamp.is_some_and(|stamp| echoes_older(ack, stamp))
@@ -170,6 +185,18 @@ impl Silences {
     /// A pause goes on, or begins.
     pub(crate) fn go_on(&mut self, begun: impl FnOnce() -> Episode) -> &mut Episode {
         self.episode.get_or_insert_with(begun)
+    }
+
+    /// The oldest is sent again, soon after new data: the silence goes on, and is that of a timer.
+    pub(crate) fn repeat_at_once(&mut self, segment: &Segment, place: u64, now: i64) {
+        let of_new_data = |episode: &&mut Episode| episode.resends == 0 && episode.probed;
+        if let Some(episode) =
+            self.episode.as_mut().filter(of_new_data).filter(|episode| place <= episode.una)
+        {
+            episode.repeat(segment, place, now);
+            episode.by_timeout = true;
+            episode.packets.push(segment.number);
+        }
     }
 
     /// The other end spoke after so much time, and did not answer what is under way.

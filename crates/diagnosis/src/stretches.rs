@@ -286,7 +286,7 @@ impl Connection {
         if is_new {
             episode.probed = true;
         } else {
-            episode.resends += 1;
+            episode.repeat(segment, place, last + gap.length);
             episode.is_elsewhere |= place != episode.place;
             episode.by_timeout |= is_oldest;
             episode.tries.take(segment, is_oldest, last + gap.length);

@@ -260,3 +260,45 @@ proptest! {
         prop_assert!(!kinds(&timed_out(count, answer, false)).contains(&Kind::SpuriousRetransmit));
     }
 }
+
+/// The way stands still. A message is under way, the next one leaves, and then a timer sends the first again; both arrive by
+/// themselves. `echo`: which of them the answer echoes, if they have timestamps.
+fn stood_still(period: i64, timer: i64, answer: i64, echo: Option<usize>) -> Diagnosis {
+    let mut scene = Scene::met(RTT);
+    scene.talk(20, RTT);
+    let begin = scene.next[CLIENT];
+    let mut stamps = [0; 3];
+    for (place, wait) in [0, period, timer].into_iter().enumerate() {
+        scene.pass(wait);
+        stamps[place] = (scene.now / MS) as u32;
+        if place < 2 {
+            scene.data(CLIENT, 300);
+        } else {
+            scene.again(CLIENT, begin, 300);
+        }
+    }
+    scene.pass(answer);
+    scene.ack(SERVER);
+    if let Some(echo) = echo {
+        scene.segments.last_mut().expect("just sent").timestamps = Some((1, stamps[echo]));
+    } else {
+        scene.segments.iter_mut().for_each(|segment| segment.timestamps = None);
+    }
+    scene.diagnosis()
+}
+
+proptest! {
+    /// An answer to what was sent before the repeat, or that comes sooner than one to the repeat can, shows that nothing was lost,
+    /// also where new data has ended the silence.
+    #[test]
+    fn a_repeat_behind_new_data_may_be_needless(period in 120 * MS..190 * MS, timer in 100 * MS..150 * MS) {
+        for (answer, echo) in [(RTT, Some(0)), (RTT, Some(1)), (RTT / 3, None)] {
+            let found = stood_still(period, timer, answer, echo);
+            prop_assert_eq!(kinds(&found), [Kind::SpuriousRetransmit], "{:?} {:#?}", echo, found.findings);
+        }
+        for echo in [Some(2), None] {
+            let found = stood_still(period, timer, RTT, echo);
+            prop_assert_eq!(kinds(&found), [Kind::RtoStall], "{:?} {:#?}", echo, found.findings);
+        }
+    }
+}
