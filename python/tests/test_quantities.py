@@ -17,6 +17,7 @@ from framegauge.errors import QuantityError
         (q.parse_seconds, "1 day", 86_400.0), (q.parse_seconds, "5 sec", 5.0),
         *((q.parse_seconds, text, 5400.0) for text in ("1 h 30 min", "1h30m", "1 hour 30 minutes")),
         (q.parse_seconds, "1 d 2 h 3.5 s", 93_603.5), (q.parse_seconds, "2m 1s 5ms", 121.005),
+        (q.parse_seconds, "9e3 s", 9000.0), (q.parse_seconds, "9e3s", 9000.0),
         *((q.parse_bits_per_second, text, 10**10) for text in ("10GbE", "10 GbE", "10gige", "10GigE")),
         (q.parse_bits_per_second, "2.5GbE", 2_500_000_000),
         (q.parse_seconds, 0, 0.0), (q.parse_share, "1 %", 0.01), (q.parse_share, "0.3%", 0.003),

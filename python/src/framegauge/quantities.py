@@ -145,11 +145,11 @@ def parse_bits_per_second(value: object) -> int:
 
 def parse_seconds(value: object) -> float:
     """The seconds in "0.2 ms"; a bare number other than 0 is a QuantityError."""
-    if isinstance(value, str) and _PARTS.fullmatch(value):
-        return _sum(value)
     number, unit = _split(value, SECONDS_EXPECTED)
     if unit == "" and number == 0:
         return 0.0
+    if isinstance(value, str) and unit not in _SECONDS and _PARTS.fullmatch(value):
+        return _sum(value)
     if unit not in _SECONDS:
         raise QuantityError(value, _either(number, unit, SECONDS_EXPECTED))
     return float(number * _SECONDS[unit])
