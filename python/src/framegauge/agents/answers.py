@@ -51,12 +51,12 @@ def message_of(line: bytes) -> Json:
         raise BadAnswer(f"found a line of more than {MOST_VALUES} values, expected fewer")
     try:
         # No NaN, no half of a surrogate pair, no more than 200 levels.
-        found: Json = from_json(line, allow_inf_nan=False)
+        message: Json = from_json(line, allow_inf_nan=False)
     except ValueError as error:
         raise BadAnswer(f"found {_text(repr(line[:MOST_SHOWN]))}, expected JSON ({error})") from None
-    if not isinstance(found, dict):
-        raise BadAnswer(f"found {_shown(found)}, expected an object")
-    return found
+    if not isinstance(message, dict):
+        raise BadAnswer(f"found {_shown(message)}, expected an object")
+    return message
 
 
 def progress_of(message: Json) -> Json:
@@ -97,11 +97,11 @@ def simulation_of(value: object, part: str = "") -> Json:
     if not isinstance(value, dict):
         raise BadAnswer(f"simulate: found {_shown(value)}, expected an object")
     _check(f"simulation.{part}" if part else "simulation", value, f"simulate: {part or 'result'}")
-    found: Json = value
-    return found
+    simulation: Json = value
+    return simulation
 
 
-def _check(name: str, value: object, what: str) -> None:
+def _check(name: str, value: object, subject: str) -> None:
     """BadAnswer, in one line, unless a value is as a definition of the schema says; of methods that it does not know,
     which only tests have, everything is taken."""
     from pydantic_core import ValidationError
@@ -113,9 +113,9 @@ def _check(name: str, value: object, what: str) -> None:
         validator.validate_python(value)
     except ValidationError as error:
         # Of alternatives, the one that got furthest.
-        first = max(error.errors(include_url=False, include_context=False), key=lambda each: len(each["loc"]))
-        where = ".".join(str(each) for each in first["loc"] if each != ALTERNATIVE)
-        raise BadAnswer(f"{what}: {_text(where) + ': ' if where else ''}{_problem(first)}") from None
+        first = max(error.errors(include_url=False, include_context=False), key=lambda item: len(item["loc"]))
+        location = ".".join(str(item) for item in first["loc"] if item != ALTERNATIVE)
+        raise BadAnswer(f"{subject}: {_text(location) + ': ' if location else ''}{_problem(first)}") from None
 
 
 def _problem(error: Mapping[str, Any]) -> str:
@@ -140,8 +140,8 @@ def _text(text: str) -> str:
 
 @functools.cache
 def _definitions() -> Json:
-    found: Json = json.loads(SCHEMA.read_bytes())["$defs"]
-    return found
+    definitions: Json = json.loads(SCHEMA.read_bytes())["$defs"]
+    return definitions
 
 
 @functools.cache
@@ -161,30 +161,30 @@ def _core(node: Json) -> CoreSchema:
         target: Any = _definitions()
         for step in node.pop("$ref").split("/")[2:]:
             target = target[step]
-        made = _core(target)
+        schema = _core(target)
     elif "anyOf" in node or "oneOf" in node:
         choices = node.pop("anyOf", None) or node.pop("oneOf")
-        some = [_core(each) for each in choices if each != {"type": "null"}]
-        several: Any = [(each, ALTERNATIVE) for each in some]
-        made = some[0] if len(some) == 1 else core.union_schema(several, mode="left_to_right")
-        made = made if len(some) == len(choices) else core.nullable_schema(made)
+        schemas = [_core(branch) for branch in choices if branch != {"type": "null"}]
+        alternatives: Any = [(branch, ALTERNATIVE) for branch in schemas]
+        schema = schemas[0] if len(schemas) == 1 else core.union_schema(alternatives, mode="left_to_right")
+        schema = schema if len(schemas) == len(choices) else core.nullable_schema(schema)
     elif "enum" in node or "const" in node:
         values = node.pop("enum") if "enum" in node else [node.pop("const")]
         node.pop("type", None)
-        made = core.literal_schema(values)
+        schema = core.literal_schema(values)
         if all(type(value) is int for value in values):
-            made = core.chain_schema([core.int_schema(strict=True), made])
+            schema = core.chain_schema([core.int_schema(strict=True), schema])
     elif isinstance(kind, list) and len(kind) == 2 and kind[1] == "null":
         return core.nullable_schema(_core(node | {"type": kind[0]}))
     elif kind in _KINDS:
-        made = _KINDS[node.pop("type")](node)
+        schema = _KINDS[node.pop("type")](node)
     elif not node:
-        made = core.any_schema()
+        schema = core.any_schema()
     else:
         raise ValueError(f"{node}: found no type that is known here")
     if node:
         raise ValueError(f"found {', '.join(node)} in the schema, expected only keywords that are checked here")
-    return made
+    return schema
 
 
 def _whole(node: Json) -> CoreSchema:
@@ -209,7 +209,7 @@ def _number(node: Json) -> CoreSchema:
 def _string(node: Json) -> CoreSchema:
     from pydantic_core import core_schema as core
 
-    made: CoreSchema = core.str_schema(
+    schema: CoreSchema = core.str_schema(
         strict=True,
         pattern=node.pop("pattern", None),
         min_length=node.pop("minLength", None),
@@ -217,8 +217,8 @@ def _string(node: Json) -> CoreSchema:
     )
     for key in ("contentEncoding", "format"):
         if key in node:
-            made = core.no_info_after_validator_function(_FORMATS[node.pop(key)], made)
-    return made
+            schema = core.no_info_after_validator_function(_FORMATS[node.pop(key)], schema)
+    return schema
 
 
 def _array(node: Json) -> CoreSchema:
@@ -232,23 +232,23 @@ def _array(node: Json) -> CoreSchema:
 def _object(node: Json) -> CoreSchema:
     from pydantic_core import core_schema as core
 
-    more, required = node.pop("additionalProperties", True), node.pop("required", ())
+    extra, required = node.pop("additionalProperties", True), node.pop("required", ())
     keys = node.pop("properties", {})
-    if isinstance(more, dict):
+    if isinstance(extra, dict):
         if keys:
             raise ValueError("found properties beside additionalProperties of one type, expected only one of them")
-        return core.dict_schema(core.str_schema(strict=True), _core(more), strict=True)
+        return core.dict_schema(core.str_schema(strict=True), _core(extra), strict=True)
     fields = {
-        key: core.typed_dict_field(_core(each), required=key in required) for key, each in keys.items()
+        key: core.typed_dict_field(_core(field_node), required=key in required) for key, field_node in keys.items()
     }  # fmt: skip
-    return core.typed_dict_schema(fields, strict=True, extra_behavior="allow" if more else "forbid")
+    return core.typed_dict_schema(fields, strict=True, extra_behavior="allow" if extra else "forbid")
 
 
-def _constant(made: str) -> Callable[[Json], CoreSchema]:
+def _constant(kind: str) -> Callable[[Json], CoreSchema]:
     def of(_: Json) -> CoreSchema:
         from pydantic_core import core_schema as core
 
-        return core.none_schema() if made == "null" else core.bool_schema(strict=True)
+        return core.none_schema() if kind == "null" else core.bool_schema(strict=True)
 
     return of
 

@@ -30,11 +30,11 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
     4. of a clone, target/MACHINE-*/release (`make agent`), then target/release
     5. PATH
     """
-    named = environment.get("FRAMEGAUGE_AGENT")
-    if named:
-        if not os.access(named, os.X_OK):
-            raise AgentMissing(f"FRAMEGAUGE_AGENT: found {named}, expected an executable file")
-        return str(Path(named).absolute())
+    override = environment.get("FRAMEGAUGE_AGENT")
+    if override:
+        if not os.access(override, os.X_OK):
+            raise AgentMissing(f"FRAMEGAUGE_AGENT: found {override}, expected an executable file")
+        return str(Path(override).absolute())
     places = [
         PACKAGED,
         Path(sys.executable).parent / "framegauge-agent",
@@ -43,10 +43,10 @@ def find_agent(environment: Mapping[str, str] = os.environ) -> str:
     for place in places:
         if os.access(place, os.X_OK):
             return str(place)
-    found = shutil.which("framegauge-agent", path=environment.get("PATH"))
-    if found is None:
+    path = shutil.which("framegauge-agent", path=environment.get("PATH"))
+    if path is None:
         raise AgentMissing(f"framegauge-agent was not found: {remedy()}, or name it in FRAMEGAUGE_AGENT")
-    return found
+    return path
 
 
 def find_nodelay(environment: Mapping[str, str] = os.environ) -> str:
@@ -57,19 +57,19 @@ def find_nodelay(environment: Mapping[str, str] = os.environ) -> str:
     3. the one in this package
     4. of a clone, the one in target/MACHINE-*/release (`make agent`), then target/release
     """
-    named = environment.get("FRAMEGAUGE_NODELAY_LIBRARY")
-    if named and not os.path.isfile(named):
-        raise AgentMissing(f"FRAMEGAUGE_NODELAY_LIBRARY: found {named}, expected a file")
-    places = [Path(named).absolute()] if named else [PACKAGED.with_name(NODELAY), *_built(NODELAY)]
-    if not named:
+    override = environment.get("FRAMEGAUGE_NODELAY_LIBRARY")
+    if override and not os.path.isfile(override):
+        raise AgentMissing(f"FRAMEGAUGE_NODELAY_LIBRARY: found {override}, expected a file")
+    places = [Path(override).absolute()] if override else [PACKAGED.with_name(NODELAY), *_built(NODELAY)]
+    if not override:
         with suppress(AgentMissing):
             places.insert(0, Path(find_agent(environment)).with_name(NODELAY))
-    found = next((str(place) for place in places if place.is_file()), None)
-    if found is None:
+    library = next((str(place) for place in places if place.is_file()), None)
+    if library is None:
         raise AgentMissing(f"{NODELAY} was not found: {remedy()}, or name it in FRAMEGAUGE_NODELAY_LIBRARY")
-    if any(mark in found for mark in " :"):
-        raise AgentMissing(f"{NODELAY}: found {found}, expected a path without spaces and colons, for LD_PRELOAD")
-    return found
+    if any(mark in library for mark in " :"):
+        raise AgentMissing(f"{NODELAY}: found {library}, expected a path without spaces and colons, for LD_PRELOAD")
+    return library
 
 
 def _built(name: str) -> list[Path]:
@@ -82,12 +82,12 @@ def lacking() -> dict[str, str] | None:
     try:
         find_agent()
     except AgentMissing:
-        named = os.environ.get("FRAMEGAUGE_AGENT")
+        override = os.environ.get("FRAMEGAUGE_AGENT")
         return {
             "name": "framegauge-agent",
             "needed_for": "everything that is measured",
-            "found": f"FRAMEGAUGE_AGENT={named}, which is not an executable file" if named else "none",
-            "remedy": "correct or unset FRAMEGAUGE_AGENT" if named else remedy(),
+            "found": f"FRAMEGAUGE_AGENT={override}, which is not an executable file" if override else "none",
+            "remedy": "correct or unset FRAMEGAUGE_AGENT" if override else remedy(),
         }
     return None
 
@@ -103,7 +103,7 @@ def version() -> str:
     """A line about the agent: its version and path, or why it was not found."""
     try:
         path = find_agent()
-        found = subprocess.run(
+        process = subprocess.run(
             [path, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=VERSION_SECONDS,
             check=True,
         )  # fmt: skip
@@ -111,4 +111,4 @@ def version() -> str:
         return str(error)
     except (OSError, ValueError, subprocess.SubprocessError):
         return f"framegauge-agent of unknown version ({path})"
-    return f"{found.stdout.strip()} ({path})"
+    return f"{process.stdout.strip()} ({path})"

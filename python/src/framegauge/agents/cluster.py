@@ -75,8 +75,8 @@ def connected(text: str) -> Iterator[Any]:
 def _workers(client: Any) -> dict[str, dict[str, Any]]:
     """What the scheduler knows of each worker."""
     # Newer versions answer for five workers unless they are asked for all.
-    everyone = {"n_workers": -1} if "n_workers" in inspect.signature(client.scheduler_info).parameters else {}
-    workers: dict[str, dict[str, Any]] = client.scheduler_info(**everyone)["workers"]
+    options = {"n_workers": -1} if "n_workers" in inspect.signature(client.scheduler_info).parameters else {}
+    workers: dict[str, dict[str, Any]] = client.scheduler_info(**options)["workers"]
     return workers
 
 
@@ -119,8 +119,8 @@ class Work:
             future = None
             try:
                 # What is not referred to here, the cluster forgets.
-                kept = () if sent is None else (self._kept(sent),)
-                future = self._submit(function, *words, *kept)
+                arguments = () if sent is None else (self._kept(sent),)
+                future = self._submit(function, *words, *arguments)
                 return self._awaited(future)
             except (OSError, FutureCancelledError, FuturesCancelledError) as lost:
                 problem = lost
@@ -148,12 +148,12 @@ class Work:
         if running:
             self._client.cancel(running, force=True)
 
-    def _kept(self, sent: bytes) -> Any:
+    def _kept(self, data: bytes) -> Any:
         """Data on a worker; ConnectionError if the worker that was to have it has died: Dask raises then whatever it
         meets first, such as a KeyError of the worker's address."""
         try:
             # The same bytes twice would have one key, which the end of the first use may take from the second.
-            return self._client.scatter(sent, hash=False)
+            return self._client.scatter(data, hash=False)
         except Exception as problem:
             raise ConnectionError(f"no worker took the data ({type(problem).__name__}: {problem})") from problem
 
@@ -192,16 +192,16 @@ class Work:
         with self._looking:
             if time.monotonic() - self._looked > LOOK_SECONDS / 2:
                 processing = self._client.processing()
-                self._busy = {worker: {str(each) for each in keys} for worker, keys in processing.items()}
-                self._idle = {worker for worker, known in _workers(self._client).items() if _is_idle(known)}
+                self._busy = {worker: {str(task) for task in keys} for worker, keys in processing.items()}
+                self._idle = {worker for worker, info in _workers(self._client).items() if _is_idle(info)}
                 self._looked = time.monotonic()
             holders = {worker for worker, keys in self._busy.items() if key in keys}
             return holders <= self._idle if holders else bool(self._idle) or not self._busy
 
 
-def _is_idle(known: dict[str, Any]) -> bool:
+def _is_idle(info: dict[str, Any]) -> bool:
     """Whether a worker had nothing to do when it last told of itself, some seconds ago."""
-    counts = known.get("metrics", {}).get("task_counts", {})
+    counts = info.get("metrics", {}).get("task_counts", {})
     return not any(counts.get(state) for state in AT_WORK)
 
 

@@ -26,21 +26,21 @@ class LastWords:
         self._thread.start()
 
     def _drain(self) -> None:
-        ready = select.poll()
-        ready.register(self._output, select.POLLIN)
-        ready.register(self._wake, select.POLLIN)
+        poller = select.poll()
+        poller.register(self._output, select.POLLIN)
+        poller.register(self._wake, select.POLLIN)
         left = None
         while left is None or left > 0:
-            found = dict(ready.poll(None if left is None else 0))
-            if self._output in found:
+            events = dict(poller.poll(None if left is None else 0))
+            if self._output in events:
                 piece = os.read(self._output, KEPT_BYTES)
                 self._kept = (self._kept + piece)[-KEPT_BYTES:]
                 if not piece:
                     return
             elif left is not None:
                 return
-            if self._wake in found and left is None:
-                ready.unregister(self._wake)
+            if self._wake in events and left is None:
+                poller.unregister(self._wake)
                 left = DRAINED
             elif left is not None:
                 left -= 1

@@ -215,11 +215,11 @@ class Agent(Requests):
         with self._lock:
             if self._lost is not None:
                 raise AgentLost(f"{method}: {self._lost}")
-            asked = dict(params or {})
+            arguments = dict(params or {})
             self._last += 1
-            call = Call(self, self._last, method, answers.shape(method, asked), on_progress)
+            call = Call(self, self._last, method, answers.shape(method, arguments), on_progress)
             self._calls[call.number] = call
-            message = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": asked}
+            message = {"jsonrpc": "2.0", "id": call.number, "method": method, "params": arguments}
             line = json.dumps(message, separators=(",", ":"), allow_nan=False).encode() + b"\n"
             assert self._process.stdin is not None
             try:
@@ -312,8 +312,8 @@ class Agent(Requests):
         # Whatever goes wrong with what a host sent, its calls must end.
         except Exception as error:
             self._broken = True
-            what = str(error) if isinstance(error, BadAnswer) else type(error).__name__
-            why = f"it sent an invalid message: {what}"
+            detail = str(error) if isinstance(error, BadAnswer) else type(error).__name__
+            why = f"it sent an invalid message: {detail}"
         if not self._broken:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(2)
@@ -348,8 +348,8 @@ class Agent(Requests):
         whoever made the one that it was meant for would wait for its time limit."""
         number = message.get("id")
         if type(number) is not int or not 0 < number <= self._last:
-            said = f" ({one_line(error.get('message'))})" if isinstance(error := message.get("error"), dict) else ""
-            raise BadAnswer(f"found an answer to request {one_line(number, 40)}{said}, expected one that was made")
+            reason = f" ({one_line(error.get('message'))})" if isinstance(error := message.get("error"), dict) else ""
+            raise BadAnswer(f"found an answer to request {one_line(number, 40)}{reason}, expected one that was made")
         return self._calls.get(number)
 
     def _last_words(self) -> str:

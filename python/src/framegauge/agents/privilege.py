@@ -48,5 +48,5 @@ def privileged(
     return [sudo, "-n", "--", *command]
 
 
-def _no_privilege(found: str, remedy: str) -> dict[str, str]:
-    return {"name": PRIVILEGE, "needed_for": "network namespaces and TAP", "found": found, "remedy": remedy}
+def _no_privilege(reason: str, remedy: str) -> dict[str, str]:
+    return {"name": PRIVILEGE, "needed_for": "network namespaces and TAP", "found": reason, "remedy": remedy}

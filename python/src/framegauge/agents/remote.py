@@ -42,12 +42,12 @@ def answer(
             # The name is in what is said of a bad file, and its ending tells how it is compressed.
             place = str(Path(folder) / Path(path).name)
             Path(place).write_bytes(data)
-        done = _run(agent, folder, ["diagnose", *words, place])
+        process = _run(agent, folder, ["diagnose", *words, place])
         shown = os.fsencode(path)
         return (
-            done.returncode,
-            done.stdout.replace(os.fsencode(place), shown),
-            done.stderr.replace(os.fsencode(place), shown).decode(errors="replace"),
+            process.returncode,
+            process.stdout.replace(os.fsencode(place), shown),
+            process.stderr.replace(os.fsencode(place), shown).decode(errors="replace"),
         )
 
 
@@ -56,12 +56,12 @@ def simulate(agent: bytes, machine: str, scenario: bytes, files: list[str]) -> t
     if complaint := _stranger(machine):
         return 1, b"", complaint, {}
     with tempfile.TemporaryDirectory(prefix=PREFIX, dir=_place()) as folder:
-        done = _run(agent, folder, ["simulate", folder], scenario)
-        found = {}
-        if done.returncode == 0:
-            found = {name: (Path(folder) / name).read_bytes() for name in files}
-        lines = done.stdout.splitlines()
-        return done.returncode, lines[-1] if lines else b"", done.stderr.decode(errors="replace"), found
+        process = _run(agent, folder, ["simulate", folder], scenario)
+        contents = {}
+        if process.returncode == 0:
+            contents = {name: (Path(folder) / name).read_bytes() for name in files}
+        lines = process.stdout.splitlines()
+        return process.returncode, lines[-1] if lines else b"", process.stderr.decode(errors="replace"), contents
 
 
 def _place() -> str | None:
@@ -76,12 +76,12 @@ def _place() -> str | None:
 
 def _stranger(machine: str) -> str | None:
     """The complaint about a worker on which the agent cannot run."""
-    here = platform.machine()
-    return None if here == machine else f"found a worker with {here}, expected {machine}, as here"
+    own_machine = platform.machine()
+    return None if own_machine == machine else f"found a worker with {own_machine}, expected {machine}, as here"
 
 
-def _run(agent: bytes, folder: str, words: list[str], told: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+def _run(agent: bytes, folder: str, words: list[str], stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     program = Path(folder) / "agent"
     program.write_bytes(agent)
     program.chmod(0o700)
-    return subprocess.run([str(program), *words], input=told, capture_output=True, check=False)
+    return subprocess.run([str(program), *words], input=stdin, capture_output=True, check=False)

@@ -18,9 +18,9 @@ def unrestored(said: Mapping[str, Any]) -> list[str]:
     if said["restored"]:
         return []
     lines = []
-    for each in said.get("differs", [])[:MOST]:
-        line = f"{each['what']}: found {each['found']}, expected {each['expected']}"
-        commands = "; ".join(one_line(command, COMMAND_CHARACTERS) for command in each["commands"][:MOST])
+    for difference in said.get("differs", [])[:MOST]:
+        line = f"{difference['what']}: found {difference['found']}, expected {difference['expected']}"
+        commands = "; ".join(one_line(command, COMMAND_CHARACTERS) for command in difference["commands"][:MOST])
         lines.append(one_line(f"{line}; to mend it: {commands}" if commands else line))
     if more := len(said.get("differs", [])) - MOST:
         lines += [f"and {more} more"] if more > 0 else []

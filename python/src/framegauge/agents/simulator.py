@@ -79,10 +79,10 @@ class Processes:
         """
         with temporary.folder() as folder:
             # Beside the tables, so that the process can read while this one listens.
-            asked = folder / "scenario.json"
-            asked.write_text(json.dumps(scenario), "utf-8")
-            result, code, said = self._listen(asked, folder, on_progress)
-            return checked(result, code, said, lambda: {name: (folder / name).read_bytes() for name in files(scenario)})
+            scenario_path = folder / "scenario.json"
+            scenario_path.write_text(json.dumps(scenario), "utf-8")
+            result, code, log = self._listen(scenario_path, folder, on_progress)
+            return checked(result, code, log, lambda: {name: (folder / name).read_bytes() for name in files(scenario)})
 
     def memory(self, scenario: Mapping[str, Any]) -> tuple[int, int | None]:
         """The bytes that a simulation takes, roughly, and those that this machine has available, if it is known; errors
@@ -101,17 +101,17 @@ class Processes:
         for process in running:
             process.kill()
 
-    def _listen(self, asked: Path, folder: Path | str, on_progress: Progress) -> tuple[Json | None, int, str]:
+    def _listen(self, scenario_path: Path, folder: Path | str, on_progress: Progress) -> tuple[Json | None, int, str]:
         result: Json | None = None
-        with asked.open("rb") as scenario, tempfile.TemporaryFile() as errors:
+        with scenario_path.open("rb") as scenario, tempfile.TemporaryFile() as errors:
             process = self._begun(folder, scenario, errors)
             try:
                 assert process.stdout is not None
                 for line in process.stdout:
-                    told = _told(line)
-                    result = told.get("result", result)
-                    if "progress" in told:
-                        on_progress(_fit(told["progress"], "progress"))
+                    message = _told(line)
+                    result = message.get("result", result)
+                    if "progress" in message:
+                        on_progress(_fit(message["progress"], "progress"))
                 code = process.wait()
             finally:
                 self._ended(process)
@@ -153,31 +153,31 @@ def checked(
         raise AgentFailure(f"the simulation ended with {ending(code)}{why and f': {why}'}")
     result = _fit(result, part)
     try:
-        found = dict(left())
+        contents = dict(left())
     except OSError as error:
         raise BadAnswer(f"simulate: found no {Path(error.filename or '').name}, expected it; {other_build()}") from None
-    tables = {name.removesuffix(ARROW): found.pop(name) for name in list(found) if name.endswith(ARROW)}
-    return Simulated(result, tables, found)
+    tables = {name.removesuffix(ARROW): contents.pop(name) for name in list(contents) if name.endswith(ARROW)}
+    return Simulated(result, tables, contents)
 
 
-def _fit(found: object, part: str = "") -> Json:
+def _fit(value: object, part: str = "") -> Json:
     try:
-        return answers.simulation_of(found, part)
+        return answers.simulation_of(value, part)
     except BadAnswer as error:
         raise BadAnswer(f"{error}; {other_build()}") from None
 
 
 def other_build() -> str:
     """What to do where an agent does not say what this framegauge reads."""
-    named = " or unset FRAMEGAUGE_AGENT" if os.environ.get("FRAMEGAUGE_AGENT") else ""
-    return f"the agent is of another build than framegauge: {binary.remedy()}{named}"
+    hint = " or unset FRAMEGAUGE_AGENT" if os.environ.get("FRAMEGAUGE_AGENT") else ""
+    return f"the agent is of another build than framegauge: {binary.remedy()}{hint}"
 
 
 def _told(line: bytes) -> Json:
     try:
-        found = json.loads(line)
+        message = json.loads(line)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
+        message = None
+    if not isinstance(message, dict):
         raise AgentFailure(f"found {one_line(repr(line), 80)} from a simulation, expected an object of JSON")
-    return found
+    return message

@@ -25,8 +25,8 @@ def pieces(source: Requests, spool: int) -> Iterator[tuple[bytes, int]]:
     if it is larger than MOST_BYTES, if its size changes, or if a piece is not as long as what was asked for."""
     read, size = 0, None
     while size is None or read < size:
-        asked = {"spool": spool, "offset_bytes": read, "length_bytes": PIECE_BYTES}
-        piece = source.request("spool.read", asked)
+        params = {"spool": spool, "offset_bytes": read, "length_bytes": PIECE_BYTES}
+        piece = source.request("spool.read", params)
         size = piece["size_bytes"] if size is None else size
         if size > MOST_BYTES:
             raise BadAnswer(f"spool {spool}: found a size of {size} bytes, expected at most {MOST_BYTES}")
@@ -34,11 +34,11 @@ def pieces(source: Requests, spool: int) -> Iterator[tuple[bytes, int]]:
             raise BadAnswer(
                 f"spool {spool}: found a size of {piece['size_bytes']} bytes after {size}, expected no change"
             )
-        found, expected = base64.b64decode(piece["data"]), min(PIECE_BYTES, size - read)
-        if len(found) != expected:
+        data, expected = base64.b64decode(piece["data"]), min(PIECE_BYTES, size - read)
+        if len(data) != expected:
             raise BadAnswer(
-                f"spool {spool}: found {len(found)} bytes at {read} of {size}, expected a piece of {expected}"
+                f"spool {spool}: found {len(data)} bytes at {read} of {size}, expected a piece of {expected}"
             )
-        read += len(found)
-        yield found, size
+        read += len(data)
+        yield data, size
     source.request("spool.drop", {"spool": spool})

@@ -235,9 +235,9 @@ def command(remote: Remote, words: Sequence[str], binary: Binary) -> list[str]:
         raise MissingRequirement([{**needed, "remedy": "apt-get install openssh-client"}])
     if remote.destination.startswith("-") or not remote.destination.strip():
         raise InputError(f"{remote.name}: found {remote.destination!r}, expected the name of a host for ssh")
-    there = ["/bin/sh", "-c", 'eval "$(printf %b "$0")"', _encoded(SCRIPT), binary.digest, str(binary.size), *words]
+    shell = ["/bin/sh", "-c", 'eval "$(printf %b "$0")"', _encoded(SCRIPT), binary.digest, str(binary.size), *words]
     options = [word for option in OPTIONS for word in ("-o", option)]
-    return [ssh, "-T", *remote.options, *options, "--", remote.destination, f"exec {shlex.join(there)}"]
+    return [ssh, "-T", *remote.options, *options, "--", remote.destination, f"exec {shlex.join(shell)}"]
 
 
 def open_agent(
@@ -252,10 +252,10 @@ def open_agent(
     The attempt is given up once `ending` is set.
     """
     binary = _file(Path(remote.agent or find_agent()))
-    found = ""
+    path = ""
 
     def meet(stdin: IO[bytes], stdout: IO[bytes]) -> None:
-        nonlocal found
+        nonlocal path
         lines = _Lines(stdout, ending)
         line = lines.next(start_seconds)
         for _ in range(MOST_NOTES):
@@ -285,10 +285,10 @@ def open_agent(
             raise AgentMissing("the agent could not be copied: is the disk full?")
         if not line.startswith("ready /"):
             raise AgentLost(f"found {line[:80]!r}, expected the agent")
-        found = printable(line.removeprefix("ready "))
+        path = printable(line.removeprefix("ready "))
 
     agent = Agent.open(command(remote, words, binary), meet=meet, name=remote.name)
-    agent.about = {**agent.about, "path": found}
+    agent.about = {**agent.about, "path": path}
     _company.keep(agent)
     return agent
 

@@ -44,7 +44,7 @@ class App:
         """All files, in order of names."""
         text = (resources.files(__package__) / f"{self.name}.txt").read_text("utf-8")
         rows = (line.split(" ", 3) for line in text.splitlines() if not line.startswith("#"))
-        return tuple(File(sha256, int(size), place, licence) for sha256, size, place, licence in rows)
+        return tuple(File(sha256, int(size), coordinates, licence) for sha256, size, coordinates, licence in rows)
 
     @property
     def size_bytes(self) -> int:

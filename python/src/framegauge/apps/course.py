@@ -19,9 +19,9 @@ def counted(lines: Iterable[str]) -> int:
     """The packets that all interfaces but the loopback have received and sent, from /proc/net/dev."""
     total = 0
     for line in lines:
-        name, colon, rest = line.partition(":")
+        name, colon, figures = line.partition(":")
         if colon and name.strip() != "lo":
-            fields = rest.split()
+            fields = figures.split()
             total += int(fields[RECEIVED]) + int(fields[SENT])
     return total
 
@@ -49,17 +49,17 @@ class Course:
 
     def look(self, now: float) -> None:
         """Counts packets, once in a window."""
-        since = now - self.begun_seconds
-        if not self.packets or since >= self.packets[-1][0] + WINDOW_SECONDS:
-            self.packets.append((since, self.count()))
+        elapsed = now - self.begun_seconds
+        if not self.packets or elapsed >= self.packets[-1][0] + WINDOW_SECONDS:
+            self.packets.append((elapsed, self.count()))
 
     def answered(self, now: float, latency_seconds: float) -> None:
         """Counts an answer."""
-        place = int((now - self.begun_seconds) / WINDOW_SECONDS)
-        while len(self.windows) <= place:
+        index = int((now - self.begun_seconds) / WINDOW_SECONDS)
+        while len(self.windows) <= index:
             self.windows.append([0, 0.0])
-        self.windows[place][0] += 1
-        self.windows[place][1] += latency_seconds
+        self.windows[index][0] += 1
+        self.windows[index][1] += latency_seconds
         gap = now - self.last_seconds, self.last_seconds
         if len(self.gaps) < MOST_GAPS:
             heapq.heappush(self.gaps, gap)
@@ -74,7 +74,7 @@ class Course:
             "answered": [int(count) for count, _ in self.windows],
             "latency_seconds": [total for _, total in self.windows],
             "gaps": [
-                {"begun_seconds": begun, "seconds": seconds} for seconds, begun in sorted(self.gaps, reverse=True)
+                {"begun_seconds": begin, "seconds": seconds} for seconds, begin in sorted(self.gaps, reverse=True)
             ],
-            "packets": [[round(since, 6), count] for since, count in self.packets],
+            "packets": [[round(elapsed, 6), count] for elapsed, count in self.packets],
         }

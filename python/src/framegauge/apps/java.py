@@ -17,8 +17,8 @@ ANSWER_SECONDS = 30.0
 
 def version_of(text: str) -> int | None:
     """The major version in what `java -version` prints; None if there is none."""
-    found = re.search(r'version "(?:1\.)?(\d+)', text)
-    return None if found is None else int(found[1])
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return None if match is None else int(match[1])
 
 
 def check() -> str:
@@ -27,14 +27,14 @@ def check() -> str:
     if path is None:
         raise InputError(f"java: found no such program, expected {EXPECTED}")
     try:
-        told = subprocess.run(
+        process = subprocess.run(
             [path, "-version"], stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
             timeout=ANSWER_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"java: found {path}, which cannot be run ({error}), expected {EXPECTED}") from None
-    version = version_of(told.stderr + told.stdout)
+    version = version_of(process.stderr + process.stdout)
     if version is None or not OLDEST <= version <= NEWEST:
-        found = f"{path} of an unknown version" if version is None else f"{path} of version {version}"
-        raise InputError(f"java: found {found}, expected {EXPECTED}")
+        description = f"{path} of an unknown version" if version is None else f"{path} of version {version}"
+        raise InputError(f"java: found {description}, expected {EXPECTED}")
     return path

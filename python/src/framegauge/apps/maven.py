@@ -30,10 +30,10 @@ def pom(coordinates: Iterable[str], alone: bool = True) -> str:
     tags = ("groupId", "artifactId", "version", "classifier")
     dependencies = "\n".join(
         "<dependency>"
-        + "".join(f"<{tag}>{escape(word)}</{tag}>" for tag, word in zip(tags, each.split(":"), strict=False))
+        + "".join(f"<{tag}>{escape(word)}</{tag}>" for tag, word in zip(tags, artifact.split(":"), strict=False))
         + (without if alone else "")
         + "</dependency>"
-        for each in coordinates
+        for artifact in coordinates
     )
     return (
         '<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>\n'
@@ -63,8 +63,8 @@ def copy(coordinates: Iterable[str], folder: Path, on_file: Callable[[str], None
         try:
             for line in running.stdout or ():
                 plain = _COLOUR.sub("", line)
-                if (found := _ERROR.search(plain)) is not None:
-                    errors.append(found[1])
+                if (match := _ERROR.search(plain)) is not None:
+                    errors.append(match[1])
                 if plain.lstrip("[INFO] ").startswith("Downloaded") and (jar := _JAR.search(plain)) is not None:
                     on_file(jar[1])
         except BaseException:

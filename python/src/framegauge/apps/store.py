@@ -61,7 +61,7 @@ def fetch(app: App, say: Say) -> Path:
         draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=cache()))
         try:
             say(f"{app.full_name}: {len(app.files)} files, {print_bytes(app.size_bytes)}, by your Maven")
-            maven.copy([each.coordinates for each in app.files], draft, _progress(app, say))
+            maven.copy([file.coordinates for file in app.files], draft, _progress(app, say))
             files = draft / "lib"
             if (wrong := _wrong(app, files)) is not None:
                 raise FramegaugeError(f"{app.full_name}: {wrong}")
@@ -86,51 +86,51 @@ def remove(app: App) -> bool:
 @contextmanager
 def _locked() -> Iterator[None]:
     """One process at a time; what an earlier one that was killed has left is removed."""
-    where = cache()
+    cache_folder = cache()
     try:
-        where.mkdir(parents=True, exist_ok=True)
-        lock = (where / ".lock").open("w")
+        cache_folder.mkdir(parents=True, exist_ok=True)
+        lock = (cache_folder / ".lock").open("w")
     except OSError as error:
-        raise InputError(f"{where}: {error.strerror}, expected a folder that can be written") from None
+        raise InputError(f"{cache_folder}: {error.strerror}, expected a folder that can be written") from None
     with lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise InputError(f"{where}: found another process that fetches or removes, expected none") from None
-        for left in where.glob(f"{DRAFT}*"):
+            raise InputError(f"{cache_folder}: found another process that fetches or removes, expected none") from None
+        for draft in cache_folder.glob(f"{DRAFT}*"):
             with suppress(OSError):
-                shutil.rmtree(left)
+                shutil.rmtree(draft)
         yield
 
 
 def _wrong(app: App, files: Path) -> str | None:
     """The first file that is not as the list says, in words."""
-    names = {each.name for each in app.files}
-    for each in app.files:
-        path = files / each.name
+    names = {file.name for file in app.files}
+    for file in app.files:
+        path = files / file.name
         # What a link leads to may be another file tomorrow.
         if path.is_symlink() or not path.is_file():
-            return f"{each.name}: found no such file, expected one ({each.coordinates})"
+            return f"{file.name}: found no such file, expected one ({file.coordinates})"
         with path.open("rb") as opened:
-            found = hashlib.file_digest(opened, "sha256").hexdigest()
-        if found != each.sha256:
-            return f"{each.name}: found SHA-256 {found}, expected {each.sha256} ({each.coordinates})"
-    if strange := sorted(path.name for path in files.iterdir() if path.name not in names):
-        return f"{strange[0]}: found a file that is not listed, expected {len(names)} that are"
+            digest = hashlib.file_digest(opened, "sha256").hexdigest()
+        if digest != file.sha256:
+            return f"{file.name}: found SHA-256 {digest}, expected {file.sha256} ({file.coordinates})"
+    if unlisted := sorted(path.name for path in files.iterdir() if path.name not in names):
+        return f"{unlisted[0]}: found a file that is not listed, expected {len(names)} that are"
     return None
 
 
 def _progress(app: App, say: Say) -> Callable[[str], None]:
     """Says from time to time how many files Maven has downloaded."""
-    names = {each.name for each in app.files}
-    last = time.monotonic()
-    seen: set[str] = set()
+    names = {file.name for file in app.files}
+    last_report = time.monotonic()
+    downloaded: set[str] = set()
 
     def on_file(name: str) -> None:
-        nonlocal last
-        seen.update({name} & names)
-        if time.monotonic() - last >= SAY_SECONDS:
-            last = time.monotonic()
-            say(f"{app.full_name}: {len(seen)} of {len(names)} files downloaded")
+        nonlocal last_report
+        downloaded.update({name} & names)
+        if time.monotonic() - last_report >= SAY_SECONDS:
+            last_report = time.monotonic()
+            say(f"{app.full_name}: {len(downloaded)} of {len(names)} files downloaded")
 
     return on_file

@@ -40,15 +40,15 @@ def choose_folder(asked: Path | None, now: float) -> Path:
 def names(hosts: Sequence[str]) -> dict[str, str]:
     """The file name of each host, without its ending: short where that is enough to tell them apart."""
     short = [_plain(name.partition(":")[2] if name.startswith(("netns:", "rack:")) else name) for name in hosts]
-    found: dict[str, str] = {}
+    file_names: dict[str, str] = {}
     for name, plain in zip(hosts, short, strict=True):
         base = plain if short.count(plain) == 1 else _plain(name)
-        taken, number = base, 1
-        while taken in found.values():
+        candidate, number = base, 1
+        while candidate in file_names.values():
             number += 1
-            taken = f"{base}-{number}"
-        found[name] = taken
-    return found
+            candidate = f"{base}-{number}"
+        file_names[name] = candidate
+    return file_names
 
 
 def _plain(name: str) -> str:
@@ -58,26 +58,26 @@ def _plain(name: str) -> str:
 
 def fetch(host: Host, answer: Json, folder: Path, name: str, snap_bytes: int, say: Callable[[str], None]) -> Json:
     """Writes the capture of a host, and the document about it, which is returned. The spool is dropped after."""
-    place = folder / f"{name}.pcapng"
-    draft = place.with_name(place.name + ".new")
-    begun = said = time.monotonic()
+    path = folder / f"{name}.pcapng"
+    draft = path.with_name(path.name + ".new")
+    begin = last_report = time.monotonic()
     try:
         with draft.open("wb") as file:
             for data, size in pieces(host.agent, answer["spool"]):
                 file.write(data)
-                if (now := time.monotonic()) - said >= SAY_SECONDS:
-                    said = now
-                    say(f"{host.name}: {file.tell() / 1e6:.0f} of {size / 1e6:.0f} MB fetched in {now - begun:.0f} s")
-        draft.replace(place)
+                if (now := time.monotonic()) - last_report >= SAY_SECONDS:
+                    last_report = now
+                    say(f"{host.name}: {file.tell() / 1e6:.0f} of {size / 1e6:.0f} MB fetched in {now - begin:.0f} s")
+        draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
         kind = DiskFull if error.errno == NO_SPACE else InputError
-        raise kind(f"{place}: found no way to write it ({error.strerror}), expected a place to") from None
+        raise kind(f"{path}: found no way to write it ({error.strerror}), expected a place to") from None
     except BaseException:
         draft.unlink(missing_ok=True)
         raise
-    about = {key: value for key, value in answer.items() if key != "spool"}
-    document = {"schema": SCHEMA, "host": host.name, "file": place.name, "snap_bytes": snap_bytes, **about}
+    details = {key: value for key, value in answer.items() if key != "spool"}
+    document = {"schema": SCHEMA, "host": host.name, "file": path.name, "snap_bytes": snap_bytes, **details}
     (folder / f"{name}.json").write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     return document
 
@@ -85,9 +85,12 @@ def fetch(host: Host, answer: Json, folder: Path, name: str, snap_bytes: int, sa
 def trouble_line(trouble: Json) -> str:
     """What trouble came, in one line."""
     signs = []
-    for name, counted in trouble["signs"].items():
-        counts = ", ".join(f"{one_line(counter, 60)} +{count}" for counter, count in counted.items())
+    for name, counters in trouble["signs"].items():
+        counts = ", ".join(f"{one_line(counter, 60)} +{count}" for counter, count in counters.items())
         signs.append(f"{SIGNS.get(name, one_line(name, 60))} ({counts})")
-    pairs = [f"{one_line(each['local'], 60)} to {one_line(each['remote'], 60)}" for each in trouble["connections"]]
-    where = f"; of {', '.join(pairs[:3])}{', …' if len(pairs) > 3 else ''}" if pairs else ""
-    return f"trouble: {', '.join(signs)}{where}"
+    pairs = [
+        f"{one_line(connection['local'], 60)} to {one_line(connection['remote'], 60)}"
+        for connection in trouble["connections"]
+    ]
+    suffix = f"; of {', '.join(pairs[:3])}{', …' if len(pairs) > 3 else ''}" if pairs else ""
+    return f"trouble: {', '.join(signs)}{suffix}"

@@ -42,18 +42,18 @@ def take(
 ) -> Taken:
     """Reads on all of them for so long, or until Ctrl-C: what was read until then is of use. A host that is lost,
     refuses to begin, or answers what cannot be, is left to `lost`; InputError if none begins."""
-    found = Taken(lost=_begin(members, target_mtus, interfaces, say))
-    members = [member for member in members if member.host.name not in found.lost]
-    began = said = clock()
+    taken = Taken(lost=_begin(members, target_mtus, interfaces, say))
+    members = [member for member in members if member.host.name not in taken.lost]
+    start = last_report = clock()
     try:
-        while (now := clock()) < began + seconds:
-            if now - said >= SAY_SECONDS:
-                said = now
-                say(f"{now - began:.0f} of {seconds:.0f} s")
-            pause(min(LOOK_SECONDS, began + seconds - now))
+        while (now := clock()) < start + seconds:
+            if now - last_report >= SAY_SECONDS:
+                last_report = now
+                say(f"{now - start:.0f} of {seconds:.0f} s")
+            pause(min(LOOK_SECONDS, start + seconds - now))
     except KeyboardInterrupt:
         # No second one comes (cli/interrupts.py).
-        found.interrupted = True
+        taken.interrupted = True
         say("interrupted: estimating from what was read")
     calls: dict[str, Pending] = {}
     for member in members:
@@ -61,13 +61,13 @@ def take(
         try:
             calls[name] = member.host.agent.begin("estimate.end", {})
         except AgentFailure as error:
-            found.lost[name] = one_line(error)
+            taken.lost[name] = one_line(error)
     for name, call in calls.items():
         try:
-            found.hosts[name] = call.result(END_SECONDS)
+            taken.hosts[name] = call.result(END_SECONDS)
         except FramegaugeError as error:
-            found.lost[name] = one_line(error)
-    return found
+            taken.lost[name] = one_line(error)
+    return taken
 
 
 def _begin(
@@ -77,9 +77,9 @@ def _begin(
     pending: dict[str, Pending] = {}
     lost: dict[str, str] = {}
     for member in members:
-        asked = {"interfaces": [*member.interfaces, *interfaces], "target_mtus": list(target_mtus), "sudo": True}
+        params = {"interfaces": [*member.interfaces, *interfaces], "target_mtus": list(target_mtus), "sudo": True}
         try:
-            pending[member.host.name] = member.host.agent.begin("estimate.begin", asked)
+            pending[member.host.name] = member.host.agent.begin("estimate.begin", params)
         except SPOILT as error:
             lost[member.host.name] = one_line(error)
     for name, call in pending.items():
@@ -93,6 +93,6 @@ def _begin(
             say(f"{name}: without a sample of headers: {one_line(answer['sample_error'])}")
     if len(lost) == len(members):
         raise InputError("\n".join(lost.values()))
-    for why in lost.values():
-        say(f"{why}; the others go on")
+    for reason in lost.values():
+        say(f"{reason}; the others go on")
     return lost

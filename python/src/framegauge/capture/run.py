@@ -63,58 +63,62 @@ def capture(
 ) -> Captured:
     """Captures on all of them, and writes a capture and a document for each into the folder, which is made. A host that
     is lost, refuses to begin, or answers what cannot be, is told in the result; InputError if none begins."""
-    found = Captured(folder)
-    left = {member.host.name: member for member in _begin(members, asked, found, say)}
+    captured = Captured(folder)
+    active = {member.host.name: member for member in _begin(members, asked, captured, say)}
     folder.mkdir(parents=True, exist_ok=True)
-    since: float | None = None
+    trouble_time: float | None = None
     try:
-        since = _wait(left, asked, found, say, clock, pause)
+        trouble_time = _wait(active, asked, captured, say, clock, pause)
     except KeyboardInterrupt:
         # No second one comes (cli/interrupts.py): what was captured is kept.
-        found.interrupted = True
+        captured.interrupted = True
         say("interrupted: keeping what was captured")
-    last = None if since is None else clock() - since + asked.before_seconds
-    names = files.names(list(left))
-    ended = _side_by_side(left, "capture.end", {"last_seconds": last}, found, END_SECONDS)
-    for name, answer in ended.items():
+    last_seconds = None if trouble_time is None else clock() - trouble_time + asked.before_seconds
+    names = files.names(list(active))
+    answers = _side_by_side(active, "capture.end", {"last_seconds": last_seconds}, captured, END_SECONDS)
+    for name, answer in answers.items():
         try:
-            found.hosts[name] = files.fetch(left[name].host, answer, folder, names[name], asked.snap_bytes, say)
+            captured.hosts[name] = files.fetch(active[name].host, answer, folder, names[name], asked.snap_bytes, say)
         except KeyboardInterrupt:
-            found.interrupted = True
-            found.hosts[name] = files.fetch(left[name].host, answer, folder, names[name], asked.snap_bytes, say)
+            captured.interrupted = True
+            captured.hosts[name] = files.fetch(active[name].host, answer, folder, names[name], asked.snap_bytes, say)
         except AgentFailure as error:
-            found.lost[name] = one_line(error)
-    return found
+            captured.lost[name] = one_line(error)
+    return captured
 
 
-def _begin(members: Sequence[Member], asked: Asked, found: Captured, say: Say) -> list[Member]:
+def _begin(members: Sequence[Member], plan: Asked, captured: Captured, say: Say) -> list[Member]:
     """Begins everywhere; the hosts that have begun. InputError if none has."""
-    told = _results(members, [("capture.about", {})] * len(members), found, say)
-    members, about = [member for member, _ in told], {member.host.name: answer for member, answer in told}
-    ends = {name: (each["ssh"]["client"], each["ssh"]["server"]) for name, each in about.items() if each["ssh"]}
+    results = _results(members, [("capture.about", {})] * len(members), captured, say)
+    members, descriptions = [member for member, _ in results], {member.host.name: answer for member, answer in results}
+    ends = {
+        name: (description["ssh"]["client"], description["ssh"]["server"])
+        for name, description in descriptions.items()
+        if description["ssh"]
+    }
     requests = []
     for member in members:
         # A host reached by ssh has its own connection; the others may see those that lead to all of them.
-        own = ends.get(member.host.name)
-        pairs = list(dict.fromkeys(ends.values())) if own is None else [own]
-        named = [*member.interfaces, *asked.interfaces]
+        own_pair = ends.get(member.host.name)
+        pairs = list(dict.fromkeys(ends.values())) if own_pair is None else [own_pair]
+        interfaces = [*member.interfaces, *plan.interfaces]
         params = {
-            "host": member.host.name, "interfaces": named, "ports": list(asked.ports),
-            "left_out": [] if asked.with_ssh else [list(pair) for pair in pairs[:MOST_LEFT_OUT]],
-            "snap_bytes": asked.snap_bytes, "most_bytes": asked.most_bytes, "signs": dict(asked.signs), "sudo": True,
+            "host": member.host.name, "interfaces": interfaces, "ports": list(plan.ports),
+            "left_out": [] if plan.with_ssh else [list(pair) for pair in pairs[:MOST_LEFT_OUT]],
+            "snap_bytes": plan.snap_bytes, "most_bytes": plan.most_bytes, "signs": dict(plan.signs), "sudo": True,
         }  # fmt: skip
         requests.append(("capture.begin", params))
-    begun = _results(members, requests, found, say)
-    for member, answer in begun:
+    started = _results(members, requests, captured, say)
+    for member, answer in started:
         say(f"{member.host.name}: capturing on {', '.join(map(one_line, answer['interfaces']))}")
-    return [member for member, _ in begun]
+    return [member for member, _ in started]
 
 
 def _results(
-    members: Sequence[Member], requests: Sequence[tuple[str, Mapping[str, Any]]], found: Captured, say: Say
+    members: Sequence[Member], requests: Sequence[tuple[str, Mapping[str, Any]]], captured: Captured, say: Say
 ) -> list[tuple[Member, Json]]:
-    """The answer of each host to its request; why others have none is said, and goes to `found`. InputError if no host
-    has any."""
+    """The answer of each host to its request; why others have none is said, and goes to `captured`. InputError if no
+    host has any."""
     pending: list[tuple[Member, Pending]] = []
     lost: dict[str, str] = {}
     for member, (method, params) in zip(members, requests, strict=True):
@@ -128,62 +132,62 @@ def _results(
             results.append((member, call.result(BEGIN_SECONDS)))
         except REFUSALS as error:
             lost[member.host.name] = refusal(member.host.name, error)
-    found.lost |= lost
+    captured.lost |= lost
     if not results:
-        raise InputError("\n".join(found.lost.values()))
-    for why in lost.values():
-        say(f"{why}; the others go on")
+        raise InputError("\n".join(captured.lost.values()))
+    for reason in lost.values():
+        say(f"{reason}; the others go on")
     return results
 
 
 def _side_by_side(
-    left: dict[str, Member], method: str, params: Mapping[str, Any], found: Captured, seconds: float
+    active: dict[str, Member], method: str, params: Mapping[str, Any], captured: Captured, seconds: float
 ) -> dict[str, Json]:
     """The answers of the hosts that are left; one that does not answer is left no more."""
     calls: dict[str, Pending] = {}
     answers: dict[str, Json] = {}
-    for name, member in left.items():
+    for name, member in active.items():
         try:
             calls[name] = member.host.agent.begin(method, params)
         except AgentFailure as error:
-            found.lost[name] = one_line(error)
+            captured.lost[name] = one_line(error)
     for name, call in calls.items():
         try:
             answers[name] = call.result(seconds)
         except FramegaugeError as error:
-            found.lost[name] = one_line(error)
-    for name in found.lost:
-        left.pop(name, None)
+            captured.lost[name] = one_line(error)
+    for name in captured.lost:
+        active.pop(name, None)
     return answers
 
 
 def _wait(
-    left: dict[str, Member],
-    asked: Asked,
-    found: Captured,
+    active: dict[str, Member],
+    plan: Asked,
+    captured: Captured,
     say: Say,
     clock: Callable[[], float],
     pause: Callable[[float], None],
 ) -> float | None:
     """Waits until the time is over, or some time after trouble; when trouble came, by `clock`."""
-    began = said = clock()
-    until = float("inf") if asked.seconds is None else began + asked.seconds
-    since: float | None = None
-    while left and (now := clock()) < until:
-        pause(max(0.0, min(LOOK_SECONDS, until - now)))
-        states = _side_by_side(left, "capture.state", {}, found, END_SECONDS)
+    begin = last_report = clock()
+    end = float("inf") if plan.seconds is None else begin + plan.seconds
+    trouble_time: float | None = None
+    while active and (now := clock()) < end:
+        pause(max(0.0, min(LOOK_SECONDS, end - now)))
+        states = _side_by_side(active, "capture.state", {}, captured, END_SECONDS)
         now = clock()
-        if since is None and asked.signs:
-            troubled = {name: state["trouble"] for name, state in states.items() if state["trouble"] is not None}
-            if troubled:
-                found.trouble = max(troubled, key=lambda name: troubled[name]["ago_seconds"])
-                since = now - troubled[found.trouble]["ago_seconds"]
-                until = min(until, since + asked.after_seconds)
-                say(f"{found.trouble}: {files.trouble_line(troubled[found.trouble])}")
-        if now - said >= SAY_SECONDS:
-            said = now
-            say(f"{now - began:.0f} s: " + "; ".join(_progress(name, state) for name, state in states.items()))
-    return since
+        if trouble_time is None and plan.signs:
+            trouble_states = {name: state["trouble"] for name, state in states.items() if state["trouble"] is not None}
+            if trouble_states:
+                captured.trouble = max(trouble_states, key=lambda name: trouble_states[name]["ago_seconds"])
+                trouble_time = now - trouble_states[captured.trouble]["ago_seconds"]
+                end = min(end, trouble_time + plan.after_seconds)
+                say(f"{captured.trouble}: {files.trouble_line(trouble_states[captured.trouble])}")
+        if now - last_report >= SAY_SECONDS:
+            last_report = now
+            say(f"{now - begin:.0f} s: " + "; ".join(_progress(name, state) for name, state in states.items()))
+    return trouble_time
 
 
 def _progress(name: str, state: Json) -> str:

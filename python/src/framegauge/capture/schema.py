@@ -45,8 +45,8 @@ def json_schema() -> Json:
     """The schema of HOST.json; it stands alone."""
     pipe: Json = json.loads(answers.SCHEMA.read_bytes())["$defs"]
     answer = pipe["capture.end.result"]
-    said = {name: shape for name, shape in answer["properties"].items() if name != "spool"}
-    properties = ADDED | {name: {**shape, "description": SAID[name]} for name, shape in said.items()}
+    shapes = {name: shape for name, shape in answer["properties"].items() if name != "spool"}
+    properties = ADDED | {name: {**shape, "description": SAID[name]} for name, shape in shapes.items()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "A host's document of a capture: HOST.json of framegauge capture",
@@ -60,11 +60,11 @@ def json_schema() -> Json:
 
 def _used(shape: Json, pipe: Json) -> Json:
     """The definitions to which a shape refers, and those to which they do."""
-    found: Json = {}
-    left = [shape]
-    while left:
-        for name in re.findall(r'"#/\$defs/([^"]+)"', json.dumps(left.pop())):
-            if name not in found:
-                found[name] = pipe[name]
-                left.append(pipe[name])
-    return dict(sorted(found.items()))
+    definitions: Json = {}
+    pending = [shape]
+    while pending:
+        for name in re.findall(r'"#/\$defs/([^"]+)"', json.dumps(pending.pop())):
+            if name not in definitions:
+                definitions[name] = pipe[name]
+                pending.append(pipe[name])
+    return dict(sorted(definitions.items()))

@@ -32,12 +32,12 @@ MOST_COUNT = 1_000_000_000
 def asked(words: Sequence[str]) -> dict[str, int]:
     """How much of each sign must be counted within a second, from words NAME or NAME=COUNT; of all usual signs one if
     there are none. InputError for a name that is none, or no count."""
-    found = {}
+    counts = {}
     for word in words:
         name, equals, count = word.partition("=")
         if name not in SIGNS:
             raise InputError(f'--sign: found "{name}", expected one of {", ".join(SIGNS)}')
         if equals and not (count.isascii() and count.isdecimal() and 1 <= int(count) <= MOST_COUNT):
             raise InputError(f'--sign {name}: found "{count}", expected a number from 1 to {MOST_COUNT}')
-        found[name] = int(count) if equals else 1
-    return found or {name: 1 for name in SIGNS if name not in UNUSUAL}
+        counts[name] = int(count) if equals else 1
+    return counts or {name: 1 for name in SIGNS if name not in UNUSUAL}

@@ -28,7 +28,7 @@ def document(found: Captured) -> Json:
         "interrupted": found.interrupted,
         "trouble": found.trouble,
         "hosts": [{key: host[key] for key in SHORT} for host in found.hosts.values()],
-        "lost": [{"host": name, "why": why} for name, why in found.lost.items()],
+        "lost": [{"host": name, "why": reason} for name, reason in found.lost.items()],
     }
 
 
@@ -41,12 +41,12 @@ def lines(found: Captured) -> Iterator[str]:
         )
         yield f"  {_cost(host)}"
         if host["dropped_packets"]:
-            where = ", ".join(
-                f"{each['dropped_packets']:,} on {one_line(each['interface'], 60)}"
-                for each in host["interfaces"]
-                if each["dropped_packets"]
+            drops = ", ".join(
+                f"{interface['dropped_packets']:,} on {one_line(interface['interface'], 60)}"
+                for interface in host["interfaces"]
+                if interface["dropped_packets"]
             )
-            yield f"  dropped at the tap for want of room: {where}"
+            yield f"  dropped at the tap for want of room: {drops}"
         if host["given_up_packets"]:
             yield f"  the ring was full: the oldest {host['given_up_packets']:,} packets gave way (--most keeps more)"
         if host["cut_packets"]:
@@ -60,9 +60,9 @@ def lines(found: Captured) -> Iterator[str]:
 def _cost(host: Json) -> str:
     """What the capture cost the host: the time of the agent's two threads. What the kernel does for each packet is
     counted with the programs that send and receive, and is not in it."""
-    each = f", {host['cpu_seconds'] / host['packets'] * 1e9:.0f} ns a packet" if host["packets"] else ""
+    cost = f", {host['cpu_seconds'] / host['packets'] * 1e9:.0f} ns a packet" if host["packets"] else ""
     drops = "no packet dropped" if not host["dropped_packets"] else f"{host['dropped_packets']:,} packets dropped"
     return (
-        f"cost: {host['cpu_seconds']:.3f} s of a CPU to capture{each}, {host['watch_cpu_seconds']:.3f} s to watch the "
+        f"cost: {host['cpu_seconds']:.3f} s of a CPU to capture{cost}, {host['watch_cpu_seconds']:.3f} s to watch the "
         f"kernel; {drops}"
     )

@@ -53,14 +53,14 @@ class Ends:
 def candidates(facts: Mapping[str, Any], family: int, interface: str | None = None) -> list[Address]:
     """Addresses of a host that may be probed, in its own order; of one interface if it is named. Others are asked for
     their way to each, so no host has more than a few hundred."""
-    found = [
-        Address(each["address"], each["prefix_length"], each["family"], one["name"])
-        for one in facts["interfaces"]
-        if interface in (None, one["name"])
-        for each in one["addresses"]
-        if each["family"] == family
+    addresses = [
+        Address(entry["address"], entry["prefix_length"], entry["family"], device["name"])
+        for device in facts["interfaces"]
+        if interface in (None, device["name"])
+        for entry in device["addresses"]
+        if entry["family"] == family
     ]
-    return found[:MOST_ADDRESSES]
+    return addresses[:MOST_ADDRESSES]
 
 
 def choose(
@@ -74,14 +74,14 @@ def choose(
     `routes` are the ways from here to each of `others`, `back` those from there to each of `own`. Best is an
     address from which the far end would answer, then one in a subnet of this host, then the first.
     """
-    known = {each.address: each for each in own}
+    known = {address.address: address for address in own}
     best: tuple[tuple[bool, bool, bool, int], Ends] | None = None
     for place, other in enumerate(others):
         route = routes.get(other.address, Route(None, error="no answer"))
         leaves = known.get(route.source or "")
         if leaves is None and own:
             # An interface was named that routing would not take: packets leave from its address all the same.
-            leaves = next((each for each in own if each.joins(other)), own[0])
+            leaves = next((address for address in own if address.joins(other)), own[0])
         if leaves is None:
             continue
         answers = back.get(leaves.address, Route(None)).source == other.address

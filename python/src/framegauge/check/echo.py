@@ -41,25 +41,25 @@ LENGTHS = {4: 32, 6: 128}
 def prepare(members: Sequence[Member], targets: Sequence[Target], asked: Asked) -> Prepared:
     """Read the hosts' facts and routes, and plan; InputError if there is nothing to probe."""
     names = Counter([*(member.name for member in members), *(target.name for target in targets)])
-    twice = [name for name, count in names.items() if count > 1]
-    if twice:
-        raise InputError(f"check: found {twice[0]} twice, expected each host and each target once")
+    repeated = [name for name, count in names.items() if count > 1]
+    if repeated:
+        raise InputError(f"check: found {repeated[0]} twice, expected each host and each target once")
     errors: dict[str, str] = {}
     facts = read_facts(members, errors)
     living = [member for member in members if member.name in facts]
-    wanted = {
+    destinations = {
         member.name: [address for target in targets for address in target.addresses.values()] for member in living
     }
-    routes = read_routes(living, wanted, errors)
+    routes = read_routes(living, destinations, errors)
     paths: list[Path] = []
     for member in members:
         for target in targets:
-            found = [_path(member, target, family, facts, routes) for family in asked.families or (4, 6)]
-            paths += (known := [path for path in found if path is not None])
+            family_paths = [_path(member, target, family, facts, routes) for family in asked.families or (4, 6)]
+            paths += (known := [path for path in family_paths if path is not None])
             if not known and member.name not in errors:
-                there = ", ".join(target.addresses.values())
+                addresses = ", ".join(target.addresses.values())
                 raise InputError(
-                    f"{target.name}: found {there}, expected an address of a family that {member.name} has, too"
+                    f"{target.name}: found {addresses}, expected an address of a family that {member.name} has, too"
                 )
     rates = {member.name: host_rate(facts[member.name], asked, member.name, paths) for member in living}
     slowest = min((rate for rate in rates.values() if rate is not None), default=None)
@@ -109,23 +109,23 @@ def pairs(
 
     def progress(name: str, share: float) -> None:
         shares[name] = share
-        working = [shares[each] for each in own if own[each]]
+        working = [shares[host] for host in own if own[host]]
         on_progress(sum(working) / max(1, len(working)), "sending echoes")
 
     answers = ask_all(prepared.members, "check.echo", params, prepared.errors, PATIENCE_SECONDS + 30.0, progress)
-    found = {
-        path.key: _judged(each, answer["missing"], asked)
+    results = {
+        path.key: _judged(result, answer["missing"], asked)
         for name, answer in answers.items()
-        for path, each in in_order(name, "check.echo", own[name], answer["paths"], prepared.errors)
+        for path, result in in_order(name, "check.echo", own[name], answer["paths"], prepared.errors)
     }
-    return [_pair(path, found.get(path.key), asked) for path in prepared.paths]
+    return [_pair(path, results.get(path.key), asked) for path in prepared.paths]
 
 
-def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
-    if found is None:
+def _pair(path: Path, result: Json | None, spec: Asked) -> Json:
+    if result is None:
         return check_pairs.not_measured(path) | {"method": "one_ended", "direction": None}
-    cut = {name: found[name] for name in ("reply_fragment_bytes", "fragmented_bytes", "reply_cut_bytes")}
-    pair = check_pairs.measured(path, found, asked) | cut
+    cut = {name: result[name] for name in ("reply_fragment_bytes", "fragmented_bytes", "reply_cut_bytes")}
+    pair = check_pairs.measured(path, result, spec) | cut
     return pair | {"method": "one_ended", "direction": _direction(pair)}
 
 
@@ -140,25 +140,25 @@ def _direction(pair: Json) -> str | None:
     return None
 
 
-def _judged(found: Json, missing: str | None, asked: Asked) -> Json:
+def _judged(result: Json, missing: str | None, spec: Asked) -> Json:
     """Takes back what one end alone cannot say; `said` is why."""
-    if missing is None and not found["flows"]:
+    if missing is None and not result["flows"]:
         missing = "its host found nothing out"
     if missing is not None:
         flow = {"verdict": "unknown", "path_mtu_bytes": None}
-        return found | {"flows": [flow], "said": missing}
-    doubt = _doubt(found, asked)
+        return result | {"flows": [flow], "said": missing}
+    doubt = _doubt(result, spec)
     if doubt is None:
-        return found
-    return found | {"flows": [flow | {"verdict": "unknown"} for flow in found["flows"]], "said": doubt}
+        return result
+    return result | {"flows": [flow | {"verdict": "unknown"} for flow in result["flows"]], "said": doubt}
 
 
-def _doubt(found: Json, asked: Asked) -> str | None:
+def _doubt(result: Json, spec: Asked) -> str | None:
     """Why a verdict is none; None if it is one."""
-    verdict, controls, tcp = found["flows"][0]["verdict"], found["controls"], found["tcp"]
+    verdict, controls, tcp = result["flows"][0]["verdict"], result["controls"], result["tcp"]
     if verdict == "unreachable":
-        port = f"TCP port {asked.tcp_port}"
-        if tcp is None and found["said"] is None:
+        port = f"TCP port {spec.tcp_port}"
+        if tcp is None and result["said"] is None:
             return (
                 "no echo came back, and TCP was not tried: a filter explains that as well as a target that is not there"
             )
@@ -166,15 +166,15 @@ def _doubt(found: Json, asked: Asked) -> str | None:
             answer = "connects" if tcp["connected"] else "refuses, so that something is there"
             return f"no echo came back, but {port} {answer}: echoes are filtered, or the target answers none"
         # An error of the kernel or of a router says that nothing gets there; silence says nothing.
-        if found["said"] is None and "timed out" in (tcp["error"] or ""):
+        if result["said"] is None and "timed out" in (tcp["error"] or ""):
             return (
                 f"no echo came back, and {port} was not answered either: a filter explains that as well as a target "
                 "that is not there"
             )
         return None
-    if verdict == "carries_target" and found["reply_cut_bytes"] is not None:
+    if verdict == "carries_target" and result["reply_cut_bytes"] is not None:
         return (
-            f"packets of {asked.target_mtu} bytes arrive, but no more than {found['reply_cut_bytes']} bytes come back: "
+            f"packets of {spec.target_mtu} bytes arrive, but no more than {result['reply_cut_bytes']} bytes come back: "
             "the way back was not tested"
         )
     if verdict == "black_hole" and controls["lost"] > MOST_LOSS * controls["sent"]:

@@ -16,8 +16,8 @@ __all__ = ["crowded", "refused", "witnesses"]
 def _kernels(facts: Mapping[str, Json]) -> dict[str, list[str]]:
     """By kernel, the hosts that share its tables; those that do not say are none of them."""
     hosts: dict[str, list[str]] = defaultdict(list)
-    for name, told in facts.items():
-        boot = (told.get("neighbour_tables") or {}).get("boot_id")
+    for name, host_facts in facts.items():
+        boot = (host_facts.get("neighbour_tables") or {}).get("boot_id")
         if boot is not None:
             hosts[boot].append(name)
     return hosts
@@ -50,7 +50,7 @@ def witnesses(prepared: Prepared, pairs: Sequence[Json]) -> set[str]:
     ends = {pair[end] for pair in pairs if pair["verdict"] == "unreachable" for end in ("source", "destination")}
     living = {member.name for member in prepared.members if member.name not in prepared.errors}
     kernels = [hosts for hosts in _kernels(prepared.facts).values() if ends & set(hosts)]
-    return {asked[0] for hosts in kernels if (asked := [name for name in hosts if name in living])}
+    return {candidates[0] for hosts in kernels if (candidates := [name for name in hosts if name in living])}
 
 
 def refused(prepared: Prepared, later: Mapping[str, Json]) -> dict[str, Json]:

@@ -36,8 +36,8 @@ def opened(
     inventory, which come after them. `one_ended` are addresses and
     names, with a testbed those of its hosts, too; then no words mean this host, or all others of the testbed.
     """
-    asked = [word.partition("%") for word in words]
-    for name, percent, interface in asked:
+    entries = [word.partition("%") for word in words]
+    for name, percent, interface in entries:
         if not name or (percent and not interface):
             raise InputError(f'check: found "{name}{percent}{interface}", expected HOST or HOST%INTERFACE')
     if testbed is None:
@@ -47,16 +47,16 @@ def opened(
                 f"check: found {there}, expected two or more, --hosts FILE, --testbed FILE or --one-ended TARGET; "
                 "for example: framegauge check local netns:other"
             )
-        asked = asked or ([] if machines else [("local", "", "")])
-        names = [*(name for name, _, _ in asked), *(machine.name for machine in machines)]
+        entries = entries or ([] if machines else [("local", "", "")])
+        names = [*(name for name, _, _ in entries), *(machine.name for machine in machines)]
         if len(set(names)) < len(names):
             raise InputError(f"check: found {' '.join(names)}, expected each host once")
         targets = [_target(name) for name in one_ended]
-        known = [placed(each) for each in machines]
-        listed = ListedHosts([*(remote(name) for name, _, _ in asked), *known], say)
-        interfaces = [*(interface for _, _, interface in asked), *(each.interface for each in machines)]
+        known = [placed(record) for record in machines]
+        bed = ListedHosts([*(remote(name) for name, _, _ in entries), *known], say)
+        interfaces = [*(interface for _, _, interface in entries), *(record.interface for record in machines)]
         try:
-            hosts = listed.hosts()
+            hosts = bed.hosts()
             for host in hosts:
                 # The others are checked, which may take long.
                 if isinstance(host.agent, Unreachable):
@@ -64,16 +64,16 @@ def opened(
             members = [Member(host, interface or None) for host, interface in zip(hosts, interfaces, strict=True)]
             yield members, targets
         finally:
-            listed.close()
+            bed.close()
         return
     with _built(testbed, say) as (hosts, addresses):
-        found = {host.name: host for host in hosts}
-        for name, _, _ in asked:
-            if name not in found:
-                raise InputError(f"{name}: found no such host in {testbed}, expected one of {', '.join(found)}")
-        chosen = asked or [(name, "", "") for name in found if name not in one_ended]
-        targets = [Target(name, addresses[name]) if name in found else _target(name) for name in one_ended]
-        yield [Member(found[name], interface or None) for name, _, interface in chosen], targets
+        by_name = {host.name: host for host in hosts}
+        for name, _, _ in entries:
+            if name not in by_name:
+                raise InputError(f"{name}: found no such host in {testbed}, expected one of {', '.join(by_name)}")
+        chosen = entries or [(name, "", "") for name in by_name if name not in one_ended]
+        targets = [Target(name, addresses[name]) if name in by_name else _target(name) for name in one_ended]
+        yield [Member(by_name[name], interface or None) for name, _, interface in chosen], targets
 
 
 def _target(name: str) -> Target:
@@ -85,12 +85,12 @@ def _target(name: str) -> Target:
         raise InputError(
             f"--one-ended: found {name or 'nothing'} ({reason}), expected an address or a name that has one"
         ) from None
-    found: dict[int, str] = {}
+    addresses: dict[int, str] = {}
     for family, *_, address in infos:
-        found.setdefault(6 if family == socket.AF_INET6 else 4, str(address[0]))
-    if any(ipaddress.ip_address(address.partition("%")[0]).is_link_local for address in found.values()):
+        addresses.setdefault(6 if family == socket.AF_INET6 else 4, str(address[0]))
+    if any(ipaddress.ip_address(address.partition("%")[0]).is_link_local for address in addresses.values()):
         raise InputError(f"--one-ended: found {name}, expected an address that is not local to a link")
-    return Target(name, found)
+    return Target(name, addresses)
 
 
 _Addresses = Mapping[str, Mapping[int, str]]

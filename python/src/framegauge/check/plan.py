@@ -111,14 +111,14 @@ def ask_all(
     begun: dict[str, Pending] = {}
     answers: dict[str, Json] = {}
     for member in members:
-        asked = params(member)
-        if asked is None or member.name in errors:
+        request = params(member)
+        if request is None or member.name in errors:
             continue
         name = member.name
         try:
             begun[name] = member.host.agent.begin(
                 method,
-                asked,
+                request,
                 lambda share, _text, name=name: on_progress(name, share),  # type: ignore[misc]
             )
         except AgentFailure as error:
@@ -166,20 +166,20 @@ def prepare(members: Sequence[Member], asked: Asked) -> Prepared:
         for member in living
         for family in asked.families or (4, 6)
     }
-    wanted = "/".join(f"IPv{family}" for family in asked.families or (4, 6))
-    there = [name for name in facts if any(addresses[name, family] for family in asked.families or (4, 6))]
-    if len(there) > 1:
+    versions = "/".join(f"IPv{family}" for family in asked.families or (4, 6))
+    addressed = [name for name in facts if any(addresses[name, family] for family in asked.families or (4, 6))]
+    if len(addressed) > 1:
         # No path of such a host is known, so that not all carry the packets.
-        none = f"found no {wanted} address, expected one of an interface that is up"
-        errors |= {name: f"{name}: {none}" for name in facts if name not in there}
+        none = f"found no {versions} address, expected one of an interface that is up"
+        errors |= {name: f"{name}: {none}" for name in facts if name not in addressed}
     plan = planner.plan(
         [
             planner.Member(
                 member.name,
                 tuple(
-                    f"{each.address}/{each.prefix_length}"
+                    f"{address.address}/{address.prefix_length}"
                     for family in (4, 6)
-                    for each in addresses.get((member.name, family), ())
+                    for address in addresses.get((member.name, family), ())
                 ),
                 member.group,
             )
@@ -190,7 +190,7 @@ def prepare(members: Sequence[Member], asked: Asked) -> Prepared:
     routes = _routes(living, plan, addresses, errors)
     paths = _paths(plan, asked, addresses, routes, errors)
     if not paths:
-        raise InputError(f"check: found no two hosts with {wanted} addresses, expected at least one pair")
+        raise InputError(f"check: found no two hosts with {versions} addresses, expected at least one pair")
     rates = {member.name: host_rate(facts[member.name], asked, member.name, paths) for member in living}
     slowest = min((rate for rate in rates.values() if rate is not None), default=None)
     cost = planner.expected_cost(
@@ -203,7 +203,7 @@ def read_facts(members: Sequence[Member], errors: dict[str, str]) -> dict[str, J
     """What hosts say of themselves; InputError if an interface that is meant is not there."""
     facts = ask_all(members, "check.facts", lambda _: {}, errors, 30.0)
     for member in members:
-        known = {each["name"] for each in facts.get(member.name, {"interfaces": []})["interfaces"]}
+        known = {interface["name"] for interface in facts.get(member.name, {"interfaces": []})["interfaces"]}
         if member.interface is not None and member.name in facts and member.interface not in known:
             expected = ", ".join(sorted(known))
             raise InputError(f"{member.name}: found no interface {member.interface}, expected one of {expected}")
@@ -218,50 +218,52 @@ def _routes(
     living: Sequence[Member], plan: planner.Plan, addresses: _Addresses, errors: dict[str, str]
 ) -> dict[str, dict[str, Route]]:
     """By host and destination address, for all pairs of the plan, both ways."""
-    wanted: dict[str, dict[str, None]] = defaultdict(dict)
+    destinations: dict[str, dict[str, None]] = defaultdict(dict)
     for source, destination in plan.pairs:
-        for one, other in ((source, destination), (destination, source)):
+        for sender, receiver in ((source, destination), (destination, source)):
             for family in (4, 6):
-                wanted[one] |= dict.fromkeys(each.address for each in addresses.get((other, family), ()))
-    return read_routes(living, wanted, errors)
+                destinations[sender] |= dict.fromkeys(
+                    address.address for address in addresses.get((receiver, family), ())
+                )
+    return read_routes(living, destinations, errors)
 
 
 def read_routes(
     living: Sequence[Member], wanted: Mapping[str, Iterable[str]], errors: dict[str, str]
 ) -> dict[str, dict[str, Route]]:
     """How each of these hosts would send to the addresses that are wanted of it; by host and address."""
-    asked = {member.name: list(wanted[member.name]) for member in living}
-    found = ask_all(
+    destinations = {member.name: list(wanted[member.name]) for member in living}
+    answers = ask_all(
         living,
         "check.routes",
-        lambda member: {"destinations": asked[member.name]} if asked[member.name] else None,
+        lambda member: {"destinations": destinations[member.name]} if destinations[member.name] else None,
         errors,
         30.0,
     )
     return {
         name: {
-            each["destination"]: Route(each["source"], each["interface"], each["route_mtu_bytes"], each["error"])
-            for each in answer["routes"]
+            route["destination"]: Route(route["source"], route["interface"], route["route_mtu_bytes"], route["error"])
+            for route in answer["routes"]
         }
-        for name, answer in found.items()
+        for name, answer in answers.items()
     }
 
 
 def _paths(
-    plan: planner.Plan, asked: Asked, addresses: _Addresses, routes: _Routes, errors: Mapping[str, str]
+    plan: planner.Plan, spec: Asked, addresses: _Addresses, routes: _Routes, errors: Mapping[str, str]
 ) -> list[Path]:
     paths: list[Path] = []
     for source, destination in plan.pairs:
-        found = []
-        for family in asked.families or (4, 6):
+        pair_paths = []
+        for family in spec.families or (4, 6):
             own, others = (addresses.get((name, family), ()) for name in (source, destination))
             ends = choose(own, others, routes.get(source, {}), routes.get(destination, {}))
             # Of a host that has not told its routes, that it has none is not known.
             if ends is not None and source not in errors:
-                found.append(Path(source, destination, family, ends))
-        if not found and (source in errors or destination in errors):
-            found = [Path(source, destination, (asked.families or (4,))[0], None)]
-        paths += found
+                pair_paths.append(Path(source, destination, family, ends))
+        if not pair_paths and (source in errors or destination in errors):
+            pair_paths = [Path(source, destination, (spec.families or (4,))[0], None)]
+        paths += pair_paths
     return paths
 
 
@@ -270,5 +272,7 @@ def host_rate(facts: Json, asked: Asked, name: str, paths: Sequence[Path]) -> fl
     if asked.bits_per_second is not None:
         return None if asked.bits_per_second == float("inf") else asked.bits_per_second
     used = {path.ends.interface for path in paths if path.source == name and path.ends is not None}
-    speeds = [each["bits_per_second"] or UNKNOWN_LINK for each in facts["interfaces"] if each["name"] in used]
+    speeds = [
+        interface["bits_per_second"] or UNKNOWN_LINK for interface in facts["interfaces"] if interface["name"] in used
+    ]
     return LINK_SHARE * min(speeds, default=UNKNOWN_LINK)

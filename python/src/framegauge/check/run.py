@@ -54,21 +54,21 @@ def run(
     return Checked(document, verdict.exit_code(document["verdict"]))
 
 
-def _two_ended(prepared: Prepared, asked: Asked, on_progress: Callable[[float, str], None]) -> list[Json]:
+def _two_ended(prepared: Prepared, spec: Asked, on_progress: Callable[[float, str], None]) -> list[Json]:
     """Pairs of hosts that all take part."""
     token = secrets.token_hex(16)
     errors = prepared.errors
     members = {member.name: member for member in prepared.members}
     probed = [path for path in prepared.paths if path.ends is not None and path.ends.error is None]
-    ports = _serve(members, probed, token, errors, asked.patience_seconds)
+    ports = _serve(members, probed, token, errors, spec.patience_seconds)
     try:
-        found = _search(prepared, members, probed, ports, asked, errors, on_progress)
-        pairs = [_pair(path, found.get(path.key), asked) for path in prepared.paths]
-        if asked.blame:
+        results = _search(prepared, members, probed, ports, spec, errors, on_progress)
+        pairs = [_pair(path, results.get(path.key), spec) for path in prepared.paths]
+        if spec.blame:
             on_progress(1.0, "looking for the link to blame")
-            _trace(members, ports, pairs, asked, errors)
+            _trace(members, ports, pairs, spec, errors)
     finally:
-        _close(members.values(), errors, asked.patience_seconds)
+        _close(members.values(), errors, spec.patience_seconds)
     return pairs
 
 
@@ -88,15 +88,15 @@ def _serve(
         if path.ends is not None:
             callers[path.destination][path.ends.destination].append(path.key)
     # Who only asks must know the token, too.
-    asked = {
+    requests = {
         name: {
             "token": token,
             "addresses": list(callers[name]),
-            "ports": max((len(found) for found in callers[name].values()), default=1),
+            "ports": max((len(keys) for keys in callers[name].values()), default=1),
         }
         for name in members
     }
-    answers = ask_all(members.values(), "check.serve", lambda member: asked[member.name], errors, patience_seconds)
+    answers = ask_all(members.values(), "check.serve", lambda member: requests[member.name], errors, patience_seconds)
     ports: dict[tuple[str, str, int], tuple[int, int]] = {}
     for name, answer in answers.items():
         for endpoint in answer["endpoints"]:
@@ -106,12 +106,16 @@ def _serve(
 
 
 def _close(members: Iterable[Member], errors: Mapping[str, str], patience_seconds: float) -> None:
-    found = list(members)
+    all_members = list(members)
     ask_all(
-        [member for member in found if member.name not in errors], "check.close", lambda _: {}, {}, patience_seconds
+        [member for member in all_members if member.name not in errors],
+        "check.close",
+        lambda _: {},
+        {},
+        patience_seconds,
     )
     # One that has failed may take part still: it would tell the next check of that, instead of why it fails.
-    ask_all([member for member in found if member.name in errors], "check.close", lambda _: {}, {}, CLOSE_SECONDS)
+    ask_all([member for member in all_members if member.name in errors], "check.close", lambda _: {}, {}, CLOSE_SECONDS)
 
 
 def _search(
@@ -119,13 +123,13 @@ def _search(
     members: Mapping[str, Member],
     paths: Sequence[Path],
     ports: _Ports,
-    asked: Asked,
+    spec: Asked,
     errors: dict[str, str],
     on_progress: Callable[[float, str], None],
 ) -> dict[tuple[str, str, int], Json]:
     """All hosts at the same time; by path, what `check.run` says of it."""
-    claims = max(1, len(paths) * asked.flows)
-    patience = asked.patience_seconds + 4 * (prepared.seconds or 0.0)
+    claims = max(1, len(paths) * spec.flows)
+    patience = spec.patience_seconds + 4 * (prepared.seconds or 0.0)
     own = {name: [path for path in paths if path.source == name and path.key in ports] for name in members}
     shares = dict.fromkeys(members, 0.0)
 
@@ -134,7 +138,7 @@ def _search(
             return None
         rate = prepared.rates[member.name]
         return {
-            "target_mtu": asked.target_mtu, "flows": asked.flows, "exact": asked.exact,
+            "target_mtu": spec.target_mtu, "flows": spec.flows, "exact": spec.exact,
             "false_claim": FALSE_CLAIM / claims, "bits_per_second": None if rate is None else int(rate),
             "controls_a_probe": CONTROLS_A_PROBE,
             "in_flight_bytes": IN_FLIGHT_BYTES, "patience_seconds": patience,
@@ -143,14 +147,14 @@ def _search(
 
     def progress(name: str, share: float) -> None:
         shares[name] = share
-        working = [shares[each] for each in members if own[each]]
+        working = [shares[host] for host in members if own[host]]
         on_progress(sum(working) / max(1, len(working)), "probing")
 
-    answers = ask_all(members.values(), "check.run", params, errors, patience + asked.patience_seconds, progress)
+    answers = ask_all(members.values(), "check.run", params, errors, patience + spec.patience_seconds, progress)
     return {
-        path.key: found
+        path.key: result
         for name, answer in answers.items()
-        for path, found in in_order(name, "check.run", own[name], answer["paths"], errors)
+        for path, result in in_order(name, "check.run", own[name], answer["paths"], errors)
     }
 
 
@@ -162,16 +166,16 @@ def _order(path: Path, port: int, tcp_port: int) -> Json:
     }  # fmt: skip
 
 
-def _pair(path: Path, found: Json | None, asked: Asked) -> Json:
+def _pair(path: Path, result: Json | None, spec: Asked) -> Json:
     """A pair between two agents, and beside it its flows."""
-    if found is None:
+    if result is None:
         return check_pairs.not_measured(path) | {"method": "two_ended"}
-    flows = found["flows"]
-    if (found["tcp"] or {}).get("connected") and all(flow["verdict"] == "unreachable" for flow in flows):
+    flows = result["flows"]
+    if (result["tcp"] or {}).get("connected") and all(flow["verdict"] == "unreachable" for flow in flows):
         # Something is there: a filter of UDP, or a far end that is too busy to answer. Which, nobody knows.
         flows = [flow | {"verdict": "unknown"} for flow in flows]
-        found = found | {"flows": flows, "said": found["said"] or "TCP connects, but no probe was answered"}
-    return check_pairs.measured(path, found, asked) | {"method": "two_ended", "_flows": flows}
+        result = result | {"flows": flows, "said": result["said"] or "TCP connects, but no probe was answered"}
+    return check_pairs.measured(path, result, spec) | {"method": "two_ended", "_flows": flows}
 
 
 def _flows(pair: Json, verdicts: Sequence[str]) -> list[int]:
@@ -189,14 +193,14 @@ def _orders(pairs: Sequence[Json]) -> dict[str, list[tuple[Json, int, bool]]]:
     known = {(pair["source"], pair["destination"], pair["family"]): pair for pair in pairs if "_flows" in pair}
     open_pairs: dict[str, list[Json]] = defaultdict(list)
     for pair in known.values():
-        if pair["verdict"] in ("black_hole", "too_small") and all(told["address"] for told in pair["told_by"]):
+        if pair["verdict"] in ("black_hole", "too_small") and all(report["address"] for report in pair["told_by"]):
             open_pairs[pair["source"]].append(pair)
     reached: Counter[tuple[str, int]] = Counter()
     returned: Counter[str] = Counter()
-    for source, found in open_pairs.items():
-        for _ in range(min(TRACED_PAIRS, len(found))):
-            pair = min(found, key=lambda each: reached[each["destination"], each["family"]])
-            found.remove(pair)
+    for source, candidates in open_pairs.items():
+        for _ in range(min(TRACED_PAIRS, len(candidates))):
+            pair = min(candidates, key=lambda candidate: reached[candidate["destination"], candidate["family"]])
+            candidates.remove(pair)
             reached[pair["destination"], pair["family"]] += 1
             bad = [(pair, port, True) for port in _flows(pair, ("black_hole", "too_small"))]
             good = [(pair, port, False) for port in _flows(pair, ("carries_target",))]
@@ -215,7 +219,7 @@ def _trace(
     members: Mapping[str, Member],
     ports: _Ports,
     pairs: Sequence[Json],
-    asked: Asked,
+    spec: Asked,
     errors: dict[str, str],
 ) -> None:
     """Trace flows of bad pairs, and put what was found into the pairs."""
@@ -227,7 +231,7 @@ def _trace(
         traces = [
             {
                 "source": pair["source_address"], "source_port": port, "destination": pair["destination_address"],
-                "port": ports[pair["source"], pair["destination"], pair["family"]][0], "large_bytes": asked.target_mtu,
+                "port": ports[pair["source"], pair["destination"], pair["family"]][0], "large_bytes": spec.target_mtu,
             }
             for pair, port, _ in orders[member.name]
         ]  # fmt: skip
@@ -244,9 +248,9 @@ def _later(prepared: Prepared, pairs: Sequence[Json]) -> dict[str, Json]:
     kernel had to know neighbours that nothing reached."""
     used = {(pair["source"], pair["interface"]) for pair in pairs}
     through = {
-        name for name, facts in prepared.facts.items() for each in facts["interfaces"]
-        if (name, each["name"]) in used
-        and (each.get("overhead_bytes") is not None or each.get("kind") in tunnels.KINDS)
+        name for name, facts in prepared.facts.items() for interface in facts["interfaces"]
+        if (name, interface["name"]) in used
+        and (interface.get("overhead_bytes") is not None or interface.get("kind") in tunnels.KINDS)
     }  # fmt: skip
     names = through | neighbours.witnesses(prepared, pairs)
     members = [member for member in prepared.members if member.name in names]
@@ -269,7 +273,7 @@ def _fragments(before: Json, after: Json) -> Json:
 
 
 def _document(
-    prepared: Prepared, asked: Asked, pairs: Sequence[Json], later: Mapping[str, Json], seconds: float
+    prepared: Prepared, spec: Asked, pairs: Sequence[Json], later: Mapping[str, Json], seconds: float
 ) -> Json:
     hosts = []
     for member in prepared.members:
@@ -297,12 +301,12 @@ def _document(
     ]
     return {
         "schema": 1,
-        "target_mtu": asked.target_mtu,
+        "target_mtu": spec.target_mtu,
         "verdict": verdict.of_check(pairs, hosts),
         "seconds": round(seconds, 3),
         "false_claim_probability": FALSE_CLAIM,
-        "flows": asked.flows,
-        "coverage": planner.member_coverage(asked.flows),
+        "flows": spec.flows,
+        "coverage": planner.member_coverage(spec.flows),
         "plan": prepared.plan.as_document(),
         "hosts": hosts,
         "pairs": list(pairs),

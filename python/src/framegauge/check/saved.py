@@ -76,16 +76,16 @@ def read(path: Path) -> Mapping[str, Any]:
         raise InputError(f"{path}: found no way to read it ({error.strerror}), expected {EXPECTED}") from None
     except foreign.TooLarge as error:
         raise CorruptResults(f"{path}: {error}") from None
-    found = shapes.load(data, str(path), EXPECTED)
-    if not isinstance(found, dict) or type(found.get("schema")) is not int:
+    content = shapes.load(data, str(path), EXPECTED)
+    if not isinstance(content, dict) or type(content.get("schema")) is not int:
         raise CorruptResults(f"{path}: found no schema, expected {EXPECTED}")
-    if found["schema"] > schema.SCHEMA:
+    if content["schema"] > schema.SCHEMA:
         raise NewerResults(
-            f"{path}: found schema {found['schema']}, expected at most {schema.SCHEMA}: update to read it"
+            f"{path}: found schema {content['schema']}, expected at most {schema.SCHEMA}: update to read it"
         )
-    document = shapes.checked(found, _Document, str(path))
+    document = shapes.checked(content, _Document, str(path))
     follows = verdict.of_check(document["pairs"], document["hosts"])
     if document["verdict"] != follows:
-        said = f"found {shapes.shown(document['verdict'])}, expected {shapes.shown(follows)}"
-        raise CorruptResults(f"{path}: verdict: {said}, as its pairs and hosts have it")
+        mismatch = f"found {shapes.shown(document['verdict'])}, expected {shapes.shown(follows)}"
+        raise CorruptResults(f"{path}: verdict: {mismatch}, as its pairs and hosts have it")
     return document

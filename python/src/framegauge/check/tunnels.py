@@ -35,9 +35,9 @@ class Encapsulated:
 def of_document(document: Mapping[str, Any], asked: Encapsulated) -> Json:
     """The key `encapsulation` of a check's document: what was to pass, and each peer."""
     interfaces = {
-        (host["name"], each["name"]): each
+        (host["name"], interface["name"]): interface
         for host in document["hosts"]
-        for each in (host["facts"] or {"interfaces": ()})["interfaces"]
+        for interface in (host["facts"] or {"interfaces": ()})["interfaces"]
     }
     return {
         "layers": list(asked.layers),
@@ -86,7 +86,7 @@ def _doubts(peer: Mapping[str, Any], inner: int, taken: int, layers: Sequence[st
         yield f"{by}: whether these packets were encapsulated is not known (name HOST%IFACE, the tunnel's)"
         return
     overhead = peer["overhead_bytes"]
-    if overhead is not None and overhead != taken and not any("," in each for each in layers):
+    if overhead is not None and overhead != taken and not any("," in layer for layer in layers):
         yield f"{peer['interface']} takes {overhead} by its attributes, not the {taken} of {','.join(layers)}"
     if peer["mtu"] is not None and peer["mtu"] < inner:
         yield f"{peer['interface']} itself has an MTU of {peer['mtu']}: it takes no more, whatever the underlay carries"

@@ -28,12 +28,12 @@ exit codes: 0 done, 2 bad input, or no mvn or java, 1 it could not be fetched
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("apps", SUMMARY, _MORE)
-    whole.add_argument("--json", action="store_true", help="print the list as JSON, with every file")
-    verbs = whole.add_subparsers(dest="verb", metavar="VERB", parser_class=Verb)
+    verb = verb_parser("apps", SUMMARY, _MORE)
+    verb.add_argument("--json", action="store_true", help="print the list as JSON, with every file")
+    verbs = verb.add_subparsers(dest="verb", metavar="VERB", parser_class=Verb)
     for name, text in (("fetch", "fetch an application"), ("remove", "remove an application")):
         add_verb(verbs, name, text).add_argument("app", metavar="NAME", help="as listed by framegauge apps")
-    return whole
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -49,10 +49,10 @@ def run(words: Sequence[str]) -> None:
         app = store.named(options.app)
         output.show(f"{app.full_name} was removed" if store.remove(app) else f"{app.full_name} is not there")
     elif options.json:
-        output.show_json({"apps": [_document(each) for each in APPS.values()]}, indent=2)
+        output.show_json({"apps": [_document(entry) for entry in APPS.values()]}, indent=2)
     else:
-        for each in APPS.values():
-            output.show(*_lines(each))
+        for entry in APPS.values():
+            output.show(*_lines(entry))
 
 
 def _document(app: Any) -> dict[str, Any]:
@@ -63,10 +63,10 @@ def _document(app: Any) -> dict[str, Any]:
         "folder": str(store.folder(app)), "size_bytes": app.size_bytes, "licences": app.licences,
         "files": [
             {
-                "name": each.name, "coordinates": each.coordinates, "size_bytes": each.size_bytes,
-                "sha256": each.sha256, "licence": each.licence,
+                "name": file.name, "coordinates": file.coordinates, "size_bytes": file.size_bytes,
+                "sha256": file.sha256, "licence": file.licence,
             }
-            for each in app.files
+            for file in app.files
         ],
     }  # fmt: skip
 

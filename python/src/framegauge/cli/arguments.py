@@ -68,14 +68,14 @@ class Verb(argparse.ArgumentParser):
 
     def verbs(self) -> Mapping[str, Verb]:
         """The verbs below this one."""
-        below = next((each for each in self._actions if isinstance(each, argparse._SubParsersAction)), None)
+        below = next((action for action in self._actions if isinstance(action, argparse._SubParsersAction)), None)
         return {} if below is None else below.choices
 
     def error(self, message: str) -> NoReturn:
         """One line, and how to get help. A misspelt option comes first, as what else is wrong may follow from it."""
         self._tell_unknown(itertools.takewhile(lambda word: word != "--", self._words))
-        for said, ours in _SAID.items():
-            message = said.sub(ours, message)
+        for pattern, ours in _SAID.items():
+            message = pattern.sub(ours, message)
         if message == "found no VERB, expected it":
             message = f"found no VERB, expected one of {', '.join(self.verbs())}"
         self._end(message)
@@ -85,14 +85,14 @@ class Verb(argparse.ArgumentParser):
 
     def _tell_unknown(self, words: Iterable[str]) -> None:
         """Ends with the first of these that looks like an option and is none."""
-        known = list(self._option_string_actions)
+        options = list(self._option_string_actions)
         for word in words:
             option = word.partition("=")[0]
-            is_short = option[:2] in known and not option.startswith("--")  # such as -w5
+            is_short = option[:2] in options and not option.startswith("--")  # such as -w5
             is_value = option == "-" or NEGATIVE.match(option)
-            if option.startswith("-") and not is_value and option not in known and not is_short:
-                instead = next((each for each in _ELSEWHERE.get(option, ()) if each in known), None)
-                near = nearest(option, known, self._former) if instead is None else _meant(instead)
+            if option.startswith("-") and not is_value and option not in options and not is_short:
+                instead = next((candidate for candidate in _ELSEWHERE.get(option, ()) if candidate in options), None)
+                near = nearest(option, options, self._former) if instead is None else _meant(instead)
                 self._end(f"unknown option '{option}'{near}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
@@ -108,21 +108,21 @@ class Verb(argparse.ArgumentParser):
         """Of values that are one of a few."""
         if action.choices is None or value in action.choices:
             return
-        choices = [str(each) for each in action.choices]
-        what = "verb" if isinstance(action, argparse._SubParsersAction) else "value"
+        choices = [str(choice) for choice in action.choices]
+        noun = "verb" if isinstance(action, argparse._SubParsersAction) else "value"
         near = nearest(str(value), choices) or nearest(str(value).lower(), choices)
-        found = f"unknown {what} '{value}'{near}"
+        text = f"unknown {noun} '{value}'{near}"
         if not near:
-            found += f", expected one of {', '.join(choices)}"
-        raise argparse.ArgumentError(None if what == "verb" else action, found)
+            text += f", expected one of {', '.join(choices)}"
+        raise argparse.ArgumentError(None if noun == "verb" else action, text)
 
 
 def nearest(word: str, known: Iterable[str], instead: Mapping[str, str] = MappingProxyType({})) -> str:
     """`: did you mean 'study'?`, or nothing where no word is near; `instead`: of some words, those to use."""
-    names = {each.lstrip("-"): each for each in known}  # dashes are alike in all options, and make none nearer
-    begun = sorted((each for each in names.values() if each.startswith(word)), key=len)
-    found = begun or [names[name] for name in difflib.get_close_matches(word.lstrip("-"), names, 1)]
-    return _meant(instead.get(found[0], found[0])) if found else ""
+    names = {option.lstrip("-"): option for option in known}  # dashes are alike in all options, and make none nearer
+    begun = sorted((option for option in names.values() if option.startswith(word)), key=len)
+    matches = begun or [names[name] for name in difflib.get_close_matches(word.lstrip("-"), names, 1)]
+    return _meant(instead.get(matches[0], matches[0])) if matches else ""
 
 
 def _meant(word: str) -> str:

@@ -54,34 +54,34 @@ NO_TROUBLE = 3
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("capture", SUMMARY, _MORE)
-    whole.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, rack:NAME, or what ssh knows")
-    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
-    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
-    whole.add_argument("--for", dest="seconds", metavar="TIME", help="how long, such as 30s")
-    whole.add_argument("--until-trouble", action="store_true", help="end soon after a sign of trouble")
-    whole.add_argument(
+    verb = verb_parser("capture", SUMMARY, _MORE)
+    verb.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, rack:NAME, or what ssh knows")
+    verb.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    verb.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
+    verb.add_argument("--for", dest="seconds", metavar="TIME", help="how long, such as 30s")
+    verb.add_argument("--until-trouble", action="store_true", help="end soon after a sign of trouble")
+    verb.add_argument(
         "--sign", action="append", default=[], metavar="NAME[=COUNT]",
         help="what is trouble, and how much of it within a second (1); may be repeated",
     )  # fmt: skip
-    whole.add_argument("--before", metavar="TIME", help="what to keep of before trouble (10s)")
-    whole.add_argument("--after", metavar="TIME", help="how long to go on after trouble (2s)")
-    whole.add_argument("--out", type=Path, metavar="DIR", help="where to write (a new folder, named by the time)")
-    whole.add_argument(
+    verb.add_argument("--before", metavar="TIME", help="what to keep of before trouble (10s)")
+    verb.add_argument("--after", metavar="TIME", help="how long to go on after trouble (2s)")
+    verb.add_argument("--out", type=Path, metavar="DIR", help="where to write (a new folder, named by the time)")
+    verb.add_argument(
         "--interface", action="append", default=[], metavar="IFACE", help="on every host; may be repeated"
     )
-    whole.add_argument("--port", action="append", default=[], metavar="PORT", help="of TCP; may be repeated")
-    whole.add_argument("--snaplen", default="192", metavar="BYTES", help="bytes to keep of each packet (192)")
-    whole.add_argument("--most", default="256 MB", metavar="SIZE", help="what to keep on each host (256 MB)")
-    whole.add_argument("--with-ssh", action="store_true", help="do not leave out the ssh connections to the hosts")
-    whole.add_argument("--json", action="store_true", help="print what was captured as JSON")
-    return whole
+    verb.add_argument("--port", action="append", default=[], metavar="PORT", help="of TCP; may be repeated")
+    verb.add_argument("--snaplen", default="192", metavar="BYTES", help="bytes to keep of each packet (192)")
+    verb.add_argument("--most", default="256 MB", metavar="SIZE", help="what to keep on each host (256 MB)")
+    verb.add_argument("--with-ssh", action="store_true", help="do not leave out the ssh connections to the hosts")
+    verb.add_argument("--json", action="store_true", help="print what was captured as JSON")
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
     """Capture, show, and give the exit code."""
     options = parser().parse_args(words)
-    asked = _asked(options)
+    settings = _asked(options)
     from framegauge.capture import files, open as hosts, run as captures
 
     folder = files.choose_folder(options.out, time.time())
@@ -91,8 +91,8 @@ def run(words: Sequence[str]) -> int:
 
         machines = inventory.load(options.inventory, options.group, output.say)
     with hosts.opened(options.hosts, machines, output.say) as members:
-        found = captures.capture(members, asked, folder, output.say)
-    return _shown(found, asked, options.json)
+        captured = captures.capture(members, settings, folder, output.say)
+    return _shown(captured, settings, options.json)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
@@ -101,8 +101,8 @@ def _asked(options: argparse.Namespace) -> Asked:
 
     if options.seconds is None and not options.until_trouble:
         raise InputError("capture: found neither --for nor --until-trouble, expected one: --for 30s, for example")
-    for name, given in (("--sign", options.sign), ("--before", options.before), ("--after", options.after)):
-        if given and not options.until_trouble:
+    for name, value in (("--sign", options.sign), ("--before", options.before), ("--after", options.after)):
+        if value and not options.until_trouble:
             raise InputError(f"{name}: found no --until-trouble, expected both")
     ports = [values.number("--port", text, 1, 65_535) for text in options.port]
     if len(ports) > MOST_PORTS:
@@ -120,17 +120,17 @@ def _asked(options: argparse.Namespace) -> Asked:
     )
 
 
-def _shown(found: Captured, asked: Asked, as_json: bool) -> int:
+def _shown(captured: Captured, settings: Asked, as_json: bool) -> int:
     from framegauge.capture import terminal
 
     if as_json:
-        output.show_json(terminal.document(found), indent=1)
+        output.show_json(terminal.document(captured), indent=1)
     else:
-        output.show(*terminal.lines(found))
-    for why in found.lost.values():
+        output.show(*terminal.lines(captured))
+    for why in captured.lost.values():
         output.say(why)
-    if found.interrupted:
+    if captured.interrupted:
         raise KeyboardInterrupt
-    if found.lost:
+    if captured.lost:
         return 1
-    return NO_TROUBLE if asked.signs and found.trouble is None else 0
+    return NO_TROUBLE if settings.signs and captured.trouble is None else 0

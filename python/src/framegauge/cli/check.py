@@ -62,47 +62,47 @@ TCP_PORT = "443"
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser(
+    verb = verb_parser(
         "check", SUMMARY, _MORE,
         "Can every path carry the frames? The path MTU of every pair, each way, and the link to blame.",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "hosts", nargs="*", metavar="HOST", help="local, netns:NAME, what ssh knows, or a host of --testbed"
     )
-    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
-    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
-    whole.add_argument("--testbed", metavar="FILE", help="build the network of a lab or study file for this check")
-    whole.add_argument("--mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
-    whole.add_former("--target-mtu", "--mtu")
-    whole.add_argument(
+    verb.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    verb.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
+    verb.add_argument("--testbed", metavar="FILE", help="build the network of a lab or study file for this check")
+    verb.add_argument("--mtu", default="9000", metavar="BYTES", help="what every path should carry (9000)")
+    verb.add_former("--target-mtu", "--mtu")
+    verb.add_argument(
         "--encap", default="", metavar="LIST",
         help="prove for each peer what these leave of the underlay's --mtu, such as wireguard or vxlan,ipv6",
     )  # fmt: skip
-    family = whole.add_mutually_exclusive_group()
+    family = verb.add_mutually_exclusive_group()
     family.add_argument("-4", dest="families", action="store_const", const=(4,), help="IPv4 only")
     family.add_argument("-6", dest="families", action="store_const", const=(6,), help="IPv6 only")
-    whole.add_argument("--flows", metavar="N", help="source ports per pair and direction (32)")
-    whole.add_argument(
+    verb.add_argument("--flows", metavar="N", help="source ports per pair and direction (32)")
+    verb.add_argument(
         "--one-ended", action="append", default=[], metavar="TARGET",
         help="an address or name (or host of --testbed) where no agent runs; may be repeated",
     )  # fmt: skip
-    whole.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
-    whole.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
-    whole.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
-    whole.add_argument(
+    verb.add_argument("--tcp-port", metavar="PORT", help="of such targets, to look at TCP, or none (443)")
+    verb.add_argument("--rate", metavar="RATE", help='what each host may send, such as "100 Mb/s", or unlimited')
+    verb.add_argument("--no-blame", dest="blame", action="store_false", help="do not look for the link to blame")
+    verb.add_argument(
         "--details", action="store_true", help="print every finding in full, with its evidence, not what fits a screen"
     )
-    whole.add_argument("--json", action="store_true", help="print the result document (framegauge docs check)")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
-    whole.add_argument(
+    verb.add_argument("--json", action="store_true", help="print the result document (framegauge docs check)")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
+    verb.add_argument(
         "--every", metavar="TIME", help="repeat so often until Ctrl-C, such as 60s, and serve Prometheus metrics"
     )
-    whole.add_former("--watch", "--every", values.in_seconds)
-    whole.add_argument(
+    verb.add_former("--watch", "--every", values.in_seconds)
+    verb.add_argument(
         "--listen", default="127.0.0.1:9795", metavar="HOST:PORT", help="where, with --every (127.0.0.1:9795)"
     )
-    whole.add_former("--metrics", "--listen")
-    return whole
+    verb.add_former("--metrics", "--listen")
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
@@ -113,7 +113,7 @@ def run(words: Sequence[str]) -> int:
 
 def _run(words: Sequence[str]) -> int:
     options = parser().parse_args(words)
-    asked = _asked(options)
+    settings = _asked(options)
     every = None if options.every is None else values.seconds("--every", options.every, *EVERY_SECONDS)
     output.one_to_standard_output({"--json": options.json, "--html": options.html})
     output.check_file("--html", options.html)
@@ -129,8 +129,8 @@ def _run(words: Sequence[str]) -> int:
     opened = check_hosts.opened(options.hosts, options.testbed, output.say, options.one_ended, machines)
     with opened as (members, targets):
         if every is None:
-            return _once(members, targets, asked, options)
-        return _repeat(members, targets, asked, options, every)
+            return _once(members, targets, settings, options)
+        return _repeat(members, targets, settings, options, every)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
@@ -166,15 +166,15 @@ def _encapsulated(words: str, underlay_mtu: int) -> Encapsulated | None:
     inner = encapsulations.ask(underlay_mtu, layers, None)["inner_mtu"]
     if inner < SIZES[0]:
         raise InputError(f"--encap: found {inner} bytes inside of {words}, expected {SIZES[0]} or more")
-    return Encapsulated(tuple(each.strip() for each in layers), underlay_mtu, inner)
+    return Encapsulated(tuple(layer.strip() for layer in layers), underlay_mtu, inner)
 
 
-def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked, quiet: bool) -> dict[str, Any]:
+def _checked(members: Sequence[Member], targets: Sequence[Target], settings: Asked, quiet: bool) -> dict[str, Any]:
     from framegauge.check import echo as check_echo, neighbours as check_neighbours, plan as check_plan, run as check
 
-    prepared = check_echo.prepare(members, targets, asked) if targets else check_plan.prepare(members, asked)
+    prepared = check_echo.prepare(members, targets, settings) if targets else check_plan.prepare(members, settings)
     if not quiet:
-        output.say(_expectation(prepared, asked))
+        output.say(_expectation(prepared, settings))
         for sentence in check_neighbours.crowded(prepared):
             output.say(sentence)
     began, last = time.monotonic(), [0.0]
@@ -185,10 +185,10 @@ def _checked(members: Sequence[Member], targets: Sequence[Target], asked: Asked,
             last[0] = now
             output.say(f"{text}: {share:.0%}")
 
-    return check.run(prepared, asked, progress).document
+    return check.run(prepared, settings, progress).document
 
 
-def _expectation(prepared: Any, asked: Asked) -> str:
+def _expectation(prepared: Any, settings: Asked) -> str:
     from framegauge.check.judgement.remedies import count_of as counted
 
     hosts, pairs = counted(len(prepared.members), "host"), len(prepared.paths)
@@ -201,14 +201,14 @@ def _expectation(prepared: Any, asked: Asked) -> str:
     if prepared.targets:
         targets = counted(len(prepared.targets), "target")
         return f"{hosts}, {targets}, {counted(pairs, 'path')}: {size:.1f} MB in all, {time_}"
-    each_way = f"{counted(pairs, 'pair')} (each way is one), {counted(asked.flows, 'flow')} each"
+    each_way = f"{counted(pairs, 'pair')} (each way is one), {counted(settings.flows, 'flow')} each"
     return f"{hosts}, {each_way}: {size:.1f} MB in all, {time_}"
 
 
-def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace) -> int:
+def _once(members: Sequence[Member], targets: Sequence[Target], settings: Asked, options: argparse.Namespace) -> int:
     from framegauge.check.judgement import verdict
 
-    document = _checked(members, targets, asked, quiet=False)
+    document = _checked(members, targets, settings, quiet=False)
     # The answer first: a page that cannot be written must not cost it.
     if options.json:
         output.show_json(document, indent=1)
@@ -219,7 +219,7 @@ def _once(members: Sequence[Member], targets: Sequence[Target], asked: Asked, op
 
 
 def _repeat(
-    members: Sequence[Member], targets: Sequence[Target], asked: Asked, options: argparse.Namespace, seconds: float
+    members: Sequence[Member], targets: Sequence[Target], settings: Asked, options: argparse.Namespace, seconds: float
 ) -> NoReturn:
     from framegauge.check.judgement import verdict
     from framegauge.check.repeat import repeat
@@ -236,11 +236,11 @@ def _repeat(
 
     host, _, port = options.listen.rpartition(":")
     repeat(
-        lambda: _checked(members, targets, asked, quiet=True),
+        lambda: _checked(members, targets, settings, quiet=True),
         seconds,
         (host.strip("[]"), values.number("--listen", port, 0, 65_535)),
         prometheus.text,
-        serving=lambda where: output.say(f"metrics at http://{where}/metrics; Ctrl-C ends it"),
+        serving=lambda address: output.say(f"metrics at http://{address}/metrics; Ctrl-C ends it"),
         checked=checked,
     )
 

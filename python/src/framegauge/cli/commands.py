@@ -204,8 +204,8 @@ def run_study(
         if more_blocks:
             study, before = extension.extend(study, saved, more_blocks)
     plan = plan_of(study, before)
-    if resume and (tried := saved.plan.get("trial")):
-        plan["trial"] = tried
+    if resume and (trial_plan := saved.plan.get("trial")):
+        plan["trial"] = trial_plan
     journal = Journal.resume(folder) if resume else Journal.create(folder, study_file.dump(study), plan)
     with journal:
         try:
@@ -220,18 +220,18 @@ def run_study(
             raise
         if outcome.interrupted:
             say("interrupted: judging the runs so far, and writing the report")
-        found = conclude(journal)
-    return Finished(folder, outcome, found, folder / PAGE)
+        document = conclude(journal)
+    return Finished(folder, outcome, document, folder / PAGE)
 
 
 def conclude(journal: Journal) -> dict[str, Any]:
     """The summary of the runs of a journal, saved with their tables and the page, which is last."""
     write_tables(journal)
     saved = read(journal.folder)
-    found = summary.summarise(saved)
-    journal.save(reading.SUMMARY, summary.kept(found))
-    journal.save(PAGE, documents.page(saved, found).encode())
-    return found
+    document = summary.summarise(saved)
+    journal.save(reading.SUMMARY, summary.kept(document))
+    journal.save(PAGE, documents.page(saved, document).encode())
+    return document
 
 
 def reseal(folder: Path, at: str) -> list[str]:
@@ -248,7 +248,7 @@ def plan_of(study: Study, before: Sequence[int] = ()) -> dict[str, Any]:
         "question": study.question,
         "scope": SCOPES.get(study.testbed.kind, "emulated"),
         "treatment": study.treatment,
-        **({"metrics": own} if (own := declared(_own_metrics(study))) else {}),
+        **({"metrics": own_metrics} if (own_metrics := declared(_own_metrics(study))) else {}),
         "margins": study.margin(),
         "primary": study.primary,
         "ask": study.ask,
@@ -262,7 +262,7 @@ def plan_of(study: Study, before: Sequence[int] = ()) -> dict[str, Any]:
 
 
 def _own_metrics(study: Study) -> list[str]:
-    return [name for each in study.workloads for name in each.parameters.declares]
+    return [name for workload in study.workloads for name in workload.parameters.declares]
 
 
 def _demanded(study: Study, bed: Testbed) -> dict[str, Any]:
@@ -276,8 +276,8 @@ def _demanded(study: Study, bed: Testbed) -> dict[str, Any]:
 
 def _is_over(study: Study, plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
     """Whether nothing is left to run, or to decide, of a study that is resumed."""
-    made, blocks = tries(runs), max((run.block + 1 for run in runs), default=0)
-    is_open = any(has_attempts(made.get(slot.key, ()), study.retries) for slot in order(study))
+    attempts, blocks = tries(runs), max((run.block + 1 for run in runs), default=0)
+    is_open = any(has_attempts(attempts.get(slot.key, ()), study.retries) for slot in order(study))
     return not is_open or (blocks > 0 and judging.is_settled(plan, blocks, runs))
 
 
@@ -292,11 +292,11 @@ def _tried(
 ) -> Study:
     """The study at the rate that its trial found; the folder keeps the trial of a study that begins."""
     before = busy.read()
-    tried = trial.find(study, trial.attempt_at(study, bed, **_clocks(bed)), waited_seconds=waited_seconds)
-    study, line = trial.follow(study, tried, may_adapt, busy.largest(before, busy.read(), os.getpid()))
+    outcome = trial.find(study, trial.attempt_at(study, bed, **_clocks(bed)), waited_seconds=waited_seconds)
+    study, line = trial.follow(study, outcome, may_adapt, busy.largest(before, busy.read(), os.getpid()))
     say(line)
     if not journal.runs:
-        plan["trial"] = tried.as_json(study.testbed.link.rate or tried.asked)
+        plan["trial"] = outcome.as_json(study.testbed.link.rate or outcome.asked)
         journal.replan(study_file.dump(study), plan)
     return study
 
@@ -337,24 +337,28 @@ def _clocks(bed: Testbed) -> dict[str, Any]:
 
 def _watched(study: Study, say: Say) -> dict[str, Any]:
     """A runner's eye on what else uses the CPUs; who holds up the user's own hosts cannot be seen from here."""
-    able = study.testbed.capabilities
-    return {"after_block": Losses(say, busy.read, os.getpid())} if able.builds_hosts and not able.is_invented else {}
+    capabilities = study.testbed.capabilities
+    return (
+        {"after_block": Losses(say, busy.read, os.getpid())}
+        if capabilities.builds_hosts and not capabilities.is_invented
+        else {}
+    )
 
 
 def report(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], list[Path]]:
     """The summary of a results folder, judged again from its runs; and what of it was written where."""
     wanted.check()
     saved = read(folder)
-    found = summary.summarise(saved)
-    return found, documents.write(saved, found, wanted)
+    document = summary.summarise(saved)
+    return document, documents.write(saved, document, wanted)
 
 
 def decision(folder: Path, wanted: documents.Wanted) -> tuple[dict[str, Any], Decision, list[Path]]:
     """The same for the decision alone, with the decision."""
     wanted.check()
     saved = read(folder)
-    found = summary.summarise(saved)
-    return found, *documents.decided(saved, found, wanted)
+    document = summary.summarise(saved)
+    return document, *documents.decided(saved, document, wanted)
 
 
 def extended_study(study: Study, folder: Path, more_blocks: int) -> Study:
@@ -375,14 +379,14 @@ def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
     ]
     lines += [*trial.lines(study, may_adapt), *narrow.lines(study), *refusals.lines(study)]
     own_hosts = not study.testbed.capabilities.builds_hosts
-    lines += changes_of(study, lambda own: places(own or find_agent())) if own_hosts else []
+    lines += changes_of(study, lambda agent_path: places(agent_path or find_agent())) if own_hosts else []
     if programs := program_lines(study):
         lines += [
             "programs, which run as you on your own hosts, and as root in a rack unless a user is given:",
             *programs,
         ]
-    seen = {slot.cell.index: slot for slot in slots}
-    for index in sorted(seen):
-        stated = stated_conditions(study, seen[index])
-        lines.append(f"  {seen[index].cell.workload}: {words.conditions(stated)}")
+    slots_by_cell = {slot.cell.index: slot for slot in slots}
+    for index in sorted(slots_by_cell):
+        stated = stated_conditions(study, slots_by_cell[index])
+        lines.append(f"  {slots_by_cell[index].cell.workload}: {words.conditions(stated)}")
     return lines

@@ -50,25 +50,25 @@ CODES = {"nothing_worse": 0, "worse": 1, "not_comparable": CANNOT, "not_all_judg
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser(
+    verb = verb_parser(
         "compare", SUMMARY, _MORE,
         "Is NEW better or worse than BASE? Runs that were measured apart, with intervals and margins.",
     )  # fmt: skip
-    whole.add_argument("base", metavar="BASE", help="what it was like")
-    whole.add_argument("new", nargs="+", metavar="NEW", help="what it is like now, or what else it may be like")
-    whole.add_argument(
+    verb.add_argument("base", metavar="BASE", help="what it was like")
+    verb.add_argument("new", nargs="+", metavar="NEW", help="what it is like now, or what else it may be like")
+    verb.add_argument(
         "--margin", action="append", default=[], metavar="METRIC=SHARE",
         help='the smallest difference worth acting on, such as goodput=2%%; may be repeated',
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--metric", action="append", default=[], metavar="METRIC",
         help="compare this metric only: the fewer comparisons, the narrower their intervals; may be repeated",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--fail-on-undecided", action="store_true", help="exit with 3 where a comparison is undecided and none is worse"
     )
-    whole.add_argument("--json", action="store_true", help="print the document (framegauge schema compare)")
-    return whole
+    verb.add_argument("--json", action="store_true", help="print the document (framegauge schema compare)")
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
@@ -98,8 +98,8 @@ def _run(words: Sequence[str]) -> int:
     if document["outcome"] == "not_comparable":
         for line in _conclusions(document):
             output.say(line)
-    judged = [each for one in document.get("comparisons", [document]) for each in one["verdicts"]]
-    undecided = any(each["verdict"] == "undecided" for each in judged)
+    judged = [verdict for part in document.get("comparisons", [document]) for verdict in part["verdicts"]]
+    undecided = any(verdict["verdict"] == "undecided" for verdict in judged)
     if options.fail_on_undecided and undecided and document["outcome"] == "nothing_worse":
         return OPEN
     return CODES[document["outcome"]]

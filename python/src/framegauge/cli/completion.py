@@ -29,9 +29,9 @@ FILES, FOLDERS = ("FILE",), ("DIR",)
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("completion", SUMMARY, _MORE)
-    whole.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}")
-    return whole
+    verb = verb_parser("completion", SUMMARY, _MORE)
+    verb.add_argument("shell", choices=SHELLS, metavar="SHELL", help=f"one of {', '.join(SHELLS)}")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -45,15 +45,15 @@ def script(shell: str) -> str:
 
     from framegauge.cli import main
 
-    whole = main.parser(whole=True)
-    for prog, action in _actions(whole):
+    main_parser = main.parser(whole=True)
+    for prog, action in _actions(main_parser):
         if action.metavar in FILES:
             action.complete = shtab.FILE  # type: ignore[attr-defined]
         elif action.metavar in FOLDERS:
             action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
         elif offered := _NAMES.get((prog, action.dest)):
             action.choices = offered()
-    return str(shtab.complete(whole, shell))
+    return str(shtab.complete(main_parser, shell))
 
 
 def _presets() -> list[str]:
@@ -72,10 +72,10 @@ _NAMES: Mapping[tuple[str, str], Callable[[], list[str]]] = {
 }
 
 
-def _actions(whole: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
+def _actions(verb: argparse.ArgumentParser) -> Iterator[tuple[str, argparse.Action]]:
     """Every argument of a parser, and of the verbs below it, each with its verb."""
-    for action in whole._actions:
-        yield whole.prog, action
+    for action in verb._actions:
+        yield verb.prog, action
         if isinstance(action, argparse._SubParsersAction):
             for inner in action.choices.values():
                 yield from _actions(inner)

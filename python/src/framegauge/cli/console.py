@@ -46,7 +46,7 @@ def _joined(text: str) -> str:
 def console(least_columns: int = 0, stderr: bool = False) -> PrintableConsole:
     """A console for standard output, or standard error. Where it is no terminal, and nobody has said how wide it is,
     it has so many columns at least."""
-    made = PrintableConsole(stderr=stderr)
-    if made.is_terminal or made.width >= least_columns or os.environ.get("COLUMNS", "").isdecimal():
-        return made
+    usual_console = PrintableConsole(stderr=stderr)
+    if usual_console.is_terminal or usual_console.width >= least_columns or os.environ.get("COLUMNS", "").isdecimal():
+        return usual_console
     return PrintableConsole(stderr=stderr, width=least_columns)

@@ -23,12 +23,12 @@ _NAMES = {"ethernet": "Ethernet", "fddi": "FDDI", "atm": "ATM"}
 def ask(size: int, nfs_read: bool, mtu: int | None) -> dict[str, Any]:
     """The agent's sum for Ethernet with this MTU (None: with 1500, and with 9000), FDDI and ATM; InputError if there is
     no such datagram, or no such MTU."""
-    ethernet = [{"medium": "ethernet", "mtu": each} for each in ((None, JUMBO) if mtu is None else (mtu,))]
+    ethernet = [{"medium": "ethernet", "mtu": link_mtu} for link_mtu in ((None, JUMBO) if mtu is None else (mtu,))]
     links = [*ethernet, {"medium": "fddi", "mtu": None}, {"medium": "atm", "mtu": None}]
-    asked = {"bytes": size, "nfs_read": nfs_read, "family": 4, "links": links}
+    request = {"bytes": size, "nfs_read": nfs_read, "family": 4, "links": links}
     with Agent.open([find_agent(), "host"]) as agent:
         try:
-            return agent.request("frames.datagram", asked)
+            return agent.request("frames.datagram", request)
         except AgentError as error:
             if error.code == INVALID_PARAMS:
                 raise InputError(f"wire: {error.message.removeprefix('frames.datagram: ')}") from None
@@ -38,7 +38,7 @@ def ask(size: int, nfs_read: bool, mtu: int | None) -> dict[str, Any]:
 def table(found: dict[str, Any]) -> list[str]:
     """Lines for people: the packet from the data outwards, and what each link makes of it."""
     rows = [("data of a READ" if found["nfs_read"] else "data", str(found["bytes"]), "")]
-    rows += [(each["name"], f"+{each['bytes']}", each["source"]) for each in found["headers"]]
+    rows += [(header["name"], f"+{header['bytes']}", header["source"]) for header in found["headers"]]
     rows.append(("packet", str(found["packet_bytes"]), "IPv4, if nothing cuts it"))
     lines = _aligned(rows)
     for link in found["links"]:

@@ -60,38 +60,34 @@ def parser() -> Verb:
     """The arguments."""
     from framegauge.decide.folder import STEPS
 
-    whole = verb_parser(
+    verb = verb_parser(
         "decide",
         SUMMARY,
         _MORE,
         "Should these hosts run jumbo frames? The whole question in one command, and one page.",
     )
-    whole.add_argument("hosts", nargs="*", metavar="HOST", help="what ssh knows, local or netns:NAME")
-    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
-    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
-    whole.add_argument("--rack", action="store_true", help="build an emulated rack for it")
-    whole.add_argument("--testbed", type=Path, metavar="FILE", help="build the network of a study or lab file for it")
-    whole.add_argument("--mtu", metavar="BYTES", help=f"the MTU to decide about ({TARGET_MTU})")
-    whole.add_former("--target-mtu", "--mtu")
-    whole.add_argument("--workload", type=Path, metavar="FILE", help="what to study (streams, and small requests)")
-    whole.add_argument("--for", dest="seconds", metavar="TIME", help="how long the load is read (10s)")
-    whole.add_argument("--allow-changes", action="store_true", help="let hosts be raised, by leases")
-    whole.add_argument(
+    verb.add_argument("hosts", nargs="*", metavar="HOST", help="what ssh knows, local or netns:NAME")
+    verb.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    verb.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
+    verb.add_argument("--rack", action="store_true", help="build an emulated rack for it")
+    verb.add_argument("--testbed", type=Path, metavar="FILE", help="build the network of a study or lab file for it")
+    verb.add_argument("--mtu", metavar="BYTES", help=f"the MTU to decide about ({TARGET_MTU})")
+    verb.add_former("--target-mtu", "--mtu")
+    verb.add_argument("--workload", type=Path, metavar="FILE", help="what to study (streams, and small requests)")
+    verb.add_argument("--for", dest="seconds", metavar="TIME", help="how long the load is read (10s)")
+    verb.add_argument("--allow-changes", action="store_true", help="let hosts be raised, by leases")
+    verb.add_argument(
         "--out", type=output.place, metavar="DIR", help="folder of the results (default: a new one in results/)"
     )
-    whole.add_argument("--resume", action="store_true", help="go on with the decision in --out")
-    whole.add_argument(
+    verb.add_argument("--resume", action="store_true", help="go on with the decision in --out")
+    verb.add_argument(
         "--again", choices=STEPS, metavar="STEP",
         help=f"with --resume: forget the result of a step and of those after it ({', '.join(STEPS)})",
     )  # fmt: skip
-    whole.add_argument("--dry-run", action="store_true", help="say what would be done, and stop")
-    whole.add_argument(
-        "--run-inventory", action="store_true", help="with --dry-run: run an inventory that is a program"
-    )
-    whole.add_argument(
-        "--json", action="store_true", help="print the decision as a document (framegauge schema decide)"
-    )
-    return whole
+    verb.add_argument("--dry-run", action="store_true", help="say what would be done, and stop")
+    verb.add_argument("--run-inventory", action="store_true", help="with --dry-run: run an inventory that is a program")
+    verb.add_argument("--json", action="store_true", help="print the decision as a document (framegauge schema decide)")
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
@@ -134,8 +130,8 @@ def _asked(options: argparse.Namespace) -> Question:
 
         running = output.say if options.run_inventory or not options.dry_run else None
         machines = inventory.load(options.inventory, options.group, running)
-    found = question.asked(options.hosts, machines, options.rack, options.testbed, target, options.workload)
-    return replace(found, load_seconds=_seconds(options) or question.LOAD_SECONDS)
+    base_question = question.asked(options.hosts, machines, options.rack, options.testbed, target, options.workload)
+    return replace(base_question, load_seconds=_seconds(options) or question.LOAD_SECONDS)
 
 
 def _seconds(options: argparse.Namespace) -> float | None:
@@ -146,11 +142,11 @@ def _seconds(options: argparse.Namespace) -> float | None:
 
 
 def _demand_nothing_else(options: argparse.Namespace) -> None:
-    given = {
+    arguments = {
         "HOST": options.hosts, "--hosts": options.inventory, "--rack": options.rack, "--testbed": options.testbed,
         "--mtu": options.mtu, "--workload": options.workload,
     }  # fmt: skip
-    for name, value in given.items():
+    for name, value in arguments.items():
         if value:
             raise InputError(f"--resume: found {name}, too, expected none: the folder says what was asked")
 
@@ -158,20 +154,20 @@ def _demand_nothing_else(options: argparse.Namespace) -> None:
 def _kept(folder: Folder) -> Question:
     from framegauge.decide import question
 
-    found = folder.load("asked")
-    if found is None:
+    saved = folder.load("asked")
+    if saved is None:
         raise InputError(f"{folder.path}: found no asked.json, expected the folder of a decision to go on with")
-    return question.kept(found, folder.path / "asked.json")
+    return question.kept(saved, folder.path / "asked.json")
 
 
-def _decide(folder: Folder, given: Question | None, options: argparse.Namespace, seconds: float | None) -> int:
+def _decide(folder: Folder, request: Question | None, options: argparse.Namespace, seconds: float | None) -> int:
     from framegauge.cli.console import console
     from framegauge.decide import answer
     from framegauge.report import terminal
     from framegauge.report.decision import terminal as decision_terminal
 
-    if given is not None:
-        folder.keep("asked", given.as_json())
+    if request is not None:
+        folder.keep("asked", request.as_json())
     question = _kept(folder)
     if options.again is not None:
         folder.forget(options.again)
@@ -204,25 +200,25 @@ def _hands(folder: Folder, again: str, seconds: float) -> Hands:
             last[0] = now
             output.say(f"{text}: {share:.0%}")
 
-    def study(wanted: Study) -> None:
+    def study(next_study: Study) -> None:
         resumes = (folder.study / "results.json").exists()
         if resumes:
-            wanted = commands.resumed_study(folder.study, wanted)
+            next_study = commands.resumed_study(folder.study, next_study)
         with Reporter(console(stderr=True)) as reporter:
-            finished = commands.run_study(wanted, folder.study, resumes, reporter, reporter.say)
+            finished = commands.run_study(next_study, folder.study, resumes, reporter, reporter.say)
         if finished.outcome.interrupted:
-            done, planned = finished.outcome.runs, finished.outcome.planned
-            raise Interrupted(f"interrupted after {done} of {planned} runs; continue with: {again}")
+            run_count, planned = finished.outcome.runs, finished.outcome.planned
+            raise Interrupted(f"interrupted after {run_count} of {planned} runs; continue with: {again}")
 
     return Hands(output.say, progress, study, seconds)
 
 
-def _plan(folder: Folder, given: Question | None, options: argparse.Namespace, seconds: float | None) -> list[str]:
+def _plan(folder: Folder, request: Question | None, options: argparse.Namespace, seconds: float | None) -> list[str]:
     """What would be done, for --dry-run; nothing is asked of a host, and nothing is written."""
     from framegauge.cli import commands
     from framegauge.decide import answer
 
-    question = given or _kept(folder)
+    question = request or _kept(folder)
     read = seconds or question.load_seconds
     lines, study = answer.plan(question, options.allow_changes, folder, options.again, read)
     return [*lines, *(f"     {line}" for line in (commands.plan_lines(study) if study is not None else []))]

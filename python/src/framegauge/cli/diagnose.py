@@ -51,33 +51,33 @@ CANNOT = 2
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("diagnose", SUMMARY, _MORE, "Why is TCP slow here? Named problems, from captures.")
-    whole.add_argument(
+    verb = verb_parser("diagnose", SUMMARY, _MORE, "Why is TCP slow here? Named problems, from captures.")
+    verb.add_argument(
         "captures", nargs="*", type=Path, metavar="CAPTURE", help="a capture file, a folder of them, or -"
     )
-    whole.add_argument(
+    verb.add_argument(
         "--host", action="append", default=[], metavar="NAME=FILE",
         help="a capture and the name of the place where it was made; may be repeated",
     )  # fmt: skip
-    whole.add_argument("--only", metavar="KIND,...", default="", help="findings of these kinds only")
-    whole.add_argument(
+    verb.add_argument("--only", metavar="KIND,...", default="", help="findings of these kinds only")
+    verb.add_argument(
         "--threshold", action="append", default=[], metavar="NAME=VALUE",
         help="another limit than that of the table in framegauge docs diagnose; may be repeated",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--engine", default="local", metavar="ENGINE",
         help="where captures are read: local, on all cores (default), or dask://HOST:PORT, on a Dask cluster",
     )  # fmt: skip
-    whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema diagnose)")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page, with pictures")
-    whole.add_argument(
+    verb.add_argument("--json", action="store_true", help="print JSON (framegauge schema diagnose)")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page, with pictures")
+    verb.add_argument(
         "--pcapng", type=output.place, metavar="FILE", help="write the packets that prove it, with comments"
     )
-    whole.add_argument(
+    verb.add_argument(
         "--flows", type=output.place, metavar="FILE",
         help="write the connections as CSV, which a simulation can replay (workload replay)",
     )  # fmt: skip
-    return whole
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
@@ -103,7 +103,7 @@ def _run(words: Sequence[str]) -> int:
     if not files:
         raise InputError("found no capture, expected CAPTURE or --host NAME=FILE")
     places = {"--html": options.html, "--pcapng": options.pcapng, "--flows": options.flows}
-    taken = output.one_to_standard_output({"--json": options.json, **places})
+    stdout_option = output.one_to_standard_output({"--json": options.json, **places})
     _check_places(places, files)
     left = iter(range(1, len(files) + 1))
 
@@ -121,7 +121,7 @@ def _run(words: Sequence[str]) -> int:
         output.write("--flows", options.flows, recordings.to_csv(flows.recorded(document)).encode())
     if options.json:
         output.show_json_rows(document)
-    elif taken is None:
+    elif stdout_option is None:
         output.show(*terminal.lines(document))
     if not diagnosis.is_judgeable(document):
         return 2
@@ -131,8 +131,10 @@ def _run(words: Sequence[str]) -> int:
 def _check_places(places: Mapping[str, Path | None], captures: Sequence[Path]) -> None:
     for option, path in places.items():
         _check_place(option, path, captures)
-    given = [(option, path.absolute()) for option, path in places.items() if path not in (None, output.STANDARD_OUTPUT)]
-    for (one, path), (other, same) in itertools.combinations(given, 2):
+    option_paths = [
+        (option, path.absolute()) for option, path in places.items() if path not in (None, output.STANDARD_OUTPUT)
+    ]
+    for (one, path), (other, same) in itertools.combinations(option_paths, 2):
         if path == same:
             raise InputError(f"{one} and {other}: found {places[one]} for both, expected two files")
     if places["--pcapng"] is not None:
@@ -145,7 +147,7 @@ def _check_place(option: str, path: Path | None, captures: Sequence[Path]) -> No
     if path is None or path == output.STANDARD_OUTPUT:
         return
     for capture in captures:
-        if any(each.exists() and capture.exists() and each.samefile(capture) for each in output.touched(path)):
+        if any(target.exists() and capture.exists() and target.samefile(capture) for target in output.touched(path)):
             raise InputError(f"{option}: found {path}, which is a capture to read, expected another file")
 
 
@@ -161,12 +163,12 @@ def _write_page(path: Path, captures: Sequence[Path], document: Mapping[str, Any
     from framegauge.diagnose import pictures, sources
     from framegauge.diagnose.page import html
 
-    once = ", ".join(str(each) for each in captures if sources.is_read_once(each))
+    once = ", ".join(str(capture) for capture in captures if sources.is_read_once(capture))
     notes = [f"What was read from {once} can be read once only, so its connections have no pictures."] if once else []
     for note in notes:
         output.say(f"--html: {note}")
-    drawn = pictures.draw(captures, document, sources.chosen(document), limits)
-    output.write("--html", path, html.page(document, drawn, notes).encode())
+    charts = pictures.draw(captures, document, sources.chosen(document), limits)
+    output.write("--html", path, html.page(document, charts, notes).encode())
 
 
 def _write_evidence(path: Path, captures: Sequence[Path], document: Mapping[str, Any]) -> None:
@@ -197,9 +199,9 @@ def _threshold(text: str) -> tuple[str, float]:
     return name, limit
 
 
-def _hosts(given: Sequence[str]) -> dict[str, Path]:
+def _hosts(texts: Sequence[str]) -> dict[str, Path]:
     hosts: dict[str, Path] = {}
-    for text in given:
+    for text in texts:
         name, _, file = text.partition("=")
         if not name or not file:
             raise InputError(f'--host: found "{text}", expected NAME=FILE, such as web=client.pcap')

@@ -40,12 +40,12 @@ exit codes: 0 done, 2 bad input, 1 no browser was found
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("docs", SUMMARY, _MORE, "The documentation of this version, in the terminal or the browser.")
-    whole.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, as listed by framegauge docs")
-    whole.add_argument("--open", action="store_true", help="open all pages in the browser, as one file, at TOPIC")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write all pages as one offline file")
-    whole.add_argument("--json", action="store_true", help="print the list of topics, or TOPIC in Markdown, as JSON")
-    return whole
+    verb = verb_parser("docs", SUMMARY, _MORE, "The documentation of this version, in the terminal or the browser.")
+    verb.add_argument("topic", nargs="?", metavar="TOPIC", help="a page, as listed by framegauge docs")
+    verb.add_argument("--open", action="store_true", help="open all pages in the browser, as one file, at TOPIC")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write all pages as one offline file")
+    verb.add_argument("--json", action="store_true", help="print the list of topics, or TOPIC in Markdown, as JSON")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -63,7 +63,7 @@ def run(words: Sequence[str]) -> None:
         _write(topic, options.html, options.open)
     if options.json:
         chosen = topics if topic is None else [topic]
-        output.show_json({"topics": [_document(listed, topic is not None) for listed in chosen]}, indent=2)
+        output.show_json({"topics": [_document(entry, topic is not None) for entry in chosen]}, indent=2)
     elif options.html is None and not options.open:
         if topic is None:
             _list(topics)
@@ -78,24 +78,24 @@ def _chosen(name: str | None) -> Topic | None:
         return None
     topic = pages.named(name)
     if topic is None:
-        known = [word for listed in pages.topics() for word in dict.fromkeys((listed.name, listed.page))]
-        expected = nearest(name, known) or ", expected one that `framegauge docs` lists"
-        if named := pages.with_word(name)[:MOST_NAMED]:
-            expected = f", expected one that `framegauge docs` lists; with this word: {', '.join(named)}"
+        words = [word for entry in pages.topics() for word in dict.fromkeys((entry.name, entry.page))]
+        expected = nearest(name, words) or ", expected one that `framegauge docs` lists"
+        if matches := pages.with_word(name)[:MOST_NAMED]:
+            expected = f", expected one that `framegauge docs` lists; with this word: {', '.join(matches)}"
         raise InputError(f"docs: found no topic '{name}'{expected}")
     return topic
 
 
-def _document(topic: Topic, whole: bool) -> dict[str, str]:
-    listed = {"topic": topic.name, "page": topic.page, "section": topic.section, "title": topic.title}
-    return {**listed, "about": topic.about, **({"markdown": topic.text} if whole else {})}
+def _document(topic: Topic, has_text: bool) -> dict[str, str]:
+    document = {"topic": topic.name, "page": topic.page, "section": topic.section, "title": topic.title}
+    return {**document, "about": topic.about, **({"markdown": topic.text} if has_text else {})}
 
 
 def _list(topics: Sequence[Topic]) -> None:
     from framegauge.cli.console import console
     from framegauge.report import narrow
 
-    rows = [[listed.name, f"{listed.title}: {listed.about}" if listed.about else listed.title] for listed in topics]
+    rows = [[topic.name, f"{topic.title}: {topic.about}" if topic.about else topic.title] for topic in topics]
     output.show(*(line.rstrip() for line in narrow.aligned(["topic", "page"], rows, console(COLUMNS).width)))
 
 
@@ -104,13 +104,13 @@ def _show(topic: Topic) -> None:
     from framegauge.cli import pager
     from framegauge.cli.console import console
 
-    made = console(COLUMNS)
-    with made.capture() as captured:
-        made.print(markdown(topic), width=min(COLUMNS, made.width))
+    page_console = console(COLUMNS)
+    with page_console.capture() as captured:
+        page_console.print(markdown(topic), width=min(COLUMNS, page_console.width))
     text = "\n".join(line.rstrip() for line in captured.get().splitlines())
     if " examples/" in topic.text:  # in a command, which only a clone could run as it stands
         text += f"\n\n{EXAMPLES}"
-    if made.is_terminal:
+    if page_console.is_terminal:
         pager.show(f"{text}\n")
     else:
         output.exact(text)
@@ -122,12 +122,12 @@ def markdown(topic: Topic) -> Markdown:
 
     from framegauge.shipped import pages
 
-    made = Markdown(topic.text, hyperlinks=False)
-    names = {listed.page: listed.name for listed in pages.topics() if listed.page != topic.page}
-    for token in made.parsed:
+    page = Markdown(topic.text, hyperlinks=False)
+    names = {entry.page: entry.name for entry in pages.topics() if entry.page != topic.page}
+    for token in page.parsed:
         if token.children:
             token.children = list(_led(token.children, topic.page, names))
-    return made
+    return page
 
 
 def _led(tokens: Sequence[Token], page: str, names: Mapping[str, str]) -> Iterator[Token]:

@@ -95,17 +95,17 @@ def write(saved: Saved, summary: dict[str, object], wanted: Wanted) -> list[Path
     from framegauge.report.page import html
     from framegauge.report.pictures import material
 
-    found = material.gather(saved, summary, wanted.risks())
+    page_material = material.gather(saved, summary, wanted.risks())
     written = []
     if wanted.html is not None:
-        written.append(_write("--html", wanted.html, html.page(found).encode()))
+        written.append(_write("--html", wanted.html, html.page(page_material).encode()))
     if wanted.markdown is not None:
         near = None
         if wanted.pictures is not None:
             near = Path(os.path.relpath(wanted.pictures, wanted.markdown.absolute().parent)).as_posix()
-        written.append(_write("--markdown", wanted.markdown, markdown.markdown(found, near).encode()))
+        written.append(_write("--markdown", wanted.markdown, markdown.markdown(page_material, near).encode()))
     if wanted.pictures is not None:
-        for name, data in _pictures(found):
+        for name, data in _pictures(page_material):
             wanted.pictures.mkdir(exist_ok=True)
             _write("--pictures", wanted.pictures / name, data)
         written.append(wanted.pictures)
@@ -122,24 +122,24 @@ def decided(saved: Saved, summary: dict[str, object], wanted: Wanted) -> tuple[D
     def page(decision: Decision) -> str:
         return decision_page.page(decision, drawings(wanted.check_document(), summary))
 
-    found = content.decide(summary, saved.folder, wanted.risks())
+    result = content.decide(summary, saved.folder, wanted.risks())
     places = {"--html": wanted.html, "--markdown": wanted.markdown}
     if wanted.html is None and wanted.markdown is None and not wanted.printed:
         places = {"--decision": saved.folder / DECISION}
     makers = {"--markdown": markdown.decision}
-    return found, [
-        _write(option, path, makers.get(option, page)(found).encode())
+    return result, [
+        _write(option, path, makers.get(option, page)(result).encode())
         for option, path in places.items() if path is not None
     ]  # fmt: skip
 
 
-def _pictures(found: Material) -> Iterator[tuple[str, bytes]]:
+def _pictures(page_material: Material) -> Iterator[tuple[str, bytes]]:
     """Every chart twice: its file's name, and what is in it."""
     from framegauge.plots import draw
 
-    for each in found.pictures:
-        yield f"{each.name}.svg", draw.standalone(each.drawn, each.name, each.title, each.text).encode()
-        yield f"{each.name}.png", draw.png(each.drawn)
+    for picture in page_material.pictures:
+        yield f"{picture.name}.svg", draw.standalone(picture.drawn, picture.name, picture.title, picture.text).encode()
+        yield f"{picture.name}.png", draw.png(picture.drawn)
 
 
 def _write(option: str, path: Path, data: bytes) -> Path:

@@ -30,9 +30,9 @@ def ask(mtu: int, encapsulations: Sequence[str], bits_per_second: int | None) ->
 
 
 def _ask(agent: Agent, mtu: int, encapsulations: Sequence[str], bits_per_second: int | None) -> dict[str, Any]:
-    asked = {"mtu": mtu, "encapsulations": list(encapsulations), "bits_per_second": bits_per_second}
+    request = {"mtu": mtu, "encapsulations": list(encapsulations), "bits_per_second": bits_per_second}
     try:
-        return agent.request("frames.wire", asked)
+        return agent.request("frames.wire", request)
     except AgentError as error:
         if error.code == INVALID_PARAMS:
             raise InputError(f"wire: {error.message.removeprefix('frames.wire: ')}") from None
@@ -45,40 +45,40 @@ def compared(mtus: Sequence[int], encapsulations: Sequence[str], bits_per_second
     InputError if an MTU has too little room for the stack, or for TCP over the IP version that all others carry.
     """
     with Agent.open([find_agent(), "host"]) as agent:
-        found = [_ask(agent, mtu, encapsulations, bits_per_second) for mtu in sorted(set(mtus))]
-    first = found[0]["families"]
+        answers = [_ask(agent, mtu, encapsulations, bits_per_second) for mtu in sorted(set(mtus))]
+    first = answers[0]["families"]
     if not first:
-        raise InputError(f"--levels: found {found[0]['mtu']}, expected an MTU that can carry IP in this stack")
+        raise InputError(f"--levels: found {answers[0]['mtu']}, expected an MTU that can carry IP in this stack")
     family = first[0]["family"]
-    inside = [next(each for each in one["families"] if each["family"] == family) for one in found]
-    payloads = [each["segment_payload_bytes"] for each in inside]
-    shares = [payload / one["wire_bytes"] for payload, one in zip(payloads, found, strict=True)]
+    inside = [next(entry for entry in answer["families"] if entry["family"] == family) for answer in answers]
+    payloads = [entry["segment_payload_bytes"] for entry in inside]
+    shares = [payload / answer["wire_bytes"] for payload, answer in zip(payloads, answers, strict=True)]
     packets = [GIGABYTE / payload for payload in payloads]
     rows = [
         {
-            "mtu": one["mtu"],
+            "mtu": answer["mtu"],
             "payload_share": share,
             "gain": share / shares[0] - 1,
             "gain_of_largest": _part(share - shares[0], shares[-1] - shares[0]),
             "packets_per_gigabyte": count,
             "packets_saved_of_largest": _part(packets[0] - count, packets[0] - packets[-1]),
             "goodput_bits_per_second": tcp["goodput_bits_per_second"],
-            "wire": one,
+            "wire": answer,
         }
-        for one, tcp, share, count in zip(found, inside, shares, packets, strict=True)
+        for answer, tcp, share, count in zip(answers, inside, shares, packets, strict=True)
     ]
     return {"family": family, "encapsulations": list(encapsulations), "levels": rows}
 
 
-def _part(of: float, whole: float) -> float | None:
-    return of / whole if whole else None
+def _part(of: float, total: float) -> float | None:
+    return of / total if total else None
 
 
 def levels_table(found: dict[str, Any]) -> list[str]:
     """Lines for people: the payload share of each MTU, its gain over the smallest, and its packets."""
     rows = found["levels"]
     smallest, largest = rows[0]["mtu"], rows[-1]["mtu"]
-    rate = [each["goodput_bits_per_second"] for each in rows]
+    rate = [level["goodput_bits_per_second"] for level in rows]
     head = (
         "MTU",
         "goodput" if rate[0] else "payload",
@@ -89,12 +89,12 @@ def levels_table(found: dict[str, Any]) -> list[str]:
     )
     cells = [
         (
-            str(each["mtu"]),
-            print_bits_per_second(goodput) if goodput else f"{each['payload_share']:.2%}",
-            f"{each['gain']:+.2%}", _percent(each["gain_of_largest"]),
-            f"{each['packets_per_gigabyte']:,.0f}", _percent(each["packets_saved_of_largest"]),
+            str(level["mtu"]),
+            print_bits_per_second(goodput) if goodput else f"{level['payload_share']:.2%}",
+            f"{level['gain']:+.2%}", _percent(level["gain_of_largest"]),
+            f"{level['packets_per_gigabyte']:,.0f}", _percent(level["packets_saved_of_largest"]),
         )
-        for each, goodput in zip(rows, rate, strict=True)
+        for level, goodput in zip(rows, rate, strict=True)
     ]  # fmt: skip
     widths = [max(map(len, column)) for column in zip(head, *cells, strict=True)]
     lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in (head, *cells)]
@@ -141,12 +141,12 @@ def _layer(layer: dict[str, Any], sign: str) -> list[Row]:
     return rows
 
 
-def _ceilings(found: dict[str, Any]) -> list[str]:
-    if not found["families"]:
+def _ceilings(answer: dict[str, Any]) -> list[str]:
+    if not answer["families"]:
         return ["no IP version that is carried inside can run on so small an MTU"]
-    rate = found["bits_per_second"]
+    rate = answer["bits_per_second"]
     lines = []
-    for inside in found["families"]:
+    for inside in answer["families"]:
         lines.append(
             f"TCP over IPv{inside['family']} inside: MSS {inside['mss_bytes']}, "
             f"{inside['segment_payload_bytes']} bytes of payload a segment (timestamps on)"

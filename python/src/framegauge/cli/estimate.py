@@ -49,26 +49,26 @@ SECONDS = (1.0, 86_400.0)
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("estimate", SUMMARY, _MORE)
-    whole.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, rack:NAME, or what ssh knows")
-    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
-    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
-    whole.add_argument("--for", dest="seconds", default="60s", metavar="TIME", help="how long to read (60s)")
-    whole.add_argument(
+    verb = verb_parser("estimate", SUMMARY, _MORE)
+    verb.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, rack:NAME, or what ssh knows")
+    verb.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    verb.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
+    verb.add_argument("--for", dest="seconds", default="60s", metavar="TIME", help="how long to read (60s)")
+    verb.add_argument(
         "--mtu", default=USUAL_TARGETS, metavar="BYTES[,BYTES]", help=f"larger MTUs to estimate ({USUAL_TARGETS})"
     )
-    whole.add_former("--target-mtu", "--mtu")
-    whole.add_argument(
+    verb.add_former("--target-mtu", "--mtu")
+    verb.add_argument(
         "--interface", action="append", default=[], metavar="IFACE", help="on every host; may be repeated"
     )
-    whole.add_argument("--rate", metavar="RATE", help="link rate, such as 10Gb/s, where NICs do not tell the truth")
-    whole.add_former("--speed", "--rate")
-    whole.add_argument(
+    verb.add_argument("--rate", metavar="RATE", help="link rate, such as 10Gb/s, where NICs do not tell the truth")
+    verb.add_former("--speed", "--rate")
+    verb.add_argument(
         "--model", metavar="FOLDER", type=output.place, help="what packets take of CPUs, from the results of a study"
     )
-    whole.add_argument("--dry-run", action="store_true", help="say what would be asked of which host, and ask nothing")
-    whole.add_argument("--json", action="store_true", help="print the estimate as JSON (framegauge schema estimate)")
-    return whole
+    verb.add_argument("--dry-run", action="store_true", help="say what would be asked of which host, and ask nothing")
+    verb.add_argument("--json", action="store_true", help="print the estimate as JSON (framegauge schema estimate)")
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
@@ -89,15 +89,15 @@ def run(words: Sequence[str]) -> int:
     from framegauge.estimate import document as estimates, terminal
 
     with hosts.opened(options.hosts, machines, output.say, "estimate") as members:
-        taken = readings.take(members, seconds, targets, options.interface, output.say)
-    found = estimates.estimate(taken.hosts, targets, rate, taken.lost, taken.interrupted)
+        sample = readings.take(members, seconds, targets, options.interface, output.say)
+    result = estimates.estimate(sample.hosts, targets, rate, sample.lost, sample.interrupted)
     if options.json:
-        output.show_json(found, indent=1)
+        output.show_json(result, indent=1)
     else:
-        output.show(*terminal.lines(found))
-    if taken.interrupted:
+        output.show(*terminal.lines(result))
+    if sample.interrupted:
         raise KeyboardInterrupt
-    return 1 if taken.lost else 0
+    return 1 if sample.lost else 0
 
 
 def _model(options: argparse.Namespace) -> int:
@@ -121,9 +121,9 @@ def _told(options: argparse.Namespace, names: Sequence[str], seconds: float) -> 
         raise InputError(
             "estimate: found no host, expected local, netns:NAME, rack:NAME, what ssh knows, or --hosts FILE"
         )
-    where = f"on {', '.join(options.interface)}" if options.interface else "on every interface with an address"
+    place = f"on {', '.join(options.interface)}" if options.interface else "on every interface with an address"
     output.show(
-        *(f"{name}: start an agent, read counters for {seconds:g} s and sample headers {where}" for name in names),
+        *(f"{name}: start an agent, read counters for {seconds:g} s and sample headers {place}" for name in names),
         "nothing is changed on any of them, and nothing is sent between them",
     )
     return 0

@@ -35,13 +35,13 @@ exit codes: 0 done, 2 bad input, such as a file that is there already
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("examples", SUMMARY, _MORE)
-    whole.add_argument("names", nargs="*", metavar="NAME", help="as listed by framegauge examples")
-    whole.add_argument(
+    verb = verb_parser("examples", SUMMARY, _MORE)
+    verb.add_argument("names", nargs="*", metavar="NAME", help="as listed by framegauge examples")
+    verb.add_argument(
         "--copy", type=output.place, metavar="DIR", help="copy them, or all, into this folder; nothing is overwritten"
     )
-    whole.add_argument("--json", action="store_true", help="print the list, or what was written, as JSON")
-    return whole
+    verb.add_argument("--json", action="store_true", help="print the list, or what was written, as JSON")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -72,8 +72,8 @@ def _named(name: str) -> Example:
 
     example = examples.named(name)
     if example is None:
-        known = [word for example in examples.names() for word in dict.fromkeys((example, example.rpartition("/")[2]))]
-        expected = nearest(name, known) or ", expected one that `framegauge examples` lists"
+        words = [word for example in examples.names() for word in dict.fromkeys((example, example.rpartition("/")[2]))]
+        expected = nearest(name, words) or ", expected one that `framegauge examples` lists"
         raise InputError(f"examples: found no example '{name}'{expected}")
     return example
 
@@ -92,10 +92,10 @@ def _copy(chosen: Sequence[Example], folder: Path) -> list[Path]:
     return [folder / path for path in files]
 
 
-def _document(example: Example, whole: bool) -> dict[str, Any]:
+def _document(example: Example, has_text: bool) -> dict[str, Any]:
     kind, seconds = _kind(example)
-    listed = {"name": example.name, "about": example.about, "command": f"framegauge {kind}", "seconds": seconds}
-    return {**listed, "files": list(map(str, example.files)), **({"text": example.text} if whole else {})}
+    document = {"name": example.name, "about": example.about, "command": f"framegauge {kind}", "seconds": seconds}
+    return {**document, "files": list(map(str, example.files)), **({"text": example.text} if has_text else {})}
 
 
 def _list(chosen: Sequence[Example]) -> None:

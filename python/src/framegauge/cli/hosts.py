@@ -42,21 +42,21 @@ exit codes: 0 all hosts answered, 1 one did not, 2 bad input
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser(
+    verb = verb_parser(
         "hosts", SUMMARY, _MORE,
         "What hosts are: NICs, drivers, speeds, MTUs, offloads, tunnels, TCP settings.",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "hosts",
         nargs="*",
         metavar="HOST|FILE",
         help="local, netns:NAME, what ssh knows, or an inventory, ours or Ansible's",
     )
-    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, as for other verbs")
-    whole.add_argument("--group", default="all", help="hosts of this group of an Ansible inventory (default: all)")
-    whole.add_argument("--explain", action="store_true", help="say what a firewall must allow, and what sudo is for")
-    whole.add_argument("--json", action="store_true", help="print everything that the hosts say of themselves")
-    return whole
+    verb.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, as for other verbs")
+    verb.add_argument("--group", default="all", help="hosts of this group of an Ansible inventory (default: all)")
+    verb.add_argument("--explain", action="store_true", help="say what a firewall must allow, and what sudo is for")
+    verb.add_argument("--json", action="store_true", help="print everything that the hosts say of themselves")
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
@@ -70,14 +70,14 @@ def run(words: Sequence[str]) -> int:
 
     options = parser().parse_args(words)
     with failing_as(2):
-        machines = [each for word in options.hosts for each in _machines(word, options.group)]
+        machines = [machine for word in options.hosts for machine in _machines(word, options.group)]
         if options.inventory is not None:
             machines += inventory.load(options.inventory, options.group, output.say)
         if not machines:
             raise InputError(
                 "hosts: found no host, expected HOST, or --hosts FILE; for example: framegauge hosts local"
             )
-        if len({each.name for each in machines}) < len(machines):
+        if len({machine.name for machine in machines}) < len(machines):
             raise InputError("hosts: found a host twice, expected each once")
         document = hosts.gather(machines, output.say)
     if options.json:

@@ -53,9 +53,9 @@ def interruptible(signals: Sequence[signal.Signals] = ENDING) -> Iterator[None]:
         if not is_over:
             os.kill(os.getpid(), signals[0])  # of the whole process, so that it wakes the main thread
 
-    def swallowed(found: sys.UnraisableHookArgs) -> None:
-        if not issubclass(found.exc_type, KeyboardInterrupt):
-            hook(found)
+    def swallowed(unraisable: sys.UnraisableHookArgs) -> None:
+        if not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            hook(unraisable)
             return
         for number in signals:
             signal.signal(number, interrupt)

@@ -35,5 +35,5 @@ def reached(error: BaseException) -> str | None:
         return f"found {MEMORY}"
     if isinstance(error, RuntimeError) and NO_THREAD in str(error):
         return f"found {PROCESSES}"
-    found = _BY_NUMBER.get(error.errno or 0) if isinstance(error, OSError) else None
-    return None if found is None else f"found {found}"
+    limit = _BY_NUMBER.get(error.errno or 0) if isinstance(error, OSError) else None
+    return None if limit is None else f"found {limit}"

@@ -180,7 +180,7 @@ def _spelt(words: list[str]) -> list[str]:
 def _near(word: str) -> str:
     """What a verb that is none may stand for: one below another, such as preflight, a verb, `help` or `version`."""
     word = word.lower()
-    below = [f"{name} {word}" for name, mine in parser(whole=True).verbs().items() if word in mine.verbs()]
+    below = [f"{name} {word}" for name, subparser in parser(whole=True).verbs().items() if word in subparser.verbs()]
     return nearest(" ".join(below[:1]), below) or nearest(word, VERBS) or nearest(word, _ALSO)
 
 

@@ -51,8 +51,8 @@ def _said(folder: Path) -> tuple[str, str]:
     from framegauge import foreign
     from framegauge.summary.sentence import answer
 
-    said = answer(foreign.load_json(foreign.read(folder / "summary.json")))
-    return str(said.kind), said.text
+    final_answer = answer(foreign.load_json(foreign.read(folder / "summary.json")))
+    return str(final_answer.kind), final_answer.text
 
 
 def _run(command: str, folder: Path, verdict: str, answer: str) -> None:
@@ -82,5 +82,5 @@ def _run(command: str, folder: Path, verdict: str, answer: str) -> None:
         if code:
             printed.seek(max(0, printed.tell() - MOST_BYTES))
             last = printed.read().decode(errors="replace").strip().splitlines()[-1:]
-            said = f" ({one_line(last[0])})" if last else ""
-            output.say(f"--notify: found exit code {code}{said}, expected 0; the study is not affected")
+            suffix = f" ({one_line(last[0])})" if last else ""
+            output.say(f"--notify: found exit code {code}{suffix}, expected 0; the study is not affected")

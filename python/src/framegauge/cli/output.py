@@ -30,9 +30,9 @@ STANDARD_OUTPUT = Path("-")
 def prepare() -> None:
     """Makes both streams take every character, whatever their encoding is, and endure their end."""
     endure()
-    for each in (sys.stdout, sys.stderr):
-        if isinstance(each, io.TextIOWrapper):
-            each.reconfigure(errors="backslashreplace")
+    for output_stream in (sys.stdout, sys.stderr):
+        if isinstance(output_stream, io.TextIOWrapper):
+            output_stream.reconfigure(errors="backslashreplace")
 
 
 def show(*lines: str) -> None:
@@ -58,8 +58,8 @@ def show_json_rows(document: Mapping[str, object]) -> None:
         print(f"{',' if place else ''}\n  {json.dumps(key)}: ", end="")
         if isinstance(value, Sequence) and not isinstance(value, str):
             print("[", end="")
-            for row, each in enumerate(value):
-                print(f"{',' if row else ''}\n    {_indented(each, 4)}", end="")
+            for row, item in enumerate(value):
+                print(f"{',' if row else ''}\n    {_indented(item, 4)}", end="")
             print("\n  ]" if value else "]", end="")
         else:
             print(_indented(value, 2), end="")
@@ -77,8 +77,8 @@ def show_json_text(text: str) -> None:
     encodes_all = (sys.stdout.encoding or "utf-8").lower().replace("-", "").startswith("utf")
     exact(
         "".join(
-            each if each == "\n" or (each.isprintable() and (encodes_all or each.isascii())) else json.dumps(each)[1:-1]
-            for each in text.rstrip("\n")
+            char if char == "\n" or (char.isprintable() and (encodes_all or char.isascii())) else json.dumps(char)[1:-1]
+            for char in text.rstrip("\n")
         )
     )
 
@@ -129,10 +129,10 @@ def one_to_standard_output(asked: Mapping[str, Path | bool | None]) -> str | Non
 
     `asked` has each option's file, or True where the option itself means standard output, as --json does.
     """
-    found = [option for option, value in asked.items() if value is True or value == STANDARD_OUTPUT]
-    if len(found) > 1:
-        raise InputError(f"{' and '.join(found)}: found several outputs on standard output, expected one")
-    return found[0] if found else None
+    options = [option for option, value in asked.items() if value is True or value == STANDARD_OUTPUT]
+    if len(options) > 1:
+        raise InputError(f"{' and '.join(options)}: found several outputs on standard output, expected one")
+    return options[0] if options else None
 
 
 def check_file(option: str, path: Path | None) -> None:

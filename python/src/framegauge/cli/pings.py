@@ -43,25 +43,25 @@ def document(mtu: int, host: str) -> dict[str, Any]:
     """The commands for packets of `mtu` bytes; InputError for an MTU that IPv4 does not have, or for no name."""
     if not LEAST <= mtu <= LARGEST:
         raise InputError(f"--ping: found an MTU of {mtu}, expected one of IPv4 from {LEAST} to {LARGEST}")
-    if not host or host.startswith("-") or not all(each.isalnum() or each in ".-_" for each in host):
+    if not host or host.startswith("-") or not all(item.isalnum() or item in ".-_" for item in host):
         raise InputError(f'--ping: found "{host}", expected an IPv4 address or the name of a host')
     return {
         "mtu": mtu,
         "header_bytes": HEADERS,
         "commands": [
             {
-                "system": each.name,
-                "command": each.command.format(size=each.size(mtu), host=host),
-                "counts": "the packet" if each.counts_packet else "the payload",
+                "system": item.name,
+                "command": item.command.format(size=item.size(mtu), host=host),
+                "counts": "the packet" if item.counts_packet else "the payload",
             }
-            for each in SYSTEMS
+            for item in SYSTEMS
         ],
     }
 
 
 def table(pings: dict[str, Any]) -> Sequence[str]:
     """Lines for a terminal."""
-    rows = [(each["system"], each["counts"], each["command"]) for each in pings["commands"]]
+    rows = [(entry["system"], entry["counts"], entry["command"]) for entry in pings["commands"]]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = [
         f"One packet of {pings['mtu']} bytes that may not be cut up (IPv4; {HEADERS} bytes are headers of IP and ICMP)",

@@ -33,22 +33,22 @@ def parser() -> Verb:
     """The arguments."""
     from framegauge.study import file as study_file
 
-    whole = verb_parser(
+    verb = verb_parser(
         "plan", SUMMARY, _MORE,
         "What a study would run, in which order, for how long, and which effects it could find.",
     )  # fmt: skip
-    what = whole.add_mutually_exclusive_group(required=True)
-    what.add_argument("file", nargs="?", metavar="FILE", help="study file")
-    what.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(study_file.presets())}")
-    whole.add_argument("--seed", type=int, metavar="N", help="seed of the order, instead of the file's")
-    whole.add_argument("--pilot", type=Path, metavar="DIR", help="results folder whose spread is taken")
-    whole.add_argument(
+    mode = verb.add_mutually_exclusive_group(required=True)
+    mode.add_argument("file", nargs="?", metavar="FILE", help="study file")
+    mode.add_argument("--preset", metavar="NAME", help=f"one of {', '.join(study_file.presets())}")
+    verb.add_argument("--seed", type=int, metavar="N", help="seed of the order, instead of the file's")
+    verb.add_argument("--pilot", type=Path, metavar="DIR", help="results folder whose spread is taken")
+    verb.add_argument(
         "--noise", action="append", default=[], metavar="METRIC=SHARE",
         help="spread of a metric's ratio from block to block, such as goodput=0.5%% (may be repeated)",
     )  # fmt: skip
-    whole.add_argument("--run-inventory", action="store_true", help="run the study's inventory if it is a program")
-    whole.add_argument("--json", action="store_true", help="print JSON")
-    return whole
+    verb.add_argument("--run-inventory", action="store_true", help="run the study's inventory if it is a program")
+    verb.add_argument("--json", action="store_true", help="print JSON")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -70,23 +70,23 @@ def run(words: Sequence[str]) -> None:
         from framegauge.results.journal import read
 
         pilot = judging.spreads(read(options.pilot))
-    found = forecast.forecast(study, pilot, _noise(options.noise, study.margin()), options.preset is not None)
+    document = forecast.forecast(study, pilot, _noise(options.noise, study.margin()), options.preset is not None)
     if options.json:
-        output.show_json({**found, "missing": refusals.missing(study), "unknown": refusals.unknown(study)}, indent=2)
+        output.show_json({**document, "missing": refusals.missing(study), "unknown": refusals.unknown(study)}, indent=2)
     else:
-        output.show(*forecast.lines(found), *refusals.lines(study))
+        output.show(*forecast.lines(document), *refusals.lines(study))
 
 
-def _noise(given: Sequence[str], margins: Mapping[str, float]) -> dict[str, float]:
+def _noise(texts: Sequence[str], margins: Mapping[str, float]) -> dict[str, float]:
     from framegauge.quantities import parse_share
 
-    found = {}
-    for each in given:
-        metric, _, text = each.partition("=")
+    noise = {}
+    for option in texts:
+        metric, _, text = option.partition("=")
         if metric not in margins:
-            raise InputError(f'--noise: found "{each}", expected METRIC=SHARE with one of {", ".join(margins)}')
+            raise InputError(f'--noise: found "{option}", expected METRIC=SHARE with one of {", ".join(margins)}')
         try:
-            found[metric] = parse_share(text)
+            noise[metric] = parse_share(text)
         except QuantityError as error:
             raise InputError(f"--noise {metric}: {error}") from None
-    return found
+    return noise

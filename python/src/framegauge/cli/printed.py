@@ -60,8 +60,8 @@ def wire() -> Schema:
     })  # fmt: skip
     levels = _object({"family": {"enum": [4, 6]}, "encapsulations": _list(TEXT), "levels": _list(level)})
     rdma = _object({"mtu": COUNT, "enough_mtu": COUNT, "families": _list(_ref("frames.rdma.result"))})
-    whole = {"anyOf": [_ref("frames.wire.result"), levels, _ref("frames.datagram.result"), rdma]}
-    return _document("What framegauge wire prints", whole)
+    shape = {"anyOf": [_ref("frames.wire.result"), levels, _ref("frames.datagram.result"), rdma]}
+    return _document("What framegauge wire prints", shape)
 
 
 def hosts() -> Schema:
@@ -82,13 +82,13 @@ def rack() -> Schema:
         "name": TEXT, "pid": COUNT, "start_ticks": COUNT, "running": FLAG, "address": TEXT, "mtu": COUNT,
         "nics": _list(ANY),
     }}  # fmt: skip
-    kept = {"type": "object", "required": ["schema", "boot_id", "state", "reason", "keeper", "testbed", "study"],
+    shape = {"type": "object", "required": ["schema", "boot_id", "state", "reason", "keeper", "testbed", "study"],
             "properties": {
         "schema": COUNT, "boot_id": TEXT, "state": {"enum": ["building", "up"]}, "reason": _maybe(TEXT),
         "keeper": process, "testbed": TEXT, "study": TEXT, "agent": process, "since": TEXT, "hosts": _list(member),
         "routers": _list(member), "conditions": ANY, "names": FLAG, "about": TEXT,
     }}  # fmt: skip
-    return _document("A rack for hand use", _maybe(kept))
+    return _document("A rack for hand use", _maybe(shape))
 
 
 def requirements() -> Schema:
@@ -132,15 +132,15 @@ def _ref(name: str) -> Schema:
 def _document(title: str, shape: Schema) -> Schema:
     """A schema with what it takes from the pipe's."""
     pipe = json.loads(SCHEMA.read_text("utf-8"))["$defs"]
-    taken: dict[str, Any] = {}
+    definitions: dict[str, Any] = {}
     waiting = _names(shape)
     while waiting:
         name = waiting.pop()
-        if name not in taken:
-            taken[name] = pipe[name]
+        if name not in definitions:
+            definitions[name] = pipe[name]
             waiting |= _names(pipe[name])
     head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": title}
-    return head | shape | ({"$defs": dict(sorted(taken.items()))} if taken else {})
+    return head | shape | ({"$defs": dict(sorted(definitions.items()))} if definitions else {})
 
 
 def _names(shape: Any) -> set[str]:
@@ -149,5 +149,5 @@ def _names(shape: Any) -> set[str]:
         return set().union(*map(_names, shape))
     if not isinstance(shape, dict):
         return set()
-    own = {str(shape["$ref"]).removeprefix("#/$defs/")} if "$ref" in shape else set()
-    return own.union(*(_names(part) for part in shape.values()))
+    names = {str(shape["$ref"]).removeprefix("#/$defs/")} if "$ref" in shape else set()
+    return names.union(*(_names(part) for part in shape.values()))

@@ -44,8 +44,8 @@ class Reporter:
         if event.run is not None and event.run.excluded:
             self.say(f"run {event.run.number} excluded: {event.run.excluded[0]}")
         if self._bar is not None:
-            done = event.number - 1 + event.fraction
-            self._bar.update(self._task, total=event.total, completed=done, description=line(event))
+            completed = event.number - 1 + event.fraction
+            self._bar.update(self._task, total=event.total, completed=completed, description=line(event))
             return
         now = self._now()
         if self._last is None or now - self._last >= LINE_SECONDS:

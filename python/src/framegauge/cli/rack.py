@@ -142,38 +142,38 @@ def run(words: Sequence[str]) -> list[str] | None:
 
 def parser() -> Verb:
     """The arguments before `--`."""
-    whole = verb_parser(
+    rack_verb = verb_parser(
         "rack", SUMMARY, _MORE,
         "A rack for hand use: real hosts on an emulated network, kept until you take them down.",
     )  # fmt: skip
-    verbs = whole.add_subparsers(dest="subverb", required=True, metavar="VERB", parser_class=Verb)
+    verbs = rack_verb.add_subparsers(dest="subverb", required=True, metavar="VERB", parser_class=Verb)
     verb = functools.partial(add_verb, verbs)
-    build = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
-    what = build.add_mutually_exclusive_group()
-    what.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see framegauge docs fault-lab)")
-    what.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
-    build.add_argument("--json", action="store_true", help="print the rack as JSON")
-    inside = verb("exec", "run a command in a host or router of the rack, or a node of the lab", _EXEC)
-    inside.usage = "framegauge rack exec [-h] HOST -- COMMAND [ARGUMENT ...]"
-    inside.add_argument("host", metavar="HOST", help="such as h1, or r1")
-    inside.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments, after --")
+    up_verb = verb("up", "build the rack of a study, or a lab, and keep it", _UP)
+    mode = up_verb.add_mutually_exclusive_group()
+    mode.add_argument("file", nargs="?", metavar="FILE", help="study or lab file (YAML; see framegauge docs fault-lab)")
+    mode.add_argument("--preset", metavar="NAME", help="a study that comes with framegauge, such as demo")
+    up_verb.add_argument("--json", action="store_true", help="print the rack as JSON")
+    exec_verb = verb("exec", "run a command in a host or router of the rack, or a node of the lab", _EXEC)
+    exec_verb.usage = "framegauge rack exec [-h] HOST -- COMMAND [ARGUMENT ...]"
+    exec_verb.add_argument("host", metavar="HOST", help="such as h1, or r1")
+    exec_verb.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND", help="and its arguments, after --")
     verb("down", "take the rack down", _DOWN)
-    found = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
-    found.add_argument("--json", action="store_true", help="print JSON")
-    looking = verb("watch", "watch the ports of the rack", _WATCH)
-    looking.add_argument("--every", default="1 s", metavar="TIME", help="how often to look (default: 1 s)")
-    looking.add_former("--interval", "--every", values.in_seconds)
-    looking.add_argument("--once", action="store_true", help="one interval, and no more")
-    looking.add_argument("--json", action="store_true", help="print one object a look")
-    taken = verb("capture", "capture a port of the rack into a pcapng file", _CAPTURE)
-    taken.add_argument("port", metavar="PORT", help="such as 'switch>h1' or switch:h1")
-    taken.add_argument("--for", dest="seconds", default="10 s", metavar="TIME", help="how long (default: 10 s)")
-    taken.add_former("--seconds", "--for", values.in_seconds)
-    taken.add_argument(
+    show_verb = verb("show", "show the rack that is up (or: list)", _SHOW, aliases=["list"])
+    show_verb.add_argument("--json", action="store_true", help="print JSON")
+    watch_verb = verb("watch", "watch the ports of the rack", _WATCH)
+    watch_verb.add_argument("--every", default="1 s", metavar="TIME", help="how often to look (default: 1 s)")
+    watch_verb.add_former("--interval", "--every", values.in_seconds)
+    watch_verb.add_argument("--once", action="store_true", help="one interval, and no more")
+    watch_verb.add_argument("--json", action="store_true", help="print one object a look")
+    capture_verb = verb("capture", "capture a port of the rack into a pcapng file", _CAPTURE)
+    capture_verb.add_argument("port", metavar="PORT", help="such as 'switch>h1' or switch:h1")
+    capture_verb.add_argument("--for", dest="seconds", default="10 s", metavar="TIME", help="how long (default: 10 s)")
+    capture_verb.add_former("--seconds", "--for", values.in_seconds)
+    capture_verb.add_argument(
         "--write", "-w", type=output.place, metavar="FILE", help="a new file (default: switch-h1.pcapng)"
     )
     _add_set(verb("set", "change a port, or the MTU of a host or router, while the rack is up", _SET))
-    return whole
+    return rack_verb
 
 
 def _add_set(change: argparse.ArgumentParser) -> None:
@@ -263,19 +263,19 @@ def _capture(options: argparse.Namespace) -> None:
     if path != output.STANDARD_OUTPUT and path.exists():
         raise InputError(f"rack capture: {path}: found a file, expected a new name: --write FILE")
     output.check_file("rack capture: --write", path)
-    found, data = hand.capture(port, values.seconds("rack capture: --for", options.seconds, *SECONDS), output.say)
+    summary, data = hand.capture(port, values.seconds("rack capture: --for", options.seconds, *SECONDS), output.say)
     output.write("rack capture: --write", path, data, new=True)
-    counted = found["port"]
+    counts = summary["port"]
     text = (
-        f"{counted['received_frames']} frames that came to {port}, {counted['sent_frames']} that left, "
-        f"{counted['dropped_frames']} that were dropped"
+        f"{counts['received_frames']} frames that came to {port}, {counts['sent_frames']} that left, "
+        f"{counts['dropped_frames']} that were dropped"
     )
     if path == output.STANDARD_OUTPUT:
         output.say(text)
     else:
         output.show(f"{path}: {text}")
-    if found["left_out"]:
-        output.say(f"{found['left_out']} packets at the end did not fit into the file")
+    if summary["left_out"]:
+        output.say(f"{summary['left_out']} packets at the end did not fit into the file")
 
 
 def asked(options: argparse.Namespace) -> dict[str, Any]:
@@ -289,13 +289,13 @@ def asked(options: argparse.Namespace) -> dict[str, Any]:
 def _set(options: argparse.Namespace) -> None:
     from framegauge.networks import settings as rack_settings
 
-    wanted = asked(options)
-    found = hand.change(wanted, output.say)
-    changed = found["changed"]
+    request = asked(options)
+    result = hand.change(request, output.say)
+    changed = result["changed"]
     more = f" and {len(changed) - MOST_NAMED} more" if len(changed) > MOST_NAMED else ""
-    what = ", ".join(rack_settings.described(wanted))
-    when = found["when"].astimezone().isoformat(sep=" ", timespec="milliseconds")
-    output.show(f"{what}, since {when}: {', '.join(changed[:MOST_NAMED])}{more}")
+    change_text = ", ".join(rack_settings.described(request))
+    when = result["when"].astimezone().isoformat(sep=" ", timespec="milliseconds")
+    output.show(f"{change_text}, since {when}: {', '.join(changed[:MOST_NAMED])}{more}")
 
 
 def _text(state: Mapping[str, Any]) -> list[str]:
@@ -305,17 +305,17 @@ def _text(state: Mapping[str, Any]) -> list[str]:
     if state["testbed"] != "lab":
         routers = state.get("routers", [])
         rows = [("node" if routers else "host", "interface", "address", "MTU")]
-        for each in hand.members(state):
+        for entry in hand.members(state):
             # Racks of older versions have one NIC per host, and say no more of it.
-            for place, nic in enumerate(each.get("nics", [each])):
-                mtu = nic.get("mtu", each["mtu"])
-                rows.append(("" if place else each["name"], nic["interface"], nic["address"], str(mtu)))
+            for place, nic in enumerate(entry.get("nics", [entry])):
+                mtu = nic.get("mtu", entry["mtu"])
+                rows.append(("" if place else entry["name"], nic["interface"], nic["address"], str(mtu)))
         return [*_table(rows), "", _summary(state), *_usage(state, hosts[0], hosts[-1], hosts[-1]["address"])]
     rows = [("node", "kind", "interface", "MTU", "addresses")]
     for node in hosts:
-        for place, each in enumerate(node["interfaces"]):
+        for place, entry in enumerate(node["interfaces"]):
             name, kind = ("", "") if place else (node["name"], node["kind"])
-            rows.append((name, kind, each["interface"], str(each["mtu"]), ", ".join(each["addresses"])))
+            rows.append((name, kind, entry["interface"], str(entry["mtu"]), ", ".join(entry["addresses"])))
     ends = [node for node in hosts if node["kind"] == "host"]
     # The last interface of a host is that of its overlay, if it has one.
     usage = _usage(state, ends[0], ends[-1], ends[-1]["interfaces"][-1]["addresses"][0])
@@ -341,7 +341,7 @@ def _summary(state: Mapping[str, Any]) -> str:
     shape = "" if topology == "rack" else f"{topology}, "
     count = f"{len(state['hosts'])} hosts"
     if routers := state.get("routers"):
-        filtered = [each["name"] for each in routers if each["icmp"] == "filtered"]
+        filtered = [router["name"] for router in routers if router["icmp"] == "filtered"]
         count += f" and {len(routers)} {'router' if len(routers) == 1 else 'routers'}"
         count += f" (ICMP errors of {', '.join(filtered)} are filtered)" if filtered else ""
     return (

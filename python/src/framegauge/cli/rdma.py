@@ -51,8 +51,8 @@ def table(document: dict[str, Any]) -> Sequence[str]:
     ]
 
 
-def _parts(found: dict[str, Any]) -> list[str]:
-    headers = " + ".join(f"{part['bytes']} {part['name']}" for part in found["parts"])
+def _parts(answer: dict[str, Any]) -> list[str]:
+    headers = " + ".join(f"{part['bytes']} {part['name']}" for part in answer["parts"])
     return [
         f"Needed: path MTU + {headers}.",
         "The first packet of a WRITE has the RDMA header; others have 16 bytes less, one with immediate data 4 more.",
@@ -72,7 +72,7 @@ def _carried(document: dict[str, Any]) -> list[str]:
         if v4["linux_path_mtu"] == largest["path_mtu"]:
             lines.append("There is no larger one: a larger MTU changes nothing for RDMA.")
     if v4["linux_path_mtu"] != largest["path_mtu"]:
-        smaller = next((each for each in v4["levels"] if each["path_mtu"] == v4["linux_path_mtu"]), None)
+        smaller = next((level for level in v4["levels"] if level["path_mtu"] == v4["linux_path_mtu"]), None)
         gain = "" if smaller is None else f", {largest['payload_share'] / smaller['payload_share'] - 1:+.1%} payload"
         lines.append(
             f"Path MTU {largest['path_mtu']} needs an MTU of {largest['packet_bytes']} ({largest['linux_mtu']} on Linux"
@@ -81,7 +81,7 @@ def _carried(document: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _offered(found: dict[str, Any]) -> str:
-    if found["linux_path_mtu"] == found["path_mtu"]:
+def _offered(answer: dict[str, Any]) -> str:
+    if answer["linux_path_mtu"] == answer["path_mtu"]:
         return "Linux offers it"
-    return f"Linux offers {found['linux_path_mtu'] or 'none'}"
+    return f"Linux offers {answer['linux_path_mtu'] or 'none'}"

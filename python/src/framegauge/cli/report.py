@@ -32,35 +32,35 @@ examples:
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("report", SUMMARY, _MORE)
-    whole.add_argument("folder", type=Path, metavar="DIR", help="results folder of framegauge study")
-    whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
-    whole.add_argument(
+    verb = verb_parser("report", SUMMARY, _MORE)
+    verb.add_argument("folder", type=Path, metavar="DIR", help="results folder of framegauge study")
+    verb.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page")
+    verb.add_argument(
         "--markdown", type=output.place, metavar="FILE", help="write the answer and the tables as Markdown"
     )
-    whole.add_argument(
+    verb.add_argument(
         "--csv", type=output.place, metavar="FILE", help="write the metrics of every run as CSV, a row for each"
     )
-    whole.add_argument("--pictures", type=output.place, metavar="DIR", help="write every chart as SVG and PNG")
-    whole.add_argument(
+    verb.add_argument("--pictures", type=output.place, metavar="DIR", help="write every chart as SVG and PNG")
+    verb.add_argument(
         "--decision", action="store_true",
         help="only what a decision takes, on one page: DIR/decision.html, or as --html, --markdown or --json have it",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--check", type=Path, metavar="FILE", help="what framegauge check --json printed, for the risks of the decision"
     )
-    whole.add_argument(
+    verb.add_argument(
         "--flows", type=output.place, metavar="FILE",
         help="write the flows of a run as CSV, which a simulation can replay (workload replay)",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--reseal", action="store_true",
         help="seal results again that were edited on purpose; every report of them says what was changed",
     )  # fmt: skip
-    live.add(whole)
-    whole.add_argument("--run", type=int, default=1, metavar="N", help="the number of that run (default: 1)")
-    return whole
+    live.add(verb)
+    verb.add_argument("--run", type=int, default=1, metavar="N", help="the number of that run (default: 1)")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -83,20 +83,20 @@ def run(words: Sequence[str]) -> None:
     from framegauge.cli import commands, verdicts
     from framegauge.cli.documents import Wanted
 
-    wanted = Wanted(options.html, options.markdown, options.pictures, options.decision, options.json, options.check)
+    outputs = Wanted(options.html, options.markdown, options.pictures, options.decision, options.json, options.check)
     shown = piped in (None, "--json")
     if options.decision:
-        found, decision, written = commands.decision(options.folder, wanted)
+        summary, decision, written = commands.decision(options.folder, outputs)
         if shown:
             verdicts.show_decision(decision, options.json)
     else:
-        found, written = commands.report(options.folder, wanted)
+        summary, written = commands.report(options.folder, outputs)
         if shown:
-            verdicts.show(found, options.json)
+            verdicts.show(summary, options.json)
     for path in written:
         if path != output.STANDARD_OUTPUT:
             output.say_plainly(f"written: {path}")
-    verdicts.demand_evidence(found)
+    verdicts.demand_evidence(summary)
 
 
 def _write_metrics(path: Path, folder: Path) -> None:
@@ -110,8 +110,8 @@ def _write_metrics(path: Path, folder: Path) -> None:
 
 
 def _alone(option: str, options: argparse.Namespace) -> None:
-    given = ("json", "html", "markdown", "pictures", "decision", "check", "flows", "csv", "reseal")
-    if beside := next((name for name in given if name != option and getattr(options, name)), None):
+    names = ("json", "html", "markdown", "pictures", "decision", "check", "flows", "csv", "reseal")
+    if beside := next((name for name in names if name != option and getattr(options, name)), None):
         raise InputError(f"--{option}: found --{beside} beside it, expected it alone")
 
 

@@ -52,28 +52,26 @@ exit codes: 0 done, 2 bad input, 3 nothing judged, 130 interrupted, 1 anything e
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("reproduce", SUMMARY, _MORE)
-    whole.add_argument("figures", nargs="*", metavar="FIGURE", help="figures by their ids, of any documents")
-    whole.add_argument(
+    verb = verb_parser("reproduce", SUMMARY, _MORE)
+    verb.add_argument("figures", nargs="*", metavar="FIGURE", help="figures by their ids, of any documents")
+    verb.add_argument(
         "--document", action="append", default=[], metavar="NAME",
         help="all figures of this document, or of a document.yaml of your own; may be repeated",
     )  # fmt: skip
-    whole.add_argument("--all", action="store_true", help="all figures of all documents")
-    whole.add_argument("--list", action="store_true", help="list figures, and what answers each, instead")
-    whole.add_argument(
+    verb.add_argument("--all", action="store_true", help="all figures of all documents")
+    verb.add_argument("--list", action="store_true", help="list figures, and what answers each, instead")
+    verb.add_argument(
         "--testbed", choices=("rack", "simulator", "both"),
         help="where studies run that could run on both (default: rack)",
     )  # fmt: skip
-    whole.add_argument("--seeds", type=int, metavar="N", help=f"seeds of each simulation (default: {SEEDS})")
-    whole.add_argument(
-        "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
-    )
-    whole.add_argument("--resume", action="store_true", help="go on in --out, or print its page again")
-    whole.add_argument("--dry-run", action="store_true", help="say what would be run, and for how long, and stop")
-    whole.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
-    whole.add_argument("--markdown", type=output.place, metavar="FILE", help="write it as Markdown")
-    return whole
+    verb.add_argument("--seeds", type=int, metavar="N", help=f"seeds of each simulation (default: {SEEDS})")
+    verb.add_argument("--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)")
+    verb.add_argument("--resume", action="store_true", help="go on in --out, or print its page again")
+    verb.add_argument("--dry-run", action="store_true", help="say what would be run, and for how long, and stop")
+    verb.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
+    verb.add_argument("--markdown", type=output.place, metavar="FILE", help="write it as Markdown")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -94,37 +92,37 @@ def run(words: Sequence[str]) -> None:
     from framegauge.cli import reproductions
 
     resumed = _resumed(options)
-    asked = _asked(options) if resumed is None else resumed.asked
-    jobs = [job for job in reproductions.jobs(asked) if resumed is None or job.key not in resumed.over]
+    request = _asked(options) if resumed is None else resumed.asked
+    jobs = [job for job in reproductions.jobs(request) if resumed is None or job.key not in resumed.over]
     lines = reproductions.plan_lines(jobs)
     if options.dry_run:
         output.show(*lines)
         return
-    state, folder = _folder(options, asked, resumed)
+    state, folder = _folder(options, request, resumed)
     for line in lines:
         output.say(line)
     interrupted = _run(folder, state, jobs)
-    found = reproductions.reproduced(folder)
-    _write(folder, found, options, piped)
+    results = reproductions.reproduced(folder)
+    _write(folder, results, options, piped)
     if interrupted is not None:
         again = shlex.join(["framegauge", "reproduce", "--resume", "--out", str(folder)])
         raise Interrupted(f"{interrupted}; continue with: {again}")
-    _demand(found)
+    _demand(results)
 
 
 def _resumed(options: argparse.Namespace) -> State | None:
     """What the folder was asked for, and how far it is, with --resume."""
     if not options.resume:
         return None
-    from framegauge.reproduce import folder as kept
+    from framegauge.reproduce import folder as folders
 
     if options.out is None:
         raise InputError("--resume: found no --out, expected the folder of an earlier framegauge reproduce")
-    given = ("figures", "document", "all", "testbed", "seeds")
-    if strange := next((name for name in given if getattr(options, name)), None):
-        said = "FIGURE" if strange == "figures" else f"--{strange}"
-        raise InputError(f"--resume: found {said} beside it, expected none: the folder says what was asked for")
-    return kept.resume(options.out)
+    names = ("figures", "document", "all", "testbed", "seeds")
+    if strange := next((name for name in names if getattr(options, name)), None):
+        argument = "FIGURE" if strange == "figures" else f"--{strange}"
+        raise InputError(f"--resume: found {argument} beside it, expected none: the folder says what was asked for")
+    return folders.resume(options.out)
 
 
 def _asked(options: argparse.Namespace) -> Asked:
@@ -146,16 +144,16 @@ def _asked(options: argparse.Namespace) -> Asked:
 
 def _name(loaded: Loaded, options: argparse.Namespace) -> str:
     """A document by its name, or by the path that was given, made absolute for who resumes elsewhere."""
-    given = {Path(each).resolve(): each for each in options.document if Path(each).exists()}
-    own = next((path for path in given if path in (loaded.folder.resolve(), loaded.file_itself.resolve())), None)
-    return loaded.name if own is None else str(own)
+    paths = {Path(text).resolve(): text for text in options.document if Path(text).exists()}
+    own_path = next((path for path in paths if path in (loaded.folder.resolve(), loaded.file_itself.resolve())), None)
+    return loaded.name if own_path is None else str(own_path)
 
 
 def _documents(options: argparse.Namespace) -> list[Loaded]:
     from framegauge.reproduce import documents
 
-    found = [documents.named(name) for name in options.document]
-    return [*found, *(documents.shipped() if options.all else ())]
+    loaded_documents = [documents.named(name) for name in options.document]
+    return [*loaded_documents, *(documents.shipped() if options.all else ())]
 
 
 def _named_one_by_one(options: argparse.Namespace) -> dict[str, list[str]]:
@@ -165,27 +163,27 @@ def _named_one_by_one(options: argparse.Namespace) -> dict[str, list[str]]:
 
     if not options.figures:
         return {}
-    known = {figure.id: loaded.name for loaded in documents.shipped() for figure in loaded.document.figures}
-    found: dict[str, list[str]] = {}
-    for each in options.figures:
-        if each not in known:
-            expected = nearest(each, list(known)) or ", expected one that `framegauge reproduce --list` names"
-            raise InputError(f"reproduce: found no figure '{each}'{expected}")
-        found.setdefault(known[each], []).append(each)
-    return found
+    names = {figure.id: loaded.name for loaded in documents.shipped() for figure in loaded.document.figures}
+    by_document: dict[str, list[str]] = {}
+    for figure_id in options.figures:
+        if figure_id not in names:
+            expected = nearest(figure_id, list(names)) or ", expected one that `framegauge reproduce --list` names"
+            raise InputError(f"reproduce: found no figure '{figure_id}'{expected}")
+        by_document.setdefault(names[figure_id], []).append(figure_id)
+    return by_document
 
 
-def _folder(options: argparse.Namespace, asked: Asked, resumed: State | None) -> tuple[State, Path]:
+def _folder(options: argparse.Namespace, request: Asked, resumed: State | None) -> tuple[State, Path]:
     from framegauge.cli import commands
-    from framegauge.reproduce import folder as kept
+    from framegauge.reproduce import folder as folders
 
     if resumed is not None:
         return resumed, options.out
     folder = options.out or commands.choose_folder("reproduce")
-    return kept.begin(folder, asked), folder
+    return folders.begin(folder, request), folder
 
 
-def _run(folder: Path, state: State, found: Sequence[Job]) -> Interrupted | None:
+def _run(folder: Path, state: State, jobs: Sequence[Job]) -> Interrupted | None:
     """Runs what is left; the interruption, after which what is there is still shown."""
     from framegauge.cli import reproductions
     from framegauge.cli.console import console
@@ -193,50 +191,50 @@ def _run(folder: Path, state: State, found: Sequence[Job]) -> Interrupted | None
 
     try:
         with Reporter(console(stderr=True)) as reporter:
-            reproductions.run(folder, state, found, reporter)
+            reproductions.run(folder, state, jobs, reporter)
     except Interrupted as error:
         return error
     return None
 
 
-def _write(folder: Path, found: Sequence[Reproduced], options: argparse.Namespace, piped: str | None) -> None:
-    from framegauge.reproduce import folder as kept, page
+def _write(folder: Path, results: Sequence[Reproduced], options: argparse.Namespace, piped: str | None) -> None:
+    from framegauge.reproduce import folder as folders, page
     from framegauge.results.writing import write_whole
 
     command = shlex.join(["framegauge", "reproduce", "--resume", "--out", str(folder)])
-    whole = page.page(found, command).encode()
-    write_whole(folder / kept.PAGE, whole)
+    page_bytes = page.page(results, command).encode()
+    write_whole(folder / folders.PAGE, page_bytes)
     if options.html is not None:
-        output.write("--html", options.html, whole)
+        output.write("--html", options.html, page_bytes)
     if options.markdown is not None:
         machine = f"{platform.machine()}, Linux {platform.release().partition('-')[0]}"
-        output.write("--markdown", options.markdown, page.markdown(found, command, machine).encode())
+        output.write("--markdown", options.markdown, page.markdown(results, command, machine).encode())
     if options.json:
-        output.show_json(page.document(found), indent=2)
+        output.show_json(page.document(results), indent=2)
     elif piped is None:
-        _show(found)
+        _show(results)
     output.say_plainly(f"results: {folder}")
-    output.say_plainly(f"report: {folder / kept.PAGE}")
+    output.say_plainly(f"report: {folder / folders.PAGE}")
 
 
-def _show(found: Sequence[Reproduced]) -> None:
+def _show(results: Sequence[Reproduced]) -> None:
     from framegauge.cli.console import console
     from framegauge.report import narrow
     from framegauge.reproduce import tables
 
     width = console(COLUMNS).width
-    for each in found:
-        output.show(f"{each.loaded.name}: {tables.counts(each.rows)}")
-        listed = [[row.figure.id, row.figure.published, tables.ours(row), row.outcome.status] for row in each.rows]
+    for result in results:
+        output.show(f"{result.loaded.name}: {tables.counts(result.rows)}")
+        rows = [[row.figure.id, row.figure.published, tables.ours(row), row.outcome.status] for row in result.rows]
         output.show(
-            *(line.rstrip() for line in narrow.aligned(["figure", "published", "here", "verdict"], listed, width))
+            *(line.rstrip() for line in narrow.aligned(["figure", "published", "here", "verdict"], rows, width))
         )
 
 
-def _demand(found: Sequence[Reproduced]) -> None:
+def _demand(results: Sequence[Reproduced]) -> None:
     from framegauge.reproduce.outcomes import Status
 
-    statuses = {row.outcome.status for each in found for row in each.rows}
+    statuses = {row.outcome.status for result in results for row in result.rows}
     if statuses and statuses <= {Status.NOT_RUN, Status.CANNOT_TELL}:
         raise NothingJudged("no figure could be judged: the table says why")
 
@@ -246,18 +244,21 @@ def _list(options: argparse.Namespace) -> None:
     from framegauge.report import narrow
     from framegauge.reproduce import documents
 
-    found = _documents(options) or documents.shipped()
+    loaded_documents = _documents(options) or documents.shipped()
     if options.json:
-        output.show_json({"documents": [_listed(loaded) for loaded in found]}, indent=2)
+        output.show_json({"documents": [_listed(loaded) for loaded in loaded_documents]}, indent=2)
         return
     width = console(COLUMNS).width
     if not options.document:
         titles = ["document", "figures", "title", "source"]
-        rows = [[each.name, documents.counts(each), each.document.title, each.document.source] for each in found]
+        rows = [
+            [entry.name, documents.counts(entry), entry.document.title, entry.document.source]
+            for entry in loaded_documents
+        ]
         output.show(*(line.rstrip() for line in narrow.aligned(titles, rows, width)))
         output.show("The figures of one: framegauge reproduce --list --document NAME")
         return
-    for loaded in found:
+    for loaded in loaded_documents:
         output.show(f"{loaded.name}: {loaded.document.title}", f"  {loaded.document.source}")
         rows = [
             [

@@ -46,30 +46,30 @@ class Job:
 
 def jobs(asked: kept.Asked) -> list[Job]:
     """All studies that answer what is asked for, simulations first."""
-    found = [
+    all_jobs = [
         _job(engine, loaded, study, asked)
         for loaded, figures in kept.chosen(asked)
         for study in loaded.studies_of(figures)
         for engine in _engines(loaded, study, asked.testbeds)
     ]
-    return sorted(found, key=lambda job: job.engine != SIMULATOR)
+    return sorted(all_jobs, key=lambda job: job.engine != SIMULATOR)
 
 
 def _engines(loaded: Loaded, study: str, testbeds: Sequence[str]) -> Sequence[str]:
     """Where a study runs: on the testbeds that were asked for, or where alone it can."""
-    able = loaded.document.studies[study].testbeds
-    return [each for each in testbeds if each in able] or [SIMULATOR] * (able == [SIMULATOR])
+    possible = loaded.document.studies[study].testbeds
+    return [testbed for testbed in testbeds if testbed in possible] or [SIMULATOR] * (possible == [SIMULATOR])
 
 
-def _job(engine: str, loaded: Loaded, study: str, asked: kept.Asked) -> Job:
+def _job(engine: str, loaded: Loaded, study: str, request: kept.Asked) -> Job:
     file = loaded.document.studies[study]
     if engine == SIMULATOR:
-        source = Source(loaded.file(study).read_text("utf-8"), str(loaded.file(study)), asked.seeds)
+        source = Source(loaded.file(study).read_text("utf-8"), str(loaded.file(study)), request.seeds)
         runs, seconds = sum(map(len, planning.blocks(points(source, ())))), None
     else:
-        given = study_file.load(loaded.file(study))
-        runs, seconds = len(order(given)), total_seconds(given)
-    lack = file.by_hand if engine == RACK and not asked.by_hand else None
+        rack_study = study_file.load(loaded.file(study))
+        runs, seconds = len(order(rack_study)), total_seconds(rack_study)
+    lack = file.by_hand if engine == RACK and not request.by_hand else None
     return Job(engine, loaded, study, runs, seconds, lack or next(_unmet(engine, file.requires), ""))
 
 
@@ -87,9 +87,9 @@ def plan_lines(found: Sequence[Job]) -> list[str]:
     """What would be run, and for how long, document by document."""
     lines = []
     for name in dict.fromkeys(job.loaded.name for job in found):
-        mine = [job for job in found if job.loaded.name == name]
-        on_rack = [job for job in mine if job.engine == RACK and not job.lack]
-        virtual = [job for job in mine if job.engine == SIMULATOR and not job.lack]
+        document_jobs = [job for job in found if job.loaded.name == name]
+        on_rack = [job for job in document_jobs if job.engine == RACK and not job.lack]
+        virtual = [job for job in document_jobs if job.engine == SIMULATOR and not job.lack]
         parts = []
         if on_rack:
             seconds = round(sum(job.seconds or 0.0 for job in on_rack))
@@ -97,12 +97,12 @@ def plan_lines(found: Sequence[Job]) -> list[str]:
         if virtual:
             parts.append(f"{_studies(virtual)} in the simulator, {sum(job.runs for job in virtual)} runs")
         lines.append(f"{name}: {'; '.join(parts) or 'nothing to run'}")
-        lines += [f"  left out: {job.study}: {job.lack}" for job in mine if job.lack]
+        lines += [f"  left out: {job.study}: {job.lack}" for job in document_jobs if job.lack]
     return lines
 
 
-def _studies(found: Sequence[Job]) -> str:
-    return f"{len(found)} stud{'y' if len(found) == 1 else 'ies'}"
+def _studies(job_list: Sequence[Job]) -> str:
+    return f"{len(job_list)} stud{'y' if len(job_list) == 1 else 'ies'}"
 
 
 def run(folder: Path, state: kept.State, found: Sequence[Job], reporter: Reporter) -> None:
@@ -111,13 +111,13 @@ def run(folder: Path, state: kept.State, found: Sequence[Job], reporter: Reporte
         if job.lack:
             state.left_out[job.key] = job.lack
             continue
-        where = "on the rack" if job.engine == RACK else "in the simulator"
-        reporter.say(f"study {number} of {len(found)}: {job.loaded.name}, {job.study}, {where}, {job.runs} runs")
+        place = "on the rack" if job.engine == RACK else "in the simulator"
+        reporter.say(f"study {number} of {len(found)}: {job.loaded.name}, {job.study}, {place}, {job.runs} runs")
         try:
             outcome = _run(folder, job, state.asked.seeds, reporter)
         except (MissingRequirement, TooBusy, AgentError) as error:
             # Without root nothing runs on the rack; what is missing or refused, or other work, stops one study.
-            if isinstance(error, MissingRequirement) and any(each.get("name") == PRIVILEGE for each in error.missing):
+            if isinstance(error, MissingRequirement) and any(need.get("name") == PRIVILEGE for need in error.missing):
                 reporter.say("a simulation needs no root: --testbed simulator")
                 raise
             state.left_out[job.key] = "; ".join(str(error).splitlines())
@@ -138,10 +138,10 @@ def _run(folder: Path, job: Job, seeds: int, reporter: Reporter) -> Outcome:
     file = job.loaded.file(job.study)
     is_begun = (place / "runs.jsonl").exists()
     if job.engine == RACK:
-        asked = study_file.load(file)
+        rack_study = study_file.load(file)
         if is_begun:
-            asked = commands.resumed_study(place, asked)
-        return commands.run_study(asked, place, is_begun, reporter, reporter.say).outcome
+            rack_study = commands.resumed_study(place, rack_study)
+        return commands.run_study(rack_study, place, is_begun, reporter, reporter.say).outcome
     source = Source(file.read_text("utf-8"), str(file), seeds)
     simulated = simulations.Asked(source, (), captures.asked([], None))
     if is_begun:

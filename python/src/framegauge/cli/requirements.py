@@ -28,11 +28,11 @@ exit codes: 0 nothing is missing, 2 bad input, 1 something is missing
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("requirements", SUMMARY, _MORE)
-    whole.add_argument("--testbed", choices=("rack", "veth"), default="rack", help="which one (default: rack)")
-    whole.add_argument("--rate", default="1 Gb/s", metavar="RATE", help='link rate, such as "1 Gb/s", or unshaped')
-    whole.add_argument("--json", action="store_true", help="print JSON")
-    return whole
+    verb = verb_parser("requirements", SUMMARY, _MORE)
+    verb.add_argument("--testbed", choices=("rack", "veth"), default="rack", help="which one (default: rack)")
+    verb.add_argument("--rate", default="1 Gb/s", metavar="RATE", help='link rate, such as "1 Gb/s", or unshaped')
+    verb.add_argument("--json", action="store_true", help="print JSON")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -41,18 +41,18 @@ def run(words: Sequence[str]) -> None:
     from framegauge.cli import commands
 
     rate = values.rate("--rate", options.rate, "unshaped")
-    found = commands.requirements(options.testbed, rate, output.say_plainly)
+    document = commands.requirements(options.testbed, rate, output.say_plainly)
     if options.json:
-        output.show_json(found, indent=2)
+        output.show_json(document, indent=2)
     else:
         for kind in ("missing", "degraded"):
-            for item in found[kind]:
+            for item in document[kind]:
                 needed = f"needed for {item['needed_for']}; found {item['found']}; {item['remedy']}"
                 output.show(f"{kind} {item['name']}: {needed}")
-        if (precedence := found.get("precedence")) in PRECEDENCE:
+        if (precedence := document.get("precedence")) in PRECEDENCE:
             output.show(f"hosts of a rack {PRECEDENCE[precedence]}")
-        if not found["missing"]:
+        if not document["missing"]:
             output.show(f"testbed {options.testbed} can be built here")
-    if found["missing"]:
-        count = len(found["missing"])
+    if document["missing"]:
+        count = len(document["missing"])
         raise FramegaugeError("a requirement is missing" if count == 1 else f"{count} requirements are missing")

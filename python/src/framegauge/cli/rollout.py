@@ -49,11 +49,11 @@ put back
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("rollout", SUMMARY, _MORE)
-    verbs = whole.add_subparsers(dest="subverb", required=True, metavar="VERB", parser_class=Verb)
+    verb = verb_parser("rollout", SUMMARY, _MORE)
+    verbs = verb.add_subparsers(dest="subverb", required=True, metavar="VERB", parser_class=Verb)
     for name in VERBS:
         _module(name).arguments(verbs)
-    return whole
+    return verb
 
 
 def run(words: Sequence[str]) -> int | None:

@@ -26,10 +26,10 @@ examples:
 
 def arguments(verbs: Verbs[Verb]) -> None:
     """Adds the parser."""
-    found = file_verb(verbs, "apply", SUMMARY, _MORE)
-    found.add_argument("--dry-run", action="store_true", help="as plan does: change nothing")
-    found.add_argument("--gate", metavar="COMMAND", help="asked before each wave but the first; exit code 0: go on")
-    found.add_argument("--persist", action="store_true", help="then have the owners of the MTUs keep it")
+    verb = file_verb(verbs, "apply", SUMMARY, _MORE)
+    verb.add_argument("--dry-run", action="store_true", help="as plan does: change nothing")
+    verb.add_argument("--gate", metavar="COMMAND", help="asked before each wave but the first; exit code 0: go on")
+    verb.add_argument("--persist", action="store_true", help="then have the owners of the MTUs keep it")
 
 
 def run(options: argparse.Namespace) -> int:

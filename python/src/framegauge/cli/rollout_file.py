@@ -22,13 +22,13 @@ Verbs = argparse._SubParsersAction  # of argparse, which has no other name for i
 
 def file_verb(verbs: Verbs[Verb], name: str, summary: str, more: str) -> Verb:
     """A verb with FILE and its journal."""
-    found = add_verb(verbs, name, summary, more)
-    found.add_argument("file", type=Path, metavar="FILE", help="a roll-out's file")
-    found.add_argument("--journal", type=Path, metavar="FOLDER", help="where its journal is (FILE's name, .rollout)")
-    found.add_argument(
+    verb = add_verb(verbs, name, summary, more)
+    verb.add_argument("file", type=Path, metavar="FILE", help="a roll-out's file")
+    verb.add_argument("--journal", type=Path, metavar="FOLDER", help="where its journal is (FILE's name, .rollout)")
+    verb.add_argument(
         "--run-inventory", action="store_true", help="run an inventory that is a program (see framegauge hosts)"
     )
-    return found
+    return verb
 
 
 def json_option(verb: Verb, schema: str) -> None:
@@ -42,8 +42,8 @@ def hosts_of(options: argparse.Namespace, undoing: bool = False, partly: bool = 
     from framegauge.rollout import file as rollout_file, run as rollout
 
     running = output.say if options.run_inventory else None
-    given = rollout_file.load(options.file, running)
-    with rollout.opened(given, options.journal, output.say, undoing, partly) as hosts:
+    plan = rollout_file.load(options.file, running)
+    with rollout.opened(plan, options.journal, output.say, undoing, partly) as hosts:
         yield hosts
 
 

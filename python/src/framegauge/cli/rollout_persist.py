@@ -29,8 +29,8 @@ exit codes: 0 kept and proved, 1 something was not kept or is not as it should b
 
 def arguments(verbs: Verbs[Verb]) -> None:
     """Adds the parser."""
-    found = file_verb(verbs, "persist", SUMMARY, _MORE)
-    found.add_argument("--undo", action="store_true", help="take back the lines that the journal has")
+    verb = file_verb(verbs, "persist", SUMMARY, _MORE)
+    verb.add_argument("--undo", action="store_true", help="take back the lines that the journal has")
 
 
 def run(options: argparse.Namespace) -> int:

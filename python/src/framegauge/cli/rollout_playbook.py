@@ -28,11 +28,9 @@ examples:
 
 def arguments(verbs: argparse._SubParsersAction[Verb]) -> None:
     """Adds the parser."""
-    whole = add_verb(verbs, "playbook", SUMMARY, _MORE)
-    whole.add_argument("plan", type=Path, metavar="PLAN", help="a plan as JSON")
-    whole.add_argument(
-        "--out", type=Path, required=True, metavar="FOLDER", help="a folder for rollout.yml and undo.yml"
-    )
+    verb = add_verb(verbs, "playbook", SUMMARY, _MORE)
+    verb.add_argument("plan", type=Path, metavar="PLAN", help="a plan as JSON")
+    verb.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a folder for rollout.yml and undo.yml")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -40,14 +38,14 @@ def run(options: argparse.Namespace) -> int:
     from framegauge import __version__
     from framegauge.rollout import ansible
 
-    made = ansible.playbooks(ansible.read(options.plan), __version__)
-    for name, text in made.items():
+    playbooks = ansible.playbooks(ansible.read(options.plan), __version__)
+    for name, text in playbooks.items():
         try:
             options.out.mkdir(parents=True, exist_ok=True)
             with (options.out / name).open("x", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            found = f"{options.out / name}: cannot be written ({error.strerror})"
-            raise InputError(f"{found}, expected a folder without such a file") from None
-    output.show(f"{options.out}: {', '.join(made)}")
+            problem = f"{options.out / name}: cannot be written ({error.strerror})"
+            raise InputError(f"{problem}, expected a folder without such a file") from None
+    output.show(f"{options.out}: {', '.join(playbooks)}")
     return 0

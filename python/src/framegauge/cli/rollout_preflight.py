@@ -40,21 +40,21 @@ MARKS = {"refused": "REFUSED", "warning": "warning", "note": "note"}
 
 def arguments(verbs: argparse._SubParsersAction[Verb]) -> None:
     """Add its parser."""
-    whole = add_verb(verbs, "preflight", SUMMARY, _MORE)
-    whole.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, or what ssh knows")
-    whole.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
-    whole.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
-    whole.add_argument("--mtu", default="9000", metavar="BYTES", help="what the interfaces are to have (9000)")
-    whole.add_argument("--interface", metavar="IFACE", help="of hosts that name none (the one with an address)")
-    whole.add_argument(
+    verb = add_verb(verbs, "preflight", SUMMARY, _MORE)
+    verb.add_argument("hosts", nargs="*", metavar="HOST", help="local, netns:NAME, or what ssh knows")
+    verb.add_argument("--hosts", dest="inventory", metavar="FILE", help="hosts of an inventory, over ssh")
+    verb.add_argument("--group", default="all", metavar="NAME", help="of an Ansible inventory (all)")
+    verb.add_argument("--mtu", default="9000", metavar="BYTES", help="what the interfaces are to have (9000)")
+    verb.add_argument("--interface", metavar="IFACE", help="of hosts that name none (the one with an address)")
+    verb.add_argument(
         "--scope", choices=("subnets", "all"), default="subnets",
         help="all: routes through a gateway are to get the MTU, too (subnets)",
     )  # fmt: skip
-    whole.add_argument("--lease", default="60 s", metavar="TIME", help="after which a fault undoes the change (60 s)")
-    whole.add_argument(
+    verb.add_argument("--lease", default="60 s", metavar="TIME", help="after which a fault undoes the change (60 s)")
+    verb.add_argument(
         "--force", action="append", default=[], metavar="KIND", help="do not refuse for this kind; may be repeated"
     )
-    whole.add_argument("--json", action="store_true", help="print the document (framegauge schema rollout-preflight)")
+    verb.add_argument("--json", action="store_true", help="print the document (framegauge schema rollout-preflight)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -80,8 +80,8 @@ def _run(options: argparse.Namespace) -> int:
     names = preflight.named(options.hosts, machines)
     interfaces = {name: interface or options.interface for name, interface in names.items()}
     facts, errors = preflight.read(list(interfaces), machines, output.say)
-    asked = preflight.chosen(interfaces, facts, target, options.scope, lease, frozenset(options.force))
-    document = preflight.document(asked, facts, errors)
+    request = preflight.chosen(interfaces, facts, target, options.scope, lease, frozenset(options.force))
+    document = preflight.document(request, facts, errors)
     if options.json:
         output.show_json(document, indent=1)
     else:
@@ -95,27 +95,27 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
 
     from framegauge.printable import one_line, printable
 
-    hosts = ", ".join(_host(each) for each in document["hosts"])
+    hosts = ", ".join(_host(entry) for entry in document["hosts"])
     verdict = {
         "clear": "nothing stands against it", "warnings": "possible, with warnings", "refused": "refused",
         "could_not_tell": "could not tell",
     }[document["verdict"]]  # fmt: skip
     yield one_line(f"MTU {document['target_mtu']} on {hosts}: {verdict}")
-    for each in document["hosts"]:
-        if each["error"] is not None:
-            yield "  " + one_line(f"{each['name']}: {each['error']}")
-    for each in document["findings"]:
-        what = f"{MARKS[each['severity']]} {each['where']}: {each['what']}"
-        yield "  " + one_line(f"{what}: found {each['found']}, expected {each['expected']}")
-        yield "    " + one_line(each["remedy"])
-    for each in document["changes"]:
+    for entry in document["hosts"]:
+        if entry["error"] is not None:
+            yield "  " + one_line(f"{entry['name']}: {entry['error']}")
+    for entry in document["findings"]:
+        text = f"{MARKS[entry['severity']]} {entry['where']}: {entry['what']}"
+        yield "  " + one_line(f"{text}: found {entry['found']}, expected {entry['expected']}")
+        yield "    " + one_line(entry["remedy"])
+    for entry in document["changes"]:
         yield ""
-        yield one_line(f"On {each['host']}, for {each['owner']}:")
-        yield from (printable(line) for line in each["diff"].splitlines())
-        for command in each["reload"]:
+        yield one_line(f"On {entry['host']}, for {entry['owner']}:")
+        yield from (printable(line) for line in entry["diff"].splitlines())
+        for command in entry["reload"]:
             yield one_line(f"then: {shlex.join(command)}")
 
 
-def _host(each: dict[str, Any]) -> str:
-    now = "?" if each["mtu"] is None else each["mtu"]
-    return f"{each['name']}/{each['interface']} (now {now})"
+def _host(host: dict[str, Any]) -> str:
+    now = "?" if host["mtu"] is None else host["mtu"]
+    return f"{host['name']}/{host['interface']} (now {now})"

@@ -24,9 +24,9 @@ examples:
 
 def arguments(verbs: Verbs[Verb]) -> None:
     """Adds the parser."""
-    found = file_verb(verbs, "status", SUMMARY, _MORE)
-    found.add_argument("--prove", action="store_true", help="send full-size packets between all hosts")
-    json_option(found, "rollout-status")
+    verb = file_verb(verbs, "status", SUMMARY, _MORE)
+    verb.add_argument("--prove", action="store_true", help="send full-size packets between all hosts")
+    json_option(verb, "rollout-status")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -32,17 +32,17 @@ def arguments(verbs: argparse._SubParsersAction[Verb]) -> None:
     """Adds the parser."""
     from framegauge.rollout import switches
 
-    whole = add_verb(verbs, "switches", SUMMARY, _MORE)
-    whole.add_argument("--platform", required=True, choices=tuple(switches.PLATFORMS), help="the kind of switch")
-    whole.add_argument("--port", action="append", default=[], required=True, metavar="PORT", help="may be repeated")
-    whole.add_argument("--mtu", default="9000", metavar="BYTES", help="of the hosts' packets (9000)")
-    whole.add_argument("--old-mtu", default="1500", metavar="BYTES", help="what they are now, to go back to (1500)")
-    whole.add_argument(
+    verb = add_verb(verbs, "switches", SUMMARY, _MORE)
+    verb.add_argument("--platform", required=True, choices=tuple(switches.PLATFORMS), help="the kind of switch")
+    verb.add_argument("--port", action="append", default=[], required=True, metavar="PORT", help="may be repeated")
+    verb.add_argument("--mtu", default="9000", metavar="BYTES", help="of the hosts' packets (9000)")
+    verb.add_argument("--old-mtu", default="1500", metavar="BYTES", help="what they are now, to go back to (1500)")
+    verb.add_argument(
         "--for", dest="seconds", default="10 min", metavar="TIME", help="how long until it goes back by itself (10 min)"
     )
-    whole.add_former("--minutes", "--for", values.in_minutes)
-    whole.add_argument("--tags", default="0", metavar="N", help="VLAN tags of the frames, where they count (0)")
-    whole.add_argument("--json", action="store_true", help="print it as JSON")
+    verb.add_former("--minutes", "--for", values.in_minutes)
+    verb.add_argument("--tags", default="0", metavar="N", help="VLAN tags of the frames, where they count (0)")
+    verb.add_argument("--json", action="store_true", help="print it as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
     from framegauge.rollout import switches
 
     minutes = _minutes(options.seconds)
-    found = switches.text(
+    config = switches.text(
         options.platform,
         options.port,
         values.mtu("--mtu", options.mtu, *SIZES),
@@ -59,14 +59,14 @@ def run(options: argparse.Namespace) -> int:
         values.number("--tags", options.tags, 0, 2),
     )
     if options.json:
-        output.show_json(found.as_document(), indent=1)
+        output.show_json(config.as_document(), indent=1)
         return 0
-    goes = f"goes back in {minutes} minutes by itself" if found.platform.by_itself else "does not go back itself"
+    goes = f"goes back in {minutes} minutes by itself" if config.platform.by_itself else "does not go back itself"
     for title, lines in (
-        (f"{found.platform.title}: before the hosts are changed ({goes})", found.prepare),
-        ("only when full-size packets have passed everywhere", found.confirm),
-        ("to take it back", found.undo),
-        ("to know", found.platform.know),
+        (f"{config.platform.title}: before the hosts are changed ({goes})", config.prepare),
+        ("only when full-size packets have passed everywhere", config.confirm),
+        ("to take it back", config.undo),
+        ("to know", config.platform.know),
     ):
         output.show(f"{title}:", *(f"    {line}" for line in lines), "")
     return 0

@@ -30,14 +30,14 @@ exit codes: 0 done, 1 a ticket that its journal does not give, 2 bad input
 
 def arguments(verbs: argparse._SubParsersAction[Verb]) -> None:
     """Adds the parser."""
-    whole = add_verb(verbs, "ticket", SUMMARY, _MORE)
-    whole.add_argument(
+    verb = add_verb(verbs, "ticket", SUMMARY, _MORE)
+    verb.add_argument(
         "journal", type=Path, metavar="JOURNAL", help="the folder of a roll-out, or with --check a ticket"
     )
-    what = whole.add_mutually_exclusive_group(required=True)
-    what.add_argument("--out", type=Path, metavar="FOLDER", help="write the ticket there")
-    what.add_argument("--check", action="store_true", help="compare a ticket with the journal in it")
-    what.add_argument("--json", action="store_true", help="print it (framegauge schema rollout-ticket)")
+    mode = verb.add_mutually_exclusive_group(required=True)
+    mode.add_argument("--out", type=Path, metavar="FOLDER", help="write the ticket there")
+    mode.add_argument("--check", action="store_true", help="compare a ticket with the journal in it")
+    mode.add_argument("--json", action="store_true", help="print it (framegauge schema rollout-ticket)")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -50,9 +50,9 @@ def run(options: argparse.Namespace) -> int:
         if not options.journal.is_dir():
             raise InputError(f"{options.journal}: found no folder, expected that of a roll-out")
         if options.check:
-            found = ticket.differences(options.journal)
-            output.show(*found or [f"{options.journal}: whole, and as its journal says"])
-            return int(bool(found))
+            differences = ticket.differences(options.journal)
+            output.show(*differences or [f"{options.journal}: whole, and as its journal says"])
+            return int(bool(differences))
         if options.json:
             output.show_json(json.loads(ticket.bundle(ticket.read(options.journal))["ticket.json"]), indent=1)
             return 0

@@ -30,8 +30,8 @@ exit codes: 0 undone, 1 put back, or not as it should be, 2 bad input, 3 undone 
 
 def arguments(verbs: Verbs[Verb]) -> None:
     """Adds the parser."""
-    found = file_verb(verbs, "undo", SUMMARY, _MORE)
-    found.add_argument(
+    verb = file_verb(verbs, "undo", SUMMARY, _MORE)
+    verb.add_argument(
         "--without", action="append", default=[], metavar="HOST", help="it was taken back by hand, or is gone for good"
     )
 

@@ -24,15 +24,15 @@ WHAT = (
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("schema", SUMMARY, _MORE)
-    whole.add_argument(
+    verb = verb_parser("schema", SUMMARY, _MORE)
+    verb.add_argument(
         "what", nargs="?", default="study", choices=WHAT, metavar="WHAT",
         help=f"{', '.join(WHAT)}: a study file (the default), a roll-out's or a watch file, a capture's HOST.json, or "
         "what study and report, report --decision, decide, check, compare of one NEW or of several, diagnose, "
         "estimate, rollout plan, status, preflight or ticket, watch (watched), plan, wire, hosts, rack up or list, "
         "requirements or estimate --model (cpu-model) print with --json",
     )  # fmt: skip
-    return whole
+    return verb
 
 
 def run(words: Sequence[str]) -> None:

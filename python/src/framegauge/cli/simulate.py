@@ -56,37 +56,35 @@ exit codes: 0 done, 2 bad input, 3 nothing judged, 130 interrupted, 1 anything e
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("simulate", SUMMARY, _MORE, "What if? The network and the hosts of a study, in virtual time.")
-    what = whole.add_mutually_exclusive_group()
-    what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
-    what.add_argument(
+    verb = verb_parser("simulate", SUMMARY, _MORE, "What if? The network and the hosts of a study, in virtual time.")
+    mode = verb.add_mutually_exclusive_group()
+    mode.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    mode.add_argument(
         "--preset", metavar="NAME", help=f"an example that comes with it: {', '.join(examples.simulations())}"
     )
-    whole.add_argument("--seeds", type=int, metavar="N", help="run N blocks, each with a seed of its own, and no fewer")
-    whole.add_argument("--seed", type=int, metavar="N", help="the first seed, instead of the file's")
-    whole.add_argument(
+    verb.add_argument("--seeds", type=int, metavar="N", help="run N blocks, each with a seed of its own, and no fewer")
+    verb.add_argument("--seed", type=int, metavar="N", help="the first seed, instead of the file's")
+    verb.add_argument(
         "--sweep", action="append", default=[], metavar="KEY=VALUE,...",
         help="values of a key of the file to try in turn; may be repeated, for every combination",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--engine", default="local", metavar="ENGINE",
         help="where simulations run: local, on all cores (default), or dask://HOST:PORT, on a Dask cluster",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--pcap", action="append", default=[], metavar="PORT|HOST",
         help="keep a capture (pcapng) of this port or host, such as switch:h1 or h1; may be repeated",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--pcap-runs", metavar="N,...", help="numbers of the runs to capture (default: those of the first block)"
     )
-    whole.add_argument("--jobs", type=int, metavar="N", help="simulations at a time (default: as many as CPUs)")
-    whole.add_argument(
-        "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
-    )
-    whole.add_argument("--resume", action="store_true", help="continue the simulation in --out")
-    whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
-    return whole
+    verb.add_argument("--jobs", type=int, metavar="N", help="simulations at a time (default: as many as CPUs)")
+    verb.add_argument("--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)")
+    verb.add_argument("--resume", action="store_true", help="continue the simulation in --out")
+    verb.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -100,14 +98,14 @@ def run(words: Sequence[str]) -> None:
         value = getattr(options, name)
         if value is not None and value < least:
             raise InputError(f"--{name}: found {value}, expected a whole number from {least}")
-    asked = _asked(options)
+    request = _asked(options)
     if options.resume:
         if options.out is None:
             raise InputError("--resume: found no --out, expected the folder of the simulation to continue")
         from framegauge.cli import simulations
 
-        asked = simulations.resumed(options.out, asked)
-    if asked is None:
+        request = simulations.resumed(options.out, request)
+    if request is None:
         raise InputError(
             "simulate: found neither FILE nor --preset, expected one; for example: "
             "framegauge simulate --preset simulate"
@@ -119,7 +117,7 @@ def run(words: Sequence[str]) -> None:
     if lacking := binary.lacking():
         raise MissingRequirement([lacking])
     with engines.opened(options.engine, options.jobs) as engine:
-        run_simulation(asked, options.out, options.resume, engine, options.json, options.html)
+        run_simulation(request, options.out, options.resume, engine, options.json, options.html)
 
 
 def _asked(options: argparse.Namespace) -> Asked | None:
@@ -146,11 +144,11 @@ def _asked(options: argparse.Namespace) -> Asked | None:
 
 def _preset(name: str) -> Path:
     """The file of an example, also without what all their names begin with; InputError lists them if there is none."""
-    known = examples.simulations()
-    named = (examples.named(each) for each in (name, f"simulate-{name}"))
-    example = next((each for each in named if each is not None and each.name in known), None)
+    names = examples.simulations()
+    candidates = (examples.named(item) for item in (name, f"simulate-{name}"))
+    example = next((item for item in candidates if item is not None and item.name in names), None)
     if example is None:
-        raise InputError(f'--preset: found "{name}", expected one of {", ".join(known)}')
+        raise InputError(f'--preset: found "{name}", expected one of {", ".join(names)}')
     return example.path
 
 

@@ -49,41 +49,41 @@ class Asked:
         """As results.json has it."""
         source = self.source
         sweep = {axis.key: list(axis.values) for axis in self.axes}
-        found: dict[str, Any] = {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
+        document: dict[str, Any] = {"file": source.text, "name": source.name, "seeds": source.seeds, "sweep": sweep}
         if source.seed is not None:
-            found["seed"] = source.seed
+            document["seed"] = source.seed
         if self.captures.ports:
-            found["captures"] = {"ports": list(self.captures.ports), "runs": list(self.captures.runs)}
+            document["captures"] = {"ports": list(self.captures.ports), "runs": list(self.captures.runs)}
         if source.beside.texts:
-            found["files"] = source.beside.texts
-        return found
+            document["files"] = source.beside.texts
+        return document
 
 
 def resumed(folder: Path, given: Asked | None) -> Asked:
     """What a folder was asked for; InputError if it is no simulation, or another one is given."""
-    found = read(folder).plan.get(KEY)
-    if not isinstance(found, Mapping):
+    saved = read(folder).plan.get(KEY)
+    if not isinstance(saved, Mapping):
         raise InputError(f"{folder}: found no simulation, expected one to resume (a study: framegauge study --resume)")
     try:
-        sweep = [Axis(str(key), tuple(map(str, values))) for key, values in found["sweep"].items()]
-        taken = found.get("captures", {"ports": [], "runs": []})
-        captured = Captures(tuple(map(str, taken["ports"])), tuple(map(int, taken["runs"])))
-        name = str(found["name"])
+        sweep = [Axis(str(key), tuple(map(str, values))) for key, values in saved["sweep"].items()]
+        capture_settings = saved.get("captures", {"ports": [], "runs": []})
+        captured = Captures(tuple(map(str, capture_settings["ports"])), tuple(map(int, capture_settings["runs"])))
+        name = str(saved["name"])
         # What was beside the file at first, whatever is there now.
-        kept = {str(key): folder / _inside(str(name)) for key, name in found.get("recordings", {}).items()}
-        beside = Beside(Path(name).parent, {str(key): str(text) for key, text in found.get("files", {}).items()}, kept)
-        source = Source(str(found["file"]), name, found["seeds"], beside, found.get("seed"))
-        asked = Asked(source, sweep, captured)
+        paths = {str(key): folder / _inside(str(name)) for key, name in saved.get("recordings", {}).items()}
+        beside = Beside(Path(name).parent, {str(key): str(text) for key, text in saved.get("files", {}).items()}, paths)
+        source = Source(str(saved["file"]), name, saved["seeds"], beside, saved.get("seed"))
+        request = Asked(source, sweep, captured)
     except (KeyError, TypeError, AttributeError, ValueError):
         raise CorruptResults(f"{folder}/results.json: {KEY}: found no file with its sweep, expected them") from None
     if given is not None and (
         given.source.text, given.source.seeds, given.source.seed, list(given.axes), given.captures,
-    ) != (asked.source.text, asked.source.seeds, asked.source.seed, asked.axes, asked.captures):  # fmt: skip
+    ) != (request.source.text, request.source.seeds, request.source.seed, request.axes, request.captures):  # fmt: skip
         raise InputError(
             f"{folder}: found another simulation, expected the one given: leave the file and its options away, or "
             "choose another --out"
         )
-    return asked
+    return request
 
 
 def run(
@@ -96,73 +96,73 @@ def run(
 ) -> commands.Finished:
     """Simulates what is left, and judges what there is; errors in the file, the sweep or the agent come first."""
     base, notes = simulated(asked.source)
-    found = points(asked.source, asked.axes)
+    grid = points(asked.source, asked.axes)
     if notes := [*notes, *left_out(base.factors, base.sysctls, base.tunings, base.testbed.cpu is not None)]:
         say(f"without effect in a simulation, and left out: {', '.join(dict.fromkeys(notes))}")
-    narrow = {each.text(): each.as_json() for point in found for each in narrow_links(point.study)}
+    narrow = {item.text(): item.as_json() for point in grid for item in narrow_links(point.study)}
     for text in narrow:
         say(f"warning: {text}")
-    blocks = planning.blocks(found)
-    taken = captures.planned(asked.captures, blocks)
-    captures.check(asked.captures, taken, engine.simulate)
-    if taken:
-        say(captures.told(asked.captures, taken, sum(map(len, blocks))))
-    replayed, kept = _replayed(found), _kept(found, asked.source.beside)
+    blocks = planning.blocks(grid)
+    captured_runs = captures.planned(asked.captures, blocks)
+    captures.check(asked.captures, captured_runs, engine.simulate)
+    if captured_runs:
+        say(captures.told(asked.captures, captured_runs, sum(map(len, blocks))))
+    replayed, recordings = _replayed(grid), _kept(grid, asked.source.beside)
     if resume and read(folder).plan[KEY].get("replayed", []) != replayed:
         raise InputError(f"{folder}: found other recorded flows than when it began, expected the same to resume it")
-    about = {**asked.as_json(), **({"replayed": replayed, "recordings": kept} if replayed else {})}
+    about = {**asked.as_json(), **({"replayed": replayed, "recordings": recordings} if replayed else {})}
     plan = {**commands.plan_of(base), "planned_runs": sum(map(len, blocks)), KEY: about}
     if narrow:
         plan["narrow_links"] = list(narrow.values())
-    journal = Journal.resume(folder) if resume else _created(folder, base, found, plan, kept)
+    journal = Journal.resume(folder) if resume else _created(folder, base, grid, plan, recordings)
     documents.begin()
     with journal:
         try:
-            if kept and not resume:
+            if recordings and not resume:
                 # From now on nothing outside the folder is needed.
-                asked.source.beside.kept |= {path: folder / name for path, name in kept.items()}
-                found = points(asked.source, asked.axes)
-                blocks = planning.blocks(found)
+                asked.source.beside.kept |= {path: folder / name for path, name in recordings.items()}
+                grid = points(asked.source, asked.axes)
+                blocks = planning.blocks(grid)
             engine = memory.within(engine, blocks, say)
-            outcome = _fill(found, blocks, journal, plan, engine, on_event, asked.captures)
+            outcome = _fill(grid, blocks, journal, plan, engine, on_event, asked.captures)
         except BaseException:
             journal.discard()
             raise
-        made = {run.number: run for run in journal.runs}
-        for each in taken:
-            record = spools.record(folder, made[each.number]) if each.number in made else {}
+        runs_by_number = {run.number: run for run in journal.runs}
+        for item in captured_runs:
+            record = spools.record(folder, runs_by_number[item.number]) if item.number in runs_by_number else {}
             if lost := spools.dig(record, "simulation", "captured_left_out"):
-                say(f"run {each.number}: {lost} frames at the end did not fit into its captures")
-        told = commands.conclude(journal)
-    return commands.Finished(folder, outcome, told, folder / commands.PAGE)
+                say(f"run {item.number}: {lost} frames at the end did not fit into its captures")
+        summary = commands.conclude(journal)
+    return commands.Finished(folder, outcome, summary, folder / commands.PAGE)
 
 
-def _replayed(found: Sequence[Point]) -> list[str | None]:
+def _replayed(grid: Sequence[Point]) -> list[str | None]:
     """The digests of recorded flows that are replayed, point by point: their files may change, and results do not."""
-    return [work.replay.sha256 for point in found for work in point.study.workloads if work.replay is not None]
+    return [work.replay.sha256 for point in grid for work in point.study.workloads if work.replay is not None]
 
 
-def _kept(found: Sequence[Point], beside: Beside) -> dict[str, str]:
+def _kept(grid: Sequence[Point], beside: Beside) -> dict[str, str]:
     """The place in the results of each recording, by the path that the study has; each in a folder of its own, for its
     name is among the conditions of runs."""
-    given = [work.replay.flows for point in found for work in point.study.workloads if work.replay is not None]
+    flow_paths = [work.replay.flows for point in grid for work in point.study.workloads if work.replay is not None]
     of = {str(place): path for path, place in beside.kept.items()}
     return {
         of.get(path, path): f"{RECORDINGS}/{number}/{Path(path).name}"
-        for number, path in enumerate(dict.fromkeys(given), start=1)
+        for number, path in enumerate(dict.fromkeys(flow_paths), start=1)
     }
 
 
 def _created(
-    folder: Path, base: Study, found: Sequence[Point], plan: Mapping[str, Any], kept: Mapping[str, str]
+    folder: Path, base: Study, grid: Sequence[Point], plan: Mapping[str, Any], recordings: Mapping[str, str]
 ) -> Journal:
     """The journal, with a copy of every recording; in the study file, their paths are relative to it."""
-    replays = [work.replay for point in found for work in point.study.workloads if work.replay is not None]
-    copies = {kept[each.flows]: to_csv(each.recording().flows).encode() for each in replays}
+    replays = [work.replay for point in grid for work in point.study.workloads if work.replay is not None]
+    copies = {recordings[replay.flows]: to_csv(replay.recording().flows).encode() for replay in replays}
     study = base.model_copy(deep=True)
     for work in study.workloads:
         if work.replay is not None:
-            work.replay.flows = kept[work.replay.flows]
+            work.replay.flows = recordings[work.replay.flows]
     return Journal.create(folder, study_file.dump(study), plan, copies)
 
 
@@ -174,13 +174,13 @@ def _inside(name: str) -> str:
 
 
 def _fill(
-    found: Sequence[Point],
+    grid: Sequence[Point],
     blocks: Sequence[Sequence[planning.Planned]],
     journal: Journal,
     plan: Mapping[str, Any],
     engine: Engine,
     on_event: Callable[[Event], None],
-    taken: Captures,
+    capture_settings: Captures,
 ) -> Outcome:
     python = f"{platform.python_implementation()} {platform.python_version()}"
     about = {
@@ -191,10 +191,10 @@ def _fill(
     begun = time.monotonic()
     pool = Pool(
         blocks, journal, engine.simulate, engine.jobs, stop=engine.stop, on_event=on_event,
-        settled=partial(judging.is_settled, plan), captured=taken.of,
+        settled=partial(judging.is_settled, plan), captured=capture_settings.of,
     )  # fmt: skip
     try:
-        return pool.run(found[0].study.stop == "settled")
+        return pool.run(grid[0].study.stop == "settled")
     finally:
         # What differs from machine to machine is here alone.
         took = round(time.monotonic() - begun, 3)

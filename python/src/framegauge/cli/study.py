@@ -58,32 +58,28 @@ def parser() -> Verb:
     """The arguments."""
     from framegauge.study import file as study_file
 
-    whole = verb_parser("study", SUMMARY, _MORE)
-    what = whole.add_mutually_exclusive_group()
-    what.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
-    what.add_argument(
+    verb = verb_parser("study", SUMMARY, _MORE)
+    mode = verb.add_mutually_exclusive_group()
+    mode.add_argument("file", nargs="?", metavar="FILE", help="study file (YAML; see `framegauge schema`)")
+    mode.add_argument(
         "--list",
         action="store_true",
         help="presets, and the studies in a folder ./examples, with their durations (see framegauge examples)",
     )
-    what.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
-    whole.add_argument(
-        "--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)"
-    )
-    whole.add_argument("--seed", type=int, metavar="N", help="seed of the order of runs, instead of the file's")
-    whole.add_argument("--resume", action="store_true", help="continue the study in --out")
-    whole.add_argument(
+    mode.add_argument("--preset", metavar="NAME", help=f"a study that comes with it: {', '.join(study_file.presets())}")
+    verb.add_argument("--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)")
+    verb.add_argument("--seed", type=int, metavar="N", help="seed of the order of runs, instead of the file's")
+    verb.add_argument("--resume", action="store_true", help="continue the study in --out")
+    verb.add_argument(
         "--blocks", type=int, metavar="N", help="with --resume: extend the study by N blocks, and say what that costs"
     )
-    whole.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
-    whole.add_argument(
-        "--run-inventory", action="store_true", help="with --dry-run: run an inventory that is a program"
-    )
-    whole.add_argument("--json", action="store_true", help="print summary.json instead of a table")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
-    live.add(whole)
-    notify.add(whole)
-    return whole
+    verb.add_argument("--dry-run", action="store_true", help="say what would be run, and stop")
+    verb.add_argument("--run-inventory", action="store_true", help="with --dry-run: run an inventory that is a program")
+    verb.add_argument("--json", action="store_true", help="print summary.json instead of a table")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write the page there, too")
+    live.add(verb)
+    notify.add(verb)
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -133,15 +129,17 @@ def _list(as_json: bool) -> None:
     from framegauge.experiment.planning import total_seconds
     from framegauge.study import file as study_file
 
-    found = [(f"--preset {name}", study_file.load_preset(name)) for name in study_file.presets()]
-    found += [(str(path), study_file.load(path)) for path in sorted(Path("examples").glob("*.yaml"))]
-    rows = [{"study": name, "seconds": round(total_seconds(each)), "question": each.question} for name, each in found]
+    studies = [(f"--preset {name}", study_file.load_preset(name)) for name in study_file.presets()]
+    studies += [(str(path), study_file.load(path)) for path in sorted(Path("examples").glob("*.yaml"))]
+    rows = [
+        {"study": name, "seconds": round(total_seconds(study)), "question": study.question} for name, study in studies
+    ]
     if as_json:
         output.show_json({"studies": rows}, indent=2)
         return
-    width = max(len(name) for name, _ in found)
-    for name, each in found:
-        output.show(f"{name:<{width}}  {math.ceil(total_seconds(each) / 60):>3} min  {each.question}")
+    width = max(len(name) for name, _ in studies)
+    for name, study in studies:
+        output.show(f"{name:<{width}}  {math.ceil(total_seconds(study) / 60):>3} min  {study.question}")
 
 
 def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:
@@ -203,7 +201,7 @@ def _without_root() -> Iterator[None]:
     try:
         yield
     except MissingRequirement as error:
-        if any(each.get("name") == PRIVILEGE for each in error.missing):
+        if any(requirement.get("name") == PRIVILEGE for requirement in error.missing):
             output.say("a simulation needs no root: framegauge simulate FILE, or --preset simulate to begin with")
         raise
 
@@ -218,9 +216,9 @@ def _simulate(study: Study, folder: Path, options: argparse.Namespace) -> None:
 
     if options.blocks:
         raise InputError("--blocks: found testbed simulator, expected another: simulate again with more --seeds")
-    given = simulations.Asked(Source(study_file.dump(study), f"{folder.name}.yaml"))
-    asked = simulations.resumed(folder, None) if options.resume else given
+    new_request = simulations.Asked(Source(study_file.dump(study), f"{folder.name}.yaml"))
+    request = simulations.resumed(folder, None) if options.resume else new_request
     if lacking := binary.lacking():
         raise MissingRequirement([lacking])
     with engines.opened("local") as engine:
-        simulate.run_simulation(asked, folder, options.resume, engine, options.json, options.html)
+        simulate.run_simulation(request, folder, options.resume, engine, options.json, options.html)

@@ -61,49 +61,49 @@ SHIPPED = {"--dashboard": "grafana.json", "--alerts": "alerts.yaml"}
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser("watch", SUMMARY, _MORE, "Did a switch do harm? Before and after, beside hosts not switched.")
-    whole.add_argument("file", nargs="?", type=Path, metavar="FILE", help="watch file (framegauge schema watch)")
-    whole.add_argument("--at", metavar="WHEN", help="when hosts were switched, instead of the file's change.at")
-    whole.add_argument(
+    verb = verb_parser("watch", SUMMARY, _MORE, "Did a switch do harm? Before and after, beside hosts not switched.")
+    verb.add_argument("file", nargs="?", type=Path, metavar="FILE", help="watch file (framegauge schema watch)")
+    verb.add_argument("--at", metavar="WHEN", help="when hosts were switched, instead of the file's change.at")
+    verb.add_argument(
         "--switched", action="append", default=[], metavar="HOST",
         help="a host that was switched, instead of the file's; may be repeated",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--control", action="append", default=[], metavar="HOST",
         help="a host that was not switched, instead of the file's; may be repeated",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--wave", action="store_true",
         help="as the gate of a roll-out: its last wave was switched, and later ones were not, instead of the file's",
     )  # fmt: skip
-    whole.add_argument("--dry-run", action="store_true", help="print what would be asked; ask nothing")
-    whole.add_argument(
+    verb.add_argument("--dry-run", action="store_true", help="print what would be asked; ask nothing")
+    verb.add_argument(
         "--wait", action="store_true",
         help="wait until the time after the switch is over, and sample meanwhile if nobody does",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--sample", action="store_true",
         help="with agents: sample the hosts, and judge nothing; Ctrl-C keeps what there is",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--for", dest="seconds", metavar="TIME",
         help="with --sample: how long (until the time after the switch is over)",
     )  # fmt: skip
-    whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema watched)")
-    whole.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page, with courses")
-    whole.add_argument(
+    verb.add_argument("--json", action="store_true", help="print JSON (framegauge schema watched)")
+    verb.add_argument("--html", type=output.place, metavar="FILE", help="write one offline page, with courses")
+    verb.add_argument(
         "--textfile",
         type=output.place,
         metavar="FILE",
         help="write the verdicts as metrics, for node_exporter",
     )
-    whole.add_argument(
+    verb.add_argument(
         "--listen", metavar="HOST:PORT", help="serve the verdicts at /metrics, judged again and again, until Ctrl-C"
     )
-    whole.add_argument("--every", default="1 min", metavar="TIME", help="with --listen: how often (1 min)")
-    whole.add_argument("--dashboard", type=output.place, metavar="FILE", help="write the Grafana dashboard")
-    whole.add_argument("--alerts", type=output.place, metavar="FILE", help="write the alert rules for Prometheus")
-    return whole
+    verb.add_argument("--every", default="1 min", metavar="TIME", help="with --listen: how often (1 min)")
+    verb.add_argument("--dashboard", type=output.place, metavar="FILE", help="write the Grafana dashboard")
+    verb.add_argument("--alerts", type=output.place, metavar="FILE", help="write the alert rules for Prometheus")
+    return verb
 
 
 def run(words: Sequence[str]) -> int:
@@ -155,12 +155,12 @@ def _asked(options: argparse.Namespace) -> Watch:
         return model.load(options.file, options.at, options.switched, options.control)
     if options.at is not None or options.switched or options.control:
         raise InputError("--wave: found --at, --switched or --control beside it, expected the roll-out's alone")
-    told = [os.environ.get(name, "") for name in WAVE]
-    if not all(told):
+    wave = [os.environ.get(name, "") for name in WAVE]
+    if not all(wave):
         raise InputError(
-            f"--wave: found no {WAVE[told.index('')]}, expected it as the gate of framegauge rollout apply"
+            f"--wave: found no {WAVE[wave.index('')]}, expected it as the gate of framegauge rollout apply"
         )
-    return model.load(options.file, told[0], [told[1]], [told[2]])
+    return model.load(options.file, wave[0], [wave[1]], [wave[2]])
 
 
 def _plan(watch: Watch) -> None:
@@ -208,29 +208,29 @@ def _once(watch: Watch, options: argparse.Namespace, printed: str | None) -> int
             output.say(line)
 
     try:
-        found = watching.watch(watch, now, tell)
+        result = watching.watch(watch, now, tell)
     except FramegaugeError:
         if options.textfile is not None:  # what was found earlier must not stay as if it still held
             output.write("--textfile", options.textfile, exporter.unanswered(now).encode())
         raise
-    document = documents.document(found)
+    document = documents.document(result)
     if options.textfile is not None:
         output.write("--textfile", options.textfile, exporter.exported(document).encode())
     if options.html is not None:
-        output.write("--html", options.html, page.page(found).encode())
+        output.write("--html", options.html, page.page(result).encode())
     if options.json:
         output.show_json(document, indent=2)
     elif printed is None:
         output.show(*terminal.lines(document))
-    return found.gate
+    return result.gate
 
 
 def _serve(watch: Watch, options: argparse.Namespace) -> NoReturn:
     from framegauge.check.metrics import served
 
     every = values.seconds("--every", options.every, 1, DAY)
-    with served(_address(options.listen)) as (where, publish):
-        output.say(f"verdicts at http://{where}/metrics, every {every:g} s; Ctrl-C ends it")
+    with served(_address(options.listen)) as (address, publish):
+        output.say(f"verdicts at http://{address}/metrics, every {every:g} s; Ctrl-C ends it")
         while True:
             publish(_text(watch, options))
             time.sleep(every)
@@ -241,19 +241,19 @@ def _text(watch: Watch, options: argparse.Namespace) -> str:
     from framegauge.watch import document as documents, exporter, page, run as watching
 
     now = time.time()
-    found: Watched | None = None
+    result: Watched | None = None
     try:
-        found = watching.watch(watch, now)
-        text = exporter.exported(documents.document(found))
-        output.say(documents.answer(found))
+        result = watching.watch(watch, now)
+        text = exporter.exported(documents.document(result))
+        output.say(documents.answer(result))
     except FramegaugeError as error:
         output.say(str(error))
         text = exporter.unanswered(now)
     with contextlib.suppress(InputError):
         if options.textfile is not None:
             output.write("--textfile", options.textfile, text.encode())
-        if options.html is not None and found is not None:
-            output.write("--html", options.html, page.page(found).encode())
+        if options.html is not None and result is not None:
+            output.write("--html", options.html, page.page(result).encode())
     return text
 
 

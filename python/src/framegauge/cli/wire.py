@@ -56,32 +56,32 @@ BYTES = (0, 10**9 - 1)  # the agent says which of them make sense
 
 def parser() -> Verb:
     """The arguments."""
-    whole = verb_parser(
+    verb = verb_parser(
         "wire", SUMMARY, _MORE,
         "What encapsulations take from an MTU, where every figure comes from, and what is left for TCP.",
     )  # fmt: skip
-    what = whole.add_mutually_exclusive_group()
-    what.add_argument("--mtu", metavar="BYTES", help="MTU of the link, such as 9000")
-    what.add_argument(
+    mode = verb.add_mutually_exclusive_group()
+    mode.add_argument("--mtu", metavar="BYTES", help="MTU of the link, such as 9000")
+    mode.add_argument(
         "--levels", nargs="?", const="", metavar="LIST",
         help="compare MTUs, such as 1500,4200,9000 (default: the usual ones, those of the clouds included)",
     )  # fmt: skip
-    whole.add_argument("--datagram", metavar="BYTES", help="explain a UDP datagram with so much payload, over IPv4")
-    whole.add_argument(
+    verb.add_argument("--datagram", metavar="BYTES", help="explain a UDP datagram with so much payload, over IPv4")
+    verb.add_argument(
         "--nfs-read", metavar="BYTES", help="explain the datagram that answers an NFSv3 READ of so many bytes"
     )
-    whole.add_argument("--encap", default="", metavar="LIST", help="such as vxlan,ipv6; see below (default: none)")
-    whole.add_argument(
+    verb.add_argument("--encap", default="", metavar="LIST", help="such as vxlan,ipv6; see below (default: none)")
+    verb.add_argument(
         "--ping", nargs="?", const="HOST", metavar="HOST",
         help="print the ping that fills the MTU (inside of --encap), as each system counts it; nothing is sent",
     )  # fmt: skip
-    whole.add_argument(
+    verb.add_argument(
         "--rdma", action="store_true",
         help="which path MTU of RDMA (RoCEv2) the MTU carries, inside of --encap, and what each needs",
     )  # fmt: skip
-    whole.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
-    whole.add_argument("--json", action="store_true", help="print JSON (framegauge schema wire)")
-    return whole
+    verb.add_argument("--rate", metavar="RATE", help='link rate, such as "10 Gb/s", for goodput and packet rate')
+    verb.add_argument("--json", action="store_true", help="print JSON (framegauge schema wire)")
+    return verb
 
 
 def run(words: Sequence[str]) -> None:
@@ -100,21 +100,21 @@ def run(words: Sequence[str]) -> None:
     if options.mtu is not None:
         mtus = [values.mtu("--mtu", options.mtu, *BYTES)]
     elif options.levels:
-        mtus = [values.mtu("--levels", each.strip(), *BYTES) for each in options.levels.split(",")]
+        mtus = [values.mtu("--levels", text.strip(), *BYTES) for text in options.levels.split(",")]
         if len(set(mtus)) < 2:
             raise InputError(f'--levels: found "{options.levels}", expected at least two MTUs such as 1500,9000')
     rate = None if options.rate is None else values.rate("--rate", options.rate)
     layers = options.encap.lower().split(",") if options.encap.strip() else []
     if options.ping is not None or options.rdma:
-        found, lines = _inside(options, layers)
+        document, lines = _inside(options, layers)
     elif options.mtu is not None:
-        found = wire.ask(mtus[0], layers, rate)
-        lines = wire.table(found)
+        document = wire.ask(mtus[0], layers, rate)
+        lines = wire.table(document)
     else:
-        found = wire.compared(mtus, layers, rate)
-        lines = wire.levels_table(found)
+        document = wire.compared(mtus, layers, rate)
+        lines = wire.levels_table(document)
     if options.json:
-        output.show_json(found, indent=2)
+        output.show_json(document, indent=2)
     else:
         output.show(*lines)
 
@@ -140,8 +140,8 @@ def _inside(options: argparse.Namespace, layers: Sequence[str]) -> tuple[dict[st
 def _datagram(options: argparse.Namespace) -> None:
     from framegauge.cli import datagrams
 
-    given = {"--datagram": options.datagram, "--nfs-read": options.nfs_read}
-    (option, text), *further = ((name, value) for name, value in given.items() if value is not None)
+    datagram_options = {"--datagram": options.datagram, "--nfs-read": options.nfs_read}
+    (option, text), *further = ((name, value) for name, value in datagram_options.items() if value is not None)
     others = {
         "--levels": options.levels,
         "--encap": options.encap or None,
@@ -153,8 +153,8 @@ def _datagram(options: argparse.Namespace) -> None:
     if further:
         raise InputError(f"{further[0][0]}: found {option} beside it, expected only --mtu and --json")
     mtu = None if options.mtu is None else values.mtu("--mtu", options.mtu, *BYTES)
-    found = datagrams.ask(values.size(option, text, *BYTES), options.nfs_read is not None, mtu)
+    document = datagrams.ask(values.size(option, text, *BYTES), options.nfs_read is not None, mtu)
     if options.json:
-        output.show_json(found, indent=2)
+        output.show_json(document, indent=2)
     else:
-        output.show(*datagrams.table(found))
+        output.show(*datagrams.table(document))

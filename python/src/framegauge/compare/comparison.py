@@ -54,7 +54,7 @@ class Prepared:
 def compare(base: Side, new: Side, given: Mapping[str, float], only: Collection[str] = ()) -> dict[str, Any]:
     """The document of a comparison; arguments and errors are those of `prepare`."""
     prepared = prepare(base, new, given, only)
-    return document(prepared, judge([each.sets for each in prepared.pairs]))
+    return document(prepared, judge([pair.sets for pair in prepared.pairs]))
 
 
 def prepare(base: Side, new: Side, given: Mapping[str, float], only: Collection[str] = ()) -> Prepared:
@@ -66,10 +66,10 @@ def prepare(base: Side, new: Side, given: Mapping[str, float], only: Collection[
     _refuse_overlap(base, new)
     _refuse_unlike(base, new)
     matched, alone = (across if base.kind != new.kind else alike)(sets_of(base), sets_of(new))
-    everything = _lost_in_all(base, new)
+    overall_reason = _lost_in_all(base, new)
     pairs = [
-        _pair(one, other, metric, (base, new, given), everything)
-        for one, other, metric in matched
+        _pair(base_set, new_set, metric, (base, new, given), overall_reason)
+        for base_set, new_set, metric in matched
         if not only or metric in only
     ]
     return Prepared(base, new, given, pairs, alone)
@@ -81,10 +81,10 @@ def document(
     """The document of two sides whose comparisons were judged as members of a `family` of so many; None: their own.
     NEW is one of so many `results`."""
     base, new, given = prepared.base, prepared.new, prepared.given
-    verdicts = [_verdict(pair, found) for pair, found in zip(prepared.pairs, judged, strict=True)]
+    verdicts = [_verdict(pair, outcome) for pair, outcome in zip(prepared.pairs, judged, strict=True)]
     failed = failures(base, new, results)
     metrics = dict.fromkeys(pair.metric for pair in prepared.pairs)
-    own = sum(found.assumption is not None for found in judged)
+    own_family = sum(outcome.assumption is not None for outcome in judged)
     # Of runs that moved nothing, anything but a difference tells nothing of the rest; where they may make one, it does.
     shown = [row for row in failed if row["verdict"] in DIFFERENT or may_be_worse(row)]
     return {
@@ -94,7 +94,7 @@ def document(
         "new": _side(new),
         "assumption": unpaired.ASSUMPTION,
         "margins": {metric: _margin(metric, base, given) for metric in metrics},
-        "family": {"error": ALPHA, "comparisons": own if family is None else family},
+        "family": {"error": ALPHA, "comparisons": own_family if family is None else family},
         "outcome": _outcome([*verdicts, *shown]),
         "failed": failed,
         "verdicts": verdicts,
@@ -107,7 +107,7 @@ def document(
 
 def _refuse_overlap(base: Side, new: Side) -> None:
     if base.place == new.place:
-        common = {each.run for each in base.samples} & {each.run for each in new.samples}
+        common = {sample.run for sample in base.samples} & {sample.run for sample in new.samples}
         if common:
             raise InputError(
                 f"{new.source}: found {len(common)} runs that are also in {base.source}, expected none: "
@@ -118,41 +118,47 @@ def _refuse_overlap(base: Side, new: Side) -> None:
 def _refuse_unlike(base: Side, new: Side) -> None:
     """Two studies may declare a metric of the same name and mean different things by it."""
     for name in base.own.keys() & new.own.keys():
-        one, other = ((side.own[name]["unit"], side.own[name]["higher_is_better"]) for side in (base, new))
-        if one != other:
-            found, expected = (f"{unit}, {'higher' if higher else 'lower'} is better" for unit, higher in (other, one))
-            raise InputError(f"{new.source}: metric {name}: found {found}, expected {expected} as in {base.source}")
+        base_metric, new_metric = ((side.own[name]["unit"], side.own[name]["higher_is_better"]) for side in (base, new))
+        if base_metric != new_metric:
+            actual, expected = (
+                f"{unit}, {'higher' if higher else 'lower'} is better" for unit, higher in (new_metric, base_metric)
+            )
+            raise InputError(f"{new.source}: metric {name}: found {actual}, expected {expected} as in {base.source}")
 
 
 def _lost_in_all(base: Side, new: Side) -> str | None:
     """How the two sides as wholes differ in their share of lost runs, if they do; each run counts once."""
     counts = []
     for side in (base, new):
-        runs = {each.run: bool(each.excluded) for each in side.samples if each.lost or not each.excluded}
+        runs = {sample.run: bool(sample.excluded) for sample in side.samples if sample.lost or not sample.excluded}
         counts.append((sum(runs.values()), len(runs)))
     return _unequal(counts[0], counts[1])
 
 
 def _unequal(base: tuple[int, int], new: tuple[int, int]) -> str | None:
-    found = exclusions_differ(base, new)
-    return None if found is None else found.why.replace("one arm", "BASE").replace("the other", "NEW")
+    difference = exclusions_differ(base, new)
+    return None if difference is None else difference.why.replace("one arm", "BASE").replace("the other", "NEW")
 
 
 def _pair(
-    one: RunSet, other: RunSet, metric: str, asked: tuple[Side, Side, Mapping[str, float]], everything: str | None
+    base_set: RunSet,
+    new_set: RunSet,
+    metric: str,
+    sides: tuple[Side, Side, Mapping[str, float]],
+    overall_reason: str | None,
 ) -> Pair:
-    base, new, given = asked
+    base, new, given = sides
     doubts = [
         f"{name}: {side.doubts[key, metric]}"
-        for name, side, found in (("BASE", base, one), ("NEW", new, other))
-        if (key := set_key(found.workload, found.conditions), metric) in side.doubts
+        for name, side, run_set in (("BASE", base, base_set), ("NEW", new, new_set))
+        if (key := set_key(run_set.workload, run_set.conditions), metric) in side.doubts
     ]
-    unequal = _unequal(one.lost(), other.lost()) or everything
+    unequal = _unequal(base_set.lost(), new_set.lost()) or overall_reason
     doubts += [] if unequal is None else [unequal]
     share = _margin(metric, base, given)["share"]
     unit = "block" if base.kind == new.kind == "results" else "run"
-    sets = Sets(metric, share, one.values(metric), other.values(metric), unit, doubts[0] if doubts else None)
-    return Pair(one, other, metric, sets)
+    sets = Sets(metric, share, base_set.values(metric), new_set.values(metric), unit, doubts[0] if doubts else None)
+    return Pair(base_set, new_set, metric, sets)
 
 
 def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, Any]:
@@ -164,9 +170,9 @@ def _margin(metric: str, base: Side, given: Mapping[str, float]) -> dict[str, An
     return {"share": usual_margin(metric), "declared_by": "default"}
 
 
-def _verdict(pair: Pair, found: Judged) -> dict[str, Any]:
+def _verdict(pair: Pair, outcome: Judged) -> dict[str, Any]:
     """A verdict as in summary.json; both levels are the same."""
-    runs = [len(each.with_metric(pair.metric)) for each in (pair.base, pair.new)]
+    runs = [len(run_set.with_metric(pair.metric)) for run_set in (pair.base, pair.new)]
     workload, conditions = pair.base.workload, dict(pair.base.conditions)
     if pair.new.workload != workload:
         workload = f"{workload} against {pair.new.workload}"
@@ -176,38 +182,38 @@ def _verdict(pair: Pair, found: Judged) -> dict[str, Any]:
         "conditions": conditions,
         "metric": pair.metric,
         "unit": METRICS[pair.metric].unit,
-        "baseline": {**pair.base.level, "estimate": found.base},
-        "treatment": {**pair.new.level, "estimate": found.new},
-        "ratio": None if found.ratio is None else found.ratio.ratio,
-        "ci95": interval(found.ratio),
+        "baseline": {**pair.base.level, "estimate": outcome.base},
+        "treatment": {**pair.new.level, "estimate": outcome.new},
+        "ratio": None if outcome.ratio is None else outcome.ratio.ratio,
+        "ci95": interval(outcome.ratio),
         "margin": pair.sets.margin,
         "judged": None
-        if found.judged is None
+        if outcome.judged is None
         else {
-            "confidence": 1 - found.judged.alpha,
+            "confidence": 1 - outcome.judged.alpha,
             "overall": 1 - ALPHA,
-            "interval": interval(found.judged),
+            "interval": interval(outcome.judged),
         },
-        "assumption": found.assumption,
-        "verdict": str(found.verdict),
+        "assumption": outcome.assumption,
+        "verdict": str(outcome.verdict),
         "runs": sum(runs),
         "runs_by_side": {"base": runs[0], "new": runs[1]},
-        "warnings": list(found.warnings),
+        "warnings": list(outcome.warnings),
     }
 
 
 def _outcome(verdicts: Sequence[Mapping[str, Any]]) -> str:
-    found = {each["verdict"] for each in verdicts}
-    if Verdict.WORSE in found:
+    kinds = {verdict["verdict"] for verdict in verdicts}
+    if Verdict.WORSE in kinds:
         return "worse"
-    if not found & set(ANSWERS):
+    if not kinds & set(ANSWERS):
         return "not_comparable"
-    return "nothing_worse" if found <= set(ANSWERS) else "not_all_judged"
+    return "nothing_worse" if kinds <= set(ANSWERS) else "not_all_judged"
 
 
 def _side(side: Side) -> dict[str, Any]:
-    runs = {each.run: bool(each.excluded) for each in side.samples}
-    times = sorted(each.began for each in side.samples if each.began is not None)
+    runs = {sample.run: bool(sample.excluded) for sample in side.samples}
+    times = sorted(sample.began for sample in side.samples if sample.began is not None)
     return {
         "source": side.source,
         "kind": side.kind,
@@ -222,11 +228,11 @@ def _side(side: Side) -> dict[str, Any]:
 def _facts(side: Side) -> Iterator[tuple[str, str]]:
     """The facts of a side and of its runs, with all values that occur."""
     yield from side.facts.items()
-    met: dict[str, dict[str, None]] = {}
-    for each in side.samples:
-        for name, value in each.facts.items():
-            met.setdefault(name, {})[value] = None
-    yield from ((name, "; ".join(sorted(values))) for name, values in met.items())
+    values_by_name: dict[str, dict[str, None]] = {}
+    for sample in side.samples:
+        for name, value in sample.facts.items():
+            values_by_name.setdefault(name, {})[value] = None
+    yield from ((name, "; ".join(sorted(values))) for name, values in values_by_name.items())
 
 
 def _differences(base: Side, new: Side) -> Iterator[dict[str, Any]]:
@@ -250,13 +256,13 @@ def _notes(base: Side, new: Side, metrics: Iterable[str]) -> Iterator[str]:
 
 
 def _excluded(name: str, side: Side) -> Iterator[dict[str, Any]]:
-    for each in side.samples:
-        if each.excluded:
+    for sample in side.samples:
+        if sample.excluded:
             yield {
                 "side": name,
-                "run": each.run,
-                "workload": each.workload,
-                "conditions": dict(each.conditions),
-                "level": dict(each.level),
-                "reasons": list(each.excluded),
+                "run": sample.run,
+                "workload": sample.workload,
+                "conditions": dict(sample.conditions),
+                "level": dict(sample.level),
+                "reasons": list(sample.excluded),
             }

@@ -75,17 +75,17 @@ def failures(base: Side, new: Side, results: int = 1) -> list[dict[str, Any]]:
     sets = [*_sets(base, new), *_stalled(base, new)]
     return [
         {
-            "what": each.what,
-            "why": each.why,
-            "workload": each.workload,
-            "conditions": dict(each.conditions),
-            "level": dict(each.level),
-            "base": each.base.document(),
-            "new": each.new.document(),
-            "verdict": str(each.verdict(results * len(sets))),
-            "assumption": failed.ASSUMPTION[each.what == STALLED],
+            "what": run_set.what,
+            "why": run_set.why,
+            "workload": run_set.workload,
+            "conditions": dict(run_set.conditions),
+            "level": dict(run_set.level),
+            "base": run_set.base.document(),
+            "new": run_set.new.document(),
+            "verdict": str(run_set.verdict(results * len(sets))),
+            "assumption": failed.ASSUMPTION[run_set.what == STALLED],
         }
-        for each in sets
+        for run_set in sets
     ]
 
 
@@ -99,24 +99,29 @@ def _sets(base: Side, new: Side) -> Iterator[_Set]:
     """The sets that both sides have with a run that moved nothing; all runs of both sides where such a run does not
     tell its conditions. Nor does a file that is cut off, which counts in each of these sets, or among all runs if there
     is none."""
-    vague = [[each for each in side.samples if not each.conditions] for side in (base, new)]
-    every = _Set(base.kind, {}, {}, _counts(base.samples), _counts(new.samples))
-    if any(each.moved_nothing for side in vague for each in side):
-        yield every
+    vague = [[item for item in side.samples if not item.conditions] for side in (base, new)]
+    whole = _Set(base.kind, {}, {}, _counts(base.samples), _counts(new.samples))
+    if any(item.moved_nothing for side in vague for item in side):
+        yield whole
         return
-    cut_off = [[each for each in side if each.cut_off] for side in vague]
-    ours, theirs = sets_of(base), sets_of(new)
+    cut_off = [[item for item in side if item.cut_off] for side in vague]
+    base_sets, new_sets = sets_of(base), sets_of(new)
     sets = []
-    for key in (key for key in ours if key in theirs):
-        counts = [_counts([*side[key].samples, *rest]) for side, rest in zip((ours, theirs), cut_off, strict=True)]
-        sets.append(_Set(ours[key].workload, ours[key].conditions, ours[key].level, counts[0], counts[1]))
-    failing = [each for each in sets if each.base.failed or each.new.failed]
-    yield from failing or ([every] if any(cut_off) else [])
+    for key in (key for key in base_sets if key in new_sets):
+        counts = [
+            _counts([*side[key].samples, *rest]) for side, rest in zip((base_sets, new_sets), cut_off, strict=True)
+        ]
+        sets.append(
+            _Set(base_sets[key].workload, base_sets[key].conditions, base_sets[key].level, counts[0], counts[1])
+        )
+    failing = [item for item in sets if item.base.failed or item.new.failed]
+    yield from failing or ([whole] if any(cut_off) else [])
 
 
 def _counts(samples: Sequence[Sample]) -> _Counted:
     return _counted(
-        [each for each in samples if _moved_nothing(each) or each.cut_off or not each.excluded], _moved_nothing
+        [sample for sample in samples if _moved_nothing(sample) or sample.cut_off or not sample.excluded],
+        _moved_nothing,
     )
 
 
@@ -126,16 +131,16 @@ def _moved_nothing(sample: Sample) -> bool:
 
 def _stalled(base: Side, new: Side) -> Iterator[_Set]:
     """The sets that both sides have with a run that stalled."""
-    theirs = sets_of(new)
-    for key, ours in sets_of(base).items():
-        if (other := theirs.get(key)) is None:
+    new_sets = sets_of(new)
+    for key, base_set in sets_of(base).items():
+        if (new_set := new_sets.get(key)) is None:
             continue
-        least = _little(ours)
-        before, after = _reasons(ours, least), _reasons(other, least)
-        if before or after:
-            sides = _stalled_of(ours, before), _stalled_of(other, after)
-            why = next(iter((after or before).values()))
-            yield _Set(ours.workload, ours.conditions, ours.level, *sides, STALLED, why)
+        least_goodput = _little(base_set)
+        base_reasons, new_reasons = _reasons(base_set, least_goodput), _reasons(new_set, least_goodput)
+        if base_reasons or new_reasons:
+            sides = _stalled_of(base_set, base_reasons), _stalled_of(new_set, new_reasons)
+            why = next(iter((new_reasons or base_reasons).values()))
+            yield _Set(base_set.workload, base_set.conditions, base_set.level, *sides, STALLED, why)
 
 
 def _stalled_of(runs: RunSet, reasons: Mapping[str, str]) -> _Counted:
@@ -149,24 +154,24 @@ def _little(base: RunSet) -> float:
 
 def _tried(runs: RunSet) -> list[Sample]:
     """Those that moved something, or stalled."""
-    return [each for each in runs.samples if not each.excluded or each.stalled]
+    return [sample for sample in runs.samples if not sample.excluded or sample.stalled]
 
 
 def _reasons(runs: RunSet, least: float) -> dict[str, str]:
     """How runs stalled, by their names."""
     reasons = {}
-    for each in _tried(runs):
-        if each.stalled:
-            reasons[each.run] = each.stalled
-        elif each.metrics.get("goodput", least) < least:
-            reasons[each.run] = f"less than {LITTLE:.0%} of the goodput of BASE"
+    for sample in _tried(runs):
+        if sample.stalled:
+            reasons[sample.run] = sample.stalled
+        elif sample.metrics.get("goodput", least) < least:
+            reasons[sample.run] = f"less than {LITTLE:.0%} of the goodput of BASE"
     return reasons
 
 
 def _counted(samples: Sequence[Sample], has_failed: Callable[[Sample], bool]) -> _Counted:
     runs: dict[str, list[Sample]] = {}
-    for each in samples:
-        runs.setdefault(each.run, []).append(each)
-    lost = sum(any(map(has_failed, mine)) for mine in runs.values())
-    cut_off = sum(any(each.cut_off for each in mine) for mine in runs.values())
+    for sample in samples:
+        runs.setdefault(sample.run, []).append(sample)
+    lost = sum(any(map(has_failed, run_samples)) for run_samples in runs.values())
+    cut_off = sum(any(sample.cut_off for sample in run_samples) for run_samples in runs.values())
     return _Counted(lost, cut_off, len(runs))

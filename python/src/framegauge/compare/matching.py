@@ -27,21 +27,21 @@ class RunSet:
 
     def with_metric(self, metric: str) -> list[Sample]:
         """The runs that count and have the metric."""
-        return [each for each in self.samples if not each.excluded and metric in each.metrics]
+        return [sample for sample in self.samples if not sample.excluded and metric in sample.metrics]
 
     def metrics(self) -> set[str]:
         """The metrics of all runs that count."""
-        return {name for each in self.samples if not each.excluded for name in each.metrics}
+        return {name for sample in self.samples if not sample.excluded for name in sample.metrics}
 
     def lost(self) -> tuple[int, int]:
         """The numbers of excluded and of attempted runs."""
-        return sum(bool(each.excluded) for each in self.samples), len(self.samples)
+        return sum(bool(sample.excluded) for sample in self.samples), len(self.samples)
 
     def values(self, metric: str) -> list[float]:
         """One value per unit, in order: runs of one block at the same level share its noise, and count once."""
         units: dict[str, list[float]] = {}
-        for each in self.with_metric(metric):
-            units.setdefault(each.unit or each.run, []).append(each.metrics[metric])
+        for sample in self.with_metric(metric):
+            units.setdefault(sample.unit or sample.run, []).append(sample.metrics[metric])
         return [_mean(values) for values in units.values()]
 
 
@@ -53,19 +53,20 @@ def _mean(values: Sequence[float]) -> float:
 
 def sets_of(side: Side) -> dict[str, RunSet]:
     """The sets of runs of a side, by key; unreadable files have no conditions and belong to no set."""
-    found: dict[str, list[Sample]] = {}
-    for each in side.samples:
-        if each.conditions or not each.excluded:
-            found.setdefault(set_key(each.workload, each.conditions, each.level), []).append(each)
+    samples_by_key: dict[str, list[Sample]] = {}
+    for sample in side.samples:
+        if sample.conditions or not sample.excluded:
+            samples_by_key.setdefault(set_key(sample.workload, sample.conditions, sample.level), []).append(sample)
     return {
-        key: RunSet(runs[0].workload, runs[0].conditions, runs[0].level, runs) for key, runs in _ordered(found).items()
+        key: RunSet(runs[0].workload, runs[0].conditions, runs[0].level, runs)
+        for key, runs in _ordered(samples_by_key).items()
     }
 
 
-def _ordered(found: Mapping[str, list[Sample]]) -> dict[str, list[Sample]]:
+def _ordered(runs_by_key: Mapping[str, list[Sample]]) -> dict[str, list[Sample]]:
     """The sets grouped by workload and conditions in order of first occurrence, with their levels in order."""
     places: dict[str, int] = {}
-    for runs in found.values():
+    for runs in runs_by_key.values():
         places.setdefault(set_key(runs[0].workload, runs[0].conditions), len(places))
 
     def place(item: tuple[str, list[Sample]]) -> tuple[int, float, str]:
@@ -74,7 +75,7 @@ def _ordered(found: Mapping[str, list[Sample]]) -> dict[str, list[Sample]]:
         number = as_number(level)
         return places[set_key(first.workload, first.conditions)], math.inf if number is None else number, str(level)
 
-    return dict(sorted(found.items(), key=place))
+    return dict(sorted(runs_by_key.items(), key=place))
 
 
 Matched = list[tuple[RunSet, RunSet, str]]
@@ -86,43 +87,49 @@ def alike(base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> tuple[Matche
     matched: Matched = []
     alone: Alone = []
     for key in dict.fromkeys((*base, *new)):
-        one, other = base.get(key), new.get(key)
-        if one is None or other is None:
-            alone += _only(one, other, base, new)
+        base_set, new_set = base.get(key), new.get(key)
+        if base_set is None or new_set is None:
+            alone += _only(base_set, new_set, base, new)
             continue
-        has, have = one.metrics(), other.metrics()
+        base_metrics, new_metrics = base_set.metrics(), new_set.metrics()
         # A side that lost all its runs has no metrics; then the other side's are listed, as not judged.
-        shared = has & have if has and have else has | have
-        matched += [(one, other, metric) for metric in METRICS if metric in shared]
+        shared = base_metrics & new_metrics if base_metrics and new_metrics else base_metrics | new_metrics
+        matched += [(base_set, new_set, metric) for metric in METRICS if metric in shared]
         if not shared:
-            alone.append(_entry(one, "both", "the runs that count have no metric in common"))
-        for here, name, extra in ((one, "base", has - shared), (other, "new", have - shared)):
+            alone.append(_entry(base_set, "both", "the runs that count have no metric in common"))
+        for run_set, name, extra in ((base_set, "base", base_metrics - shared), (new_set, "new", new_metrics - shared)):
             if extra:
-                alone.append(_entry(here, name, "not measured on the other side", sorted(extra)))
+                alone.append(_entry(run_set, name, "not measured on the other side", sorted(extra)))
     return matched, alone
 
 
-def _only(one: RunSet | None, other: RunSet | None, base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> Alone:
+def _only(
+    base_set: RunSet | None, new_set: RunSet | None, base: Mapping[str, RunSet], new: Mapping[str, RunSet]
+) -> Alone:
     """The entry of a set that only one side has, with the most similar set of the other side."""
-    here, name, others = (one, "base", new) if one is not None else (other, "new", base)
-    assert here is not None
-    near = [(_unlike(here, each), each) for each in others.values() if each.workload == here.workload]
+    run_set, name, others = (base_set, "base", new) if base_set is not None else (new_set, "new", base)
+    assert run_set is not None
+    similar = [
+        (_unlike(run_set, candidate), candidate)
+        for candidate in others.values()
+        if candidate.workload == run_set.workload
+    ]
     where = "NEW" if name == "base" else "BASE"
-    if not near:
-        return [_entry(here, name, f"{where} has no runs of {here.workload}")]
-    keys, nearest = min(near, key=lambda item: len(item[0]))
-    mine, its = {**here.conditions, **here.level}, {**nearest.conditions, **nearest.level}
-    words = ", ".join(f"{key} {_shown(its, key)} instead of {_shown(mine, key)}" for key in keys)
-    return [_entry(here, name, f"{where} has no such runs; the most similar ones have {words}")]
+    if not similar:
+        return [_entry(run_set, name, f"{where} has no runs of {run_set.workload}")]
+    keys, nearest = min(similar, key=lambda item: len(item[0]))
+    own_factors, near_factors = {**run_set.conditions, **run_set.level}, {**nearest.conditions, **nearest.level}
+    words = ", ".join(f"{key} {_shown(near_factors, key)} instead of {_shown(own_factors, key)}" for key in keys)
+    return [_entry(run_set, name, f"{where} has no such runs; the most similar ones have {words}")]
 
 
-def _shown(found: Mapping[str, Any], key: str) -> Any:
-    value = found.get(key, "not stated")
+def _shown(factors: Mapping[str, Any], key: str) -> Any:
+    value = factors.get(key, "not stated")
     return level(value) if isinstance(value, Mapping) else value
 
 
-def _unlike(one: RunSet, other: RunSet) -> list[str]:
-    first, second = {**one.conditions, **one.level}, {**other.conditions, **other.level}
+def _unlike(run_set: RunSet, other_set: RunSet) -> list[str]:
+    first, second = {**run_set.conditions, **run_set.level}, {**other_set.conditions, **other_set.level}
     return [key for key in {**first, **second} if first.get(key) != second.get(key)]
 
 
@@ -130,28 +137,28 @@ def across(base: Mapping[str, RunSet], new: Mapping[str, RunSet]) -> tuple[Match
     """The pairs of sets from different tools: goodput against goodput, by direction; and the rest."""
     matched: Matched = []
     alone: Alone = []
-    ways = [_by_direction(each.values()) for each in (base, new)]
+    ways = [_by_direction(item.values()) for item in (base, new)]
     for way in dict.fromkeys((*ways[0], *ways[1])):
-        sides = [each.get(way, []) for each in ways]
+        sides = [item.get(way, []) for item in ways]
         if all(len(side) == 1 for side in sides):
             matched.append((sides[0][0], sides[1][0], ACROSS_TOOLS))
             continue
         for side, name in zip(sides, ("base", "new"), strict=True):
             why = f"BASE has {len(sides[0])} sets of runs with goodput ({way}), and NEW {len(sides[1])}"
-            alone += [_entry(each, name, f"{why}: across tools each must have one", [ACROSS_TOOLS]) for each in side]
+            alone += [_entry(item, name, f"{why}: across tools each must have one", [ACROSS_TOOLS]) for item in side]
     for sets, name in ((base, "base"), (new, "new")):
-        for each in sets.values():
-            if rest := sorted(each.metrics() - {ACROSS_TOOLS}):
-                alone.append(_entry(each, name, "has a different meaning in the other tool", rest))
+        for item in sets.values():
+            if rest := sorted(item.metrics() - {ACROSS_TOOLS}):
+                alone.append(_entry(item, name, "has a different meaning in the other tool", rest))
     return matched, alone
 
 
 def _by_direction(sets: Iterable[RunSet]) -> dict[str, list[RunSet]]:
-    found: dict[str, list[RunSet]] = {}
-    for each in sets:
-        if ACROSS_TOOLS in each.metrics():
-            found.setdefault(direction(each.conditions), []).append(each)
-    return found
+    sets_by_way: dict[str, list[RunSet]] = {}
+    for run_set in sets:
+        if ACROSS_TOOLS in run_set.metrics():
+            sets_by_way.setdefault(direction(run_set.conditions), []).append(run_set)
+    return sets_by_way
 
 
 def direction(conditions: Mapping[str, Any]) -> str:
@@ -162,13 +169,13 @@ def direction(conditions: Mapping[str, Any]) -> str:
     return "both ways" if conditions.get("bidir") else "download" if conditions.get("reverse") else "upload"
 
 
-def _entry(found: RunSet, side: str, why: str, metrics: Sequence[str] | None = None) -> dict[str, Any]:
+def _entry(run_set: RunSet, side: str, why: str, metrics: Sequence[str] | None = None) -> dict[str, Any]:
     return {
-        "workload": found.workload,
-        "conditions": dict(found.conditions),
-        "level": dict(found.level),
-        "metrics": sorted(found.metrics()) if metrics is None else list(metrics),
+        "workload": run_set.workload,
+        "conditions": dict(run_set.conditions),
+        "level": dict(run_set.level),
+        "metrics": sorted(run_set.metrics()) if metrics is None else list(metrics),
         "only_in": side,
-        "runs": len(found.samples),
+        "runs": len(run_set.samples),
         "why": why,
     }

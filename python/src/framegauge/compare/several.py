@@ -25,20 +25,23 @@ def compare(
     """The document: that of each comparison with `base`, and how all of them come out; else as `comparison.compare`."""
     names = [side.source for side in (base, *others)]
     if len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise InputError(f"compare: found {twice} twice, expected each once")
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise InputError(f"compare: found {repeated} twice, expected each once")
     prepared = [comparison.prepare(base, side, given, only) for side in others]
-    judged = iter(judge([pair.sets for each in prepared for pair in each.pairs]))
-    own = [[next(judged) for _ in each.pairs] for each in prepared]
-    family = sum(outcome.assumption is not None for mine in own for outcome in mine)
-    documents = [comparison.document(each, mine, family, len(others)) for each, mine in zip(prepared, own, strict=True)]
+    judged = iter(judge([pair.sets for item in prepared for pair in item.pairs]))
+    side_outcomes = [[next(judged) for _ in item.pairs] for item in prepared]
+    family = sum(outcome.assumption is not None for outcomes in side_outcomes for outcome in outcomes)
+    documents = [
+        comparison.document(item, outcomes, family, len(others))
+        for item, outcomes in zip(prepared, side_outcomes, strict=True)
+    ]
     return {
         "schema": comparison.SCHEMA,
         "question": "Is any of these better or worse than BASE?",
         "base": names[0],
         "new": names[1:],
         "family": {"error": ALPHA, "comparisons": family},
-        "outcome": _outcome([each["outcome"] for each in documents]),
+        "outcome": _outcome([item["outcome"] for item in documents]),
         "comparisons": documents,
     }
 

@@ -65,38 +65,38 @@ def read_side(source: str) -> Side:
 
 def _cut(side: Side, window: Window) -> Side:
     """The runs that began within the window."""
-    if unknown := [each.run for each in side.samples if each.began is None]:
+    if unknown := [sample.run for sample in side.samples if sample.began is None]:
         raise InputError(
             f"{side.source}: found no start time of run {unknown[0]}, expected one to select by a time window "
             f"(results folders have it since 0.1.0, iperf3 always, flent since format 3)"
         )
-    moments = [each.began for each in side.samples if each.began is not None]
+    moments = [sample.began for sample in side.samples if sample.began is not None]
     chosen = window.choose(moments)
     if not any(chosen):
-        between = (
-            f"from {min(moments):%Y-%m-%d %H:%M:%S} to {max(moments):%Y-%m-%d %H:%M:%S} UTC" if moments else "none"
-        )
-        raise InputError(f"{side.source}: found no run in that window, expected at least one: its runs began {between}")
+        span = f"from {min(moments):%Y-%m-%d %H:%M:%S} to {max(moments):%Y-%m-%d %H:%M:%S} UTC" if moments else "none"
+        raise InputError(f"{side.source}: found no run in that window, expected at least one: its runs began {span}")
     return replace(side, samples=list(itertools.compress(side.samples, chosen)))
 
 
 def _files(source: str, path: Path, names: Sequence[str]) -> Side:
     """The runs in files of other tools; a file without a run counts as an excluded run, with the reason."""
-    found = {kind: [name for name in names if name.endswith(suffixes)] for kind, (suffixes, _) in SUFFIXES.items()}
-    kinds = [kind for kind, mine in found.items() if mine]
+    files_by_kind = {
+        kind: [name for name in names if name.endswith(suffixes)] for kind, (suffixes, _) in SUFFIXES.items()
+    }
+    kinds = [kind for kind, file_names in files_by_kind.items() if file_names]
     if not kinds:
         expected = "a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz, *.flent.bz2, *.flent)"
         raise InputError(f"{source}: found no files of runs, expected {expected}")
     if len(kinds) > 1:
         raise InputError(f"{source}: found files of iperf3 and of flent, expected files of one tool per folder")
     kind, samples = kinds[0], []
-    for name in found[kind]:
+    for name in files_by_kind[kind]:
         try:
             samples += _file(path / name, kind)
         except Unreadable as error:
             samples.append(_failed(one_line(name), kind, error))
-    samples.sort(key=lambda each: (each.began is None, each.began or datetime.min.replace(tzinfo=UTC)))
-    notes = [f"{each.run}: {line}" for each in samples for line in each.notes]
+    samples.sort(key=lambda sample: (sample.began is None, sample.began or datetime.min.replace(tzinfo=UTC)))
+    notes = [f"{sample.run}: {line}" for sample in samples for line in sample.notes]
     return Side(source, str(path.resolve()), kind, samples, notes=notes)
 
 
@@ -139,11 +139,11 @@ def _study(source: str, path: Path) -> Side:
 
 def _sample(run: Run, treatment: str, source: str) -> Sample:
     """One run as a sample; metrics with impossible values are left out."""
-    metrics = {name: value for name, found in run.metrics.items() if (value := as_number(found)) is not None}
+    metrics = {name: value for name, figure in run.metrics.items() if (value := as_number(figure)) is not None}
     key = summary.factor_key(treatment)
-    told = {"workload": run.workload, **run.conditions, key: run.level}
-    if wrong := [name for name, value in told.items() if not _can_be_printed({name: value})]:
-        what = f"{one_line(wrong[0])} {one_line(told[wrong[0]])}"
+    factors = {"workload": run.workload, **run.conditions, key: run.level}
+    if wrong := [name for name, value in factors.items() if not _can_be_printed({name: value})]:
+        what = f"{one_line(wrong[0])} {one_line(factors[wrong[0]])}"
         raise CorruptResults(f"{source}: run {run.number}: found {what}, expected text that can be printed")
     return Sample(
         str(run.number),
@@ -160,23 +160,23 @@ def _sample(run: Run, treatment: str, source: str) -> Sample:
 
 def _can_be_printed(value: object) -> bool:
     if isinstance(value, dict):
-        return all(_can_be_printed(name) and _can_be_printed(each) for name, each in value.items())
+        return all(_can_be_printed(name) and _can_be_printed(inner) for name, inner in value.items())
     return not isinstance(value, str) or value == one_line(value)
 
 
 def _began(run: Run) -> datetime | None:
     if not run.began:
         return None
-    found = datetime.fromisoformat(run.began)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    moment = datetime.fromisoformat(run.began)
+    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
 
 def _doubts(saved: Saved) -> dict[tuple[str, str], str]:
     """The metrics whose A/A control differed from the baseline within the study, with the warning."""
     return {
-        (set_key(each.workload, each.conditions), each.metric): each.warnings[0]
-        for each in judging.compare(saved)
-        if each.role == "control" and each.judged is not None and _differs(each)
+        (set_key(comparison.workload, comparison.conditions), comparison.metric): comparison.warnings[0]
+        for comparison in judging.compare(saved)
+        if comparison.role == "control" and comparison.judged is not None and _differs(comparison)
     }
 
 
@@ -196,8 +196,8 @@ def _facts(path: Path, plan: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(agent, dict):
         facts |= {"kernel": agent.get("kernel"), "CPUs": agent.get("cpus"), "agent": agent.get("agent")}
     try:
-        place = path / "study.yaml"
-        study = yaml_file.data(yaml_file.read(place, "a study file"), str(place))
+        study_file = path / "study.yaml"
+        study = yaml_file.data(yaml_file.read(study_file, "a study file"), str(study_file))
     except StudyError:
         study = None
     for section in ("testbed", "sysctls"):
@@ -207,7 +207,7 @@ def _facts(path: Path, plan: Mapping[str, Any]) -> dict[str, str]:
     return {name: one_line(value) for name, value in facts.items() if value is not None}
 
 
-def _settings(found: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
-    for key, value in found.items():
+def _settings(settings: Mapping[str, Any], where: str) -> Iterator[tuple[str, str]]:
+    for key, value in settings.items():
         for name, inner in value.items() if isinstance(value, dict) else [("", value)]:
             yield f"{where}.{key}.{name}".rstrip("."), one_line(inner)

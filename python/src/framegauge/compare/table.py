@@ -28,12 +28,12 @@ def show(document: Mapping[str, Any], console: Console) -> None:
         common, titles = terminal.title(verdicts)
         terminal.say(console, common)
         texts = [_cells(name, verdict, notes) for name, verdict in rows]
-        tables.table(console, _COLUMNS, (0, 2), titles, texts, [each["verdict"] for each in verdicts])
+        tables.table(console, _COLUMNS, (0, 2), titles, texts, [item["verdict"] for item in verdicts])
     tables.show_notes(console, notes)
-    for name, each in zip(document["new"], document["comparisons"], strict=True):
-        terminal.show_rest(each, console, name)
+    for name, item in zip(document["new"], document["comparisons"], strict=True):
+        terminal.show_rest(item, console, name)
     if rows:
-        declared = {name: of for each in document["comparisons"] for name, of in each["margins"].items()}
+        declared = {name: margin for item in document["comparisons"] for name, margin in item["margins"].items()}
         first = document["comparisons"][0]
         terminal.say(
             console,
@@ -52,15 +52,16 @@ def lines(document: Mapping[str, Any]) -> list[str]:
     """The conclusion on each result."""
     named = zip(document["new"], document["comparisons"], strict=True)
     return [
-        f"{name}: {terminal.conclusion(each).replace('NEW is', 'it is').replace('NEW', 'it')}" for name, each in named
+        f"{name}: {terminal.conclusion(comparison).replace('NEW is', 'it is').replace('NEW', 'it')}"
+        for name, comparison in named
     ]
 
 
 def _in_order(document: Mapping[str, Any]) -> list[tuple[str, Verdict]]:
     """The verdicts with the names of their results: those on the same figure of BASE stand together."""
     places: dict[str, list[tuple[str, Verdict]]] = {}
-    for name, each in zip(document["new"], document["comparisons"], strict=True):
-        for verdict in [*each["failed"], *each["verdicts"]]:
+    for name, comparison in zip(document["new"], document["comparisons"], strict=True):
+        for verdict in [*comparison["failed"], *comparison["verdicts"]]:
             level = {name: value for name, value in verdict.get("baseline", {}).items() if name != "estimate"}
             what = [level or verdict.get("level"), verdict.get("metric")]
             key = json.dumps([verdict["workload"], verdict["conditions"], *what], sort_keys=True)
@@ -70,8 +71,8 @@ def _in_order(document: Mapping[str, Any]) -> list[tuple[str, Verdict]]:
 
 def _cells(name: str, verdict: Verdict, notes: dict[str, int]) -> Sequence[str]:
     if "metric" not in verdict:  # how many runs moved nothing
-        title, before, now, *rest, _, found = terminal.failed_cells(verdict)
-        return [title, before, name, now, *rest, found]
+        title, before, now, *rest, _, outcome = terminal.failed_cells(verdict)
+        return [title, before, name, now, *rest, outcome]
     base, new = (words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment"))
     marked = tables.noted(verdict["verdict"], verdict["warnings"], notes)
     return [words.metric(verdict["metric"]), base, name, new, *tables.ratio_cells(verdict), marked]

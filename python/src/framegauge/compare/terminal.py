@@ -30,7 +30,7 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     verdicts = document["verdicts"]
     notes: dict[str, int] = {}
     failed = document["failed"]
-    rows = [*map(failed_cells, failed), *(_cells(each, notes) for each in verdicts)]
+    rows = [*map(failed_cells, failed), *(_cells(entry, notes) for entry in verdicts)]
     if rows:
         common, titles = title([*failed, *verdicts])
         say(console, common)
@@ -40,7 +40,7 @@ def show(document: Mapping[str, Any], console: Console) -> None:
     if verdicts:
         say(console, f"margins: {margins(document['margins'])}")
         say(console, f"assumed: {document['assumption']}")
-    for what, assumption in sorted({(each["what"], each["assumption"]) for each in failed}):
+    for what, assumption in sorted({(entry["what"], entry["assumption"]) for entry in failed}):
         say(console, f"assumed of runs that {what}: {assumption}")
     if document["outcome"] != "not_comparable":  # otherwise the command's error message is the conclusion
         say(console, conclusion(document), "bold")
@@ -49,19 +49,21 @@ def show(document: Mapping[str, Any], console: Console) -> None:
 def title(verdicts: Sequence[Mapping[str, Any]]) -> tuple[str, list[str]]:
     """What all rows have in common, and what each has of its own."""
     cells = words.Cells(verdicts)
-    levels = [words.levels(each["level"] if "level" in each else each["baseline"]) for each in verdicts]
+    levels = [words.levels(verdict["level"] if "level" in verdict else verdict["baseline"]) for verdict in verdicts]
     several = len(set(levels)) > 1
-    own = [_joined(cells.of(each), level if several else "") for each, level in zip(verdicts, levels, strict=True)]
+    own = [
+        _joined(cells.of(verdict), level if several else "") for verdict, level in zip(verdicts, levels, strict=True)
+    ]
     return f"All rows: {_joined(cells.common, '' if several else levels[0])}", own
 
 
 def show_rest(document: Mapping[str, Any], console: Console, of: str = "") -> None:
     """Prints what is not compared, what does not count, and what else differs; `of` is the name of NEW where there are
     several."""
-    before = f"{of}, " if of else ""
-    _few(console, f"{before}not compared:", [_alone(each) for each in document["not_compared"]])
-    _few(console, f"{before}excluded:", [_excluded(each) for each in document["excluded"]])
-    _few(console, f"{before}differs between the sides:", [_difference(each) for each in document["differences"]])
+    prefix = f"{of}, " if of else ""
+    _few(console, f"{prefix}not compared:", [_alone(entry) for entry in document["not_compared"]])
+    _few(console, f"{prefix}excluded:", [_excluded(entry) for entry in document["excluded"]])
+    _few(console, f"{prefix}differs between the sides:", [_difference(entry) for entry in document["differences"]])
     for line in document["notes"]:
         say(console, f"{of}: {line}" if of else line, "yellow")
 
@@ -70,35 +72,37 @@ def conclusion(document: Mapping[str, Any]) -> str:
     """The conclusion in one sentence."""
     verdicts = [*document["failed"], *document["verdicts"]]
     counts = {word: _words(verdicts).count(word) for word in dict.fromkeys(_words(verdicts))}
-    listed = ", ".join(f"{count} {word}" for word, count in counts.items())
+    verdict_counts = ", ".join(f"{count} {word}" for word, count in counts.items())
     if document["outcome"] == "not_comparable":
-        return "cannot be compared: " + (f"no comparison has a verdict ({listed})" if listed else "nothing in common")
+        return "cannot be compared: " + (
+            f"no comparison has a verdict ({verdict_counts})" if verdict_counts else "nothing in common"
+        )
     if document["outcome"] == "worse":
-        return f"NEW is worse: {'; '.join([*map(_failure, _worse(document['failed'])), listed])}"
+        return f"NEW is worse: {'; '.join([*map(_failure, _worse(document['failed'])), verdict_counts])}"
     if document["outcome"] == "not_all_judged":
         lost = len(verdicts) - sum(counts.get(word, 0) for word in _ANSWERS)
-        reasons = [line for each in document["failed"] if may_be_worse(each) for line in _cut_off(each)]
-        whole = f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {listed}"
+        reasons = [line for entry in document["failed"] if may_be_worse(entry) for line in _cut_off(entry)]
+        whole = f"{lost} of {len(verdicts)} comparisons have no verdict, so NEW may be worse: {verdict_counts}"
         return "; ".join([*reasons, whole])
     if counts.get("undecided"):
-        return f"nothing is worse as far as decided: {listed}"
-    return f"nothing is worse: {listed}"
+        return f"nothing is worse as far as decided: {verdict_counts}"
+    return f"nothing is worse: {verdict_counts}"
 
 
 def _words(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
-    return [each["verdict"] for each in verdicts]
+    return [verdict["verdict"] for verdict in verdicts]
 
 
 def _worse(failed: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return [each for each in failed if each["verdict"] == "worse"]
+    return [entry for entry in failed if entry["verdict"] == "worse"]
 
 
 def _failure(entry: Mapping[str, Any]) -> str:
     """Such as "2 of 16 runs moved nothing, and none in BASE"."""
     base, new = entry["base"], entry["new"]
-    before = f"{base['failed']} of {base['runs']}" if base["failed"] else "none"
-    how = f" ({entry['why']})" if entry["what"] == STALLED else ""
-    return f"{new['failed']} of {new['runs']} runs {entry['what']}{how}, and {before} in BASE"
+    base_count = f"{base['failed']} of {base['runs']}" if base["failed"] else "none"
+    reason = f" ({entry['why']})" if entry["what"] == STALLED else ""
+    return f"{new['failed']} of {new['runs']} runs {entry['what']}{reason}, and {base_count} in BASE"
 
 
 def _cut_off(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -157,10 +161,10 @@ def failed_cells(entry: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _of(counted: Mapping[str, int]) -> str:
+def _of(counts: Mapping[str, int]) -> str:
     """Such as "2 of 16", or "2 to 5 of 16" where the files of three are cut off."""
-    most = f" to {counted['failed'] + counted['cut_off']}" if counted["cut_off"] else ""
-    return f"{counted['failed']}{most} of {counted['runs']}"
+    most = f" to {counts['failed'] + counts['cut_off']}" if counts["cut_off"] else ""
+    return f"{counts['failed']}{most} of {counts['runs']}"
 
 
 def _alone(entry: Mapping[str, Any]) -> str:
@@ -183,8 +187,8 @@ def _difference(entry: Mapping[str, Any]) -> str:
 def margins(found: Mapping[str, Any]) -> str:
     """The margins with where they were declared."""
     return ", ".join(
-        f"{words.metric(metric)} {quantities.exact_share(each['share'])} ({_SOURCES[each['declared_by']]})"
-        for metric, each in found.items()
+        f"{words.metric(metric)} {quantities.exact_share(margin['share'])} ({_SOURCES[margin['declared_by']]})"
+        for metric, margin in found.items()
     )
 
 

@@ -30,7 +30,7 @@ class Window:
         if isinstance(self.begin, datetime) and isinstance(self.end, datetime):
             return [self.begin <= moment < self.end for moment in moments]
         chosen = [self._at_that_time(moment.astimezone(UTC)) for moment in moments]
-        inside = [moment for moment, yes in zip(moments, chosen, strict=True) if yes]
+        inside = [moment for moment, is_inside in zip(moments, chosen, strict=True) if is_inside]
         if inside and max(inside) - min(inside) >= self._length():
             days = f"{min(inside):%Y-%m-%d} and {max(inside):%Y-%m-%d}"
             raise InputError(f"@{self.text}: found runs of {days}, expected a window with dates")
@@ -48,7 +48,7 @@ class Window:
         return begin <= now < end if begin < end else now >= begin or now < end
 
     def _length(self) -> timedelta:
-        begin, end = (datetime.combine(date(2000, 1, 1), each) for each in self._times())
+        begin, end = (datetime.combine(date(2000, 1, 1), moment) for moment in self._times())
         return end - begin if begin < end else end + DAY - begin
 
 
@@ -79,11 +79,11 @@ def _moment(text: str) -> datetime | time | None:
     """A date with a time in UTC, or a time of day in UTC."""
     try:
         if re.match(r"\d{4}-?\d{2}-?\d{2}", text):
-            found = datetime.fromisoformat(text)
-            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-        at = time.fromisoformat(text)
-        if at.tzinfo is None:
-            return at
-        return datetime.combine(date(2000, 1, 2), at).astimezone(UTC).time()
+            moment = datetime.fromisoformat(text)
+            return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+        time_of_day = time.fromisoformat(text)
+        if time_of_day.tzinfo is None:
+            return time_of_day
+        return datetime.combine(date(2000, 1, 2), time_of_day).astimezone(UTC).time()
     except (ValueError, OverflowError):
         return None

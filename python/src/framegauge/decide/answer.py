@@ -36,19 +36,19 @@ class Answered:
 def answer(question: Question, allowed: bool, folder: Folder, hands: Hands) -> Answered:
     """Runs what is left of the steps, and answers."""
     place = question.place(allowed)
-    found = steps.run(place, question.study, question.target_mtu, folder, hands)
-    conclusion = judge.conclude(found.paths(question.target_mtu), found.benefit(question.target_mtu))
+    results = steps.run(place, question.study, question.target_mtu, folder, hands)
+    conclusion = judge.conclude(results.paths(question.target_mtu), results.benefit(question.target_mtu))
     # An absolute path belongs to one machine, and the page may be read on another.
     named = Path(folder.path.name) if folder.path.is_absolute() else folder.path
-    asked = Situation(question.text, place.scope, question.target_mtu, named, allowed)
-    file = rollout.text(question, found, conclusion)
+    situation = Situation(question.text, place.scope, question.target_mtu, named, allowed)
+    file = rollout.text(question, results, conclusion)
     if file is not None:
         folder.write(ROLLOUT, file.encode())
-        asked = replace(asked, rollout=named / ROLLOUT)
-    shown = page.decision(asked, found, conclusion)
-    document = page.document(asked, found, conclusion, shown)
+        situation = replace(situation, rollout=named / ROLLOUT)
+    shown = page.decision(situation, results, conclusion)
+    document = page.document(situation, results, conclusion, shown)
     folder.write("decision.json", json.dumps(document, indent=1).encode())
-    drawn = drawings(found.target or found.present, found.summary)
+    drawn = drawings(results.target or results.present, results.summary)
     written = folder.write(PAGE, decision_page.page(shown, drawn).encode())
     return Answered(shown, written, document, judge.EXIT_CODES[conclusion.choice])
 
@@ -79,8 +79,8 @@ def plan(
         why = "there is nothing that could be studied"
     if why is not None:
         return [*lines, f"study: left out, because {why}", _last(folder)], None
-    if said := kept("study", FILES["study"]):
-        return [*lines, said, _last(folder)], None
+    if kept_line := kept("study", FILES["study"]):
+        return [*lines, kept_line, _last(folder)], None
     assert question.study is not None
     lines += [_last(folder), "study, where all paths carry the target:"]
     return lines, steps.study_of(question.study, facts, None)
@@ -93,7 +93,7 @@ def _last(folder: Folder) -> str:
 def _facts(question: Question) -> str:
     if question.rack:
         return "of hosts that are built for it"
-    names = [*question.hosts, *(each.name for each in question.machines)]
+    names = [*question.hosts, *(machine.name for machine in question.machines)]
     over = "over your ssh, with an agent that is copied there if it is missing; nothing is changed"
     return f"read from {', '.join(names)}, {over}"
 

@@ -151,7 +151,7 @@ class Folder:
     @contextlib.contextmanager
     def held(self, resumes: bool) -> Iterator[None]:
         """Takes the lock; FolderNotEmpty, or InputError if there is nothing to resume."""
-        there = self.path.is_dir() and any(each.name != LOCK for each in self.path.iterdir())
+        there = self.path.is_dir() and any(path.name != LOCK for path in self.path.iterdir())
         if there and not resumes:
             raise FolderNotEmpty(f"{self.path}: found files, expected a new folder, or --resume to go on with these")
         if resumes and not self._file("asked").exists():
@@ -176,21 +176,23 @@ class Folder:
         path = self._file(name)
         if not path.exists():
             return None
-        found = check_file.read(path) if name in CHECKS else self._document(name)
-        seals.check(found, str(path), AGAIN)
-        return {key: value for key, value in found.items() if key != seals.KEY}
+        document = check_file.read(path) if name in CHECKS else self._document(name)
+        seals.check(document, str(path), AGAIN)
+        return {key: value for key, value in document.items() if key != seals.KEY}
 
     def _document(self, name: str) -> Mapping[str, Any]:
         path, expected = self._file(name), "a file that framegauge decide wrote"
         try:
-            found = shapes.load(foreign.read(path), str(path), expected)
+            content = shapes.load(foreign.read(path), str(path), expected)
         except foreign.TooLarge as error:
             raise CorruptResults(f"{path}: {error}") from None
-        if not isinstance(found, dict) or type(found.get("schema")) is not int:
+        if not isinstance(content, dict) or type(content.get("schema")) is not int:
             raise CorruptResults(f"{path}: found no schema, expected {expected}")
-        if found["schema"] > SCHEMA:
-            raise NewerResults(f"{path}: found schema {found['schema']}, expected at most {SCHEMA}: update to read it")
-        return shapes.checked(found, SHAPES[name], str(path))
+        if content["schema"] > SCHEMA:
+            raise NewerResults(
+                f"{path}: found schema {content['schema']}, expected at most {SCHEMA}: update to read it"
+            )
+        return shapes.checked(content, SHAPES[name], str(path))
 
     def keep(self, name: str, document: Mapping[str, Any]) -> None:
         """Writes a result, whole."""
@@ -214,8 +216,8 @@ class Folder:
     def forget(self, step: str) -> None:
         """Removes the results of a step, and of those that rest on it."""
         for name in RESTING[step]:
-            for each in FILES[name]:
-                self._file(each).unlink(missing_ok=True)
+            for file in FILES[name]:
+                self._file(file).unlink(missing_ok=True)
             if name == STUDY:
                 shutil.rmtree(self.path / STUDY, ignore_errors=True)
 

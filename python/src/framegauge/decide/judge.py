@@ -143,23 +143,23 @@ def paths_of(facts: Json, present: Json | None, target: Json | None, target_mtu:
         return Paths(State.CLEAR, _headline(target), {})
     if target["verdict"] == "could_not_tell":
         return Paths(State.UNKNOWN, _headline(target), {})
-    faults = [each for each in target["findings"] if findings.is_fault(each)]
-    if faults and all(each["kind"] == NOT_RAISED for each in faults):
+    faults = [finding for finding in target["findings"] if findings.is_fault(finding)]
+    if faults and all(finding["kind"] == NOT_RAISED for finding in faults):
         now = facts["present_mtu"]
-        said = f"what the paths carry above the hosts' own MTU of {now} bytes is not known until it is raised"
-        return Paths(State.UNKNOWN, said, {})
+        reason = f"what the paths carry above the hosts' own MTU of {now} bytes is not known until it is raised"
+        return Paths(State.UNKNOWN, reason, {})
     return Paths(State.FAULT, f"{_headline(target)}{_named(target)}", _clear_subnets(target))
 
 
 def _headline(document: Json) -> str:
-    said = matrix.headline(document).removesuffix(".")
-    return said[0].lower() + said[1:]
+    text = matrix.headline(document).removesuffix(".")
+    return text[0].lower() + text[1:]
 
 
 def _named(document: Json) -> str:
     """The first faults, in brackets."""
-    faults = [each for each in document["findings"] if findings.is_fault(each)]
-    shown = [f"{title(each['kind'])[0].lower()}{title(each['kind'])[1:]}: {each['where']}" for each in faults]
+    faults = [fault for fault in document["findings"] if findings.is_fault(fault)]
+    shown = [f"{title(fault['kind'])[0].lower()}{title(fault['kind'])[1:]}: {fault['where']}" for fault in faults]
     more = [f"and {len(shown) - MOST_FAULTS} more"] if len(shown) > MOST_FAULTS else []
     return f" ({'; '.join([*shown[:MOST_FAULTS], *more])})" if shown else ""
 
@@ -167,18 +167,18 @@ def _named(document: Json) -> str:
 def limits(facts: Json, target_mtu: int) -> Iterator[str]:
     """NICs whose drivers state a smaller maximum."""
     for host in facts["hosts"]:
-        for each in host["interfaces"]:
-            most = each["maximum_mtu"]
+        for interface in host["interfaces"]:
+            most = interface["maximum_mtu"]
             if most is not None and 0 < most < target_mtu:
-                yield f"{each['name']} of {host['name']} takes at most {most} bytes"
+                yield f"{interface['name']} of {host['name']} takes at most {most} bytes"
 
 
 def _clear_subnets(document: Json) -> dict[str, tuple[str, ...]]:
     """The subnets of two hosts or more, none of whose pairs, in any family, fails; with their hosts."""
     prefixes = {
-        each["address"]: each["prefix_length"]
+        entry["address"]: entry["prefix_length"]
         for host in document["hosts"] for interface in (host["facts"] or {}).get("interfaces", ())
-        for each in interface["addresses"]
+        for entry in interface["addresses"]
     }  # fmt: skip
     members: dict[str, dict[str, None]] = {}
     for pair in document["pairs"]:
@@ -186,36 +186,38 @@ def _clear_subnets(document: Json) -> dict[str, tuple[str, ...]]:
             address = pair[f"{end}_address"]
             if address is not None:
                 members.setdefault(subnet(address, prefixes.get(address)), {})[pair[end]] = None
-    found = {}
+    subnets = {}
     for name, hosts in members.items():
         inside = [pair for pair in document["pairs"] if pair["source"] in hosts and pair["destination"] in hosts]
         if inside and all(pair["verdict"] == "carries_target" for pair in inside):
-            found[name] = tuple(hosts)
-    return found
+            subnets[name] = tuple(hosts)
+    return subnets
 
 
 def benefit_of(summary: Json | None, why_not: str = "no study was made", bound: Bound | None = None) -> Benefit:
     """What the summary of a study says of its largest MTU; `why_not` if there is none. Where a study says nothing, a
     `bound` that is too little to act on is enough."""
     if summary is None:
-        found = Benefit(Brings.NOT_MEASURED, f"what they bring was not measured, because {why_not}")
+        benefit = Benefit(Brings.NOT_MEASURED, f"what they bring was not measured, because {why_not}")
     else:
-        told = answer(summary)
-        text = told.text.partition(": ")[2].removesuffix(".")
+        result = answer(summary)
+        text = result.text.partition(": ")[2].removesuffix(".")
         if judging.is_evidence(summary):
-            found = Benefit(_brings(_largest(summary)), text)
+            benefit = Benefit(_brings(_largest(summary)), text)
         else:
-            found = Benefit(Brings.OPEN, f"{str(told.kind).lower()}: {text}")
-    if bound is None or found.brings not in (Brings.NOT_MEASURED, Brings.OPEN):
-        return found
+            benefit = Benefit(Brings.OPEN, f"{str(result.kind).lower()}: {text}")
+    if bound is None or benefit.brings not in (Brings.NOT_MEASURED, Brings.OPEN):
+        return benefit
     return (
-        Benefit(Brings.NOTHING, bound.text) if bound.is_little else Benefit(found.brings, f"{found.text}; {bound.text}")
+        Benefit(Brings.NOTHING, bound.text)
+        if bound.is_little
+        else Benefit(benefit.brings, f"{benefit.text}; {bound.text}")
     )
 
 
 def bound_of(estimate: Json | None, target_mtu: int) -> Bound | None:
     """What an estimate says of a target; None without a load from which it could say something."""
-    total = next((each for each in (estimate or {"total": []})["total"] if each["mtu"] == target_mtu), None)
+    total = next((row for row in (estimate or {"total": []})["total"] if row["mtu"] == target_mtu), None)
     if total is None or not _is_load(total):
         return None
     return Bound(total["answer"] == NO, f"they bring the load as it is {_at_most(total)}")
@@ -223,13 +225,13 @@ def bound_of(estimate: Json | None, target_mtu: int) -> Bound | None:
 
 def load_lines(estimate: Json | None) -> Iterator[str]:
     """What an estimate says of each MTU, and of programs whose messages would begin to wait."""
-    for each in (estimate or {"total": []})["total"]:
-        if each["answer"] in LOADED and not _is_load(each):
-            yield f"MTU {each['mtu']}: too little load to judge, fewer than {LEAST_LOAD} packets per second"
-        elif _is_load(each):
-            yield f"MTU {each['mtu']} brings the load as it is {_at_most(each)}"
+    for row in (estimate or {"total": []})["total"]:
+        if row["answer"] in LOADED and not _is_load(row):
+            yield f"MTU {row['mtu']}: too little load to judge, fewer than {LEAST_LOAD} packets per second"
+        elif _is_load(row):
+            yield f"MTU {row['mtu']} brings the load as it is {_at_most(row)}"
         else:
-            yield f"MTU {each['mtu']}, the load as it is: {each['answer']}"
+            yield f"MTU {row['mtu']}, the load as it is: {row['answer']}"
     for host in (estimate or {"hosts": []})["hosts"]:
         for kind in host["opaque"]:
             yield f"{host['host']}, {kind['interface']}: unknown what they bring to {opaque.text(kind)}"
@@ -244,8 +246,8 @@ def _at_most(total: Json) -> str:
     goodput, cpu = total["goodput"]["at_most"], total["cpu"]["at_most"]
     if goodput is None and cpu is None:
         return "an unknown share of goodput and of CPU time"
-    said = "an unknown share of goodput" if goodput is None else f"{_rounded_up(goodput)} of goodput"
-    return f"at most {said} and {'an unknown share' if cpu is None else _rounded_up(cpu)} of CPU time, a bound"
+    share = "an unknown share of goodput" if goodput is None else f"{_rounded_up(goodput)} of goodput"
+    return f"at most {share} and {'an unknown share' if cpu is None else _rounded_up(cpu)} of CPU time, a bound"
 
 
 def _rounded_up(share: float) -> str:
@@ -255,9 +257,9 @@ def _rounded_up(share: float) -> str:
 
 def _largest(summary: Json) -> list[str]:
     """The verdicts on the largest MTU."""
-    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
-    most = max((each["treatment"]["mtu"] for each in treated), default=0)
-    return [each["verdict"] for each in treated if each["treatment"]["mtu"] == most]
+    treated = [verdict for verdict in summary["verdicts"] if not words.is_control(verdict)]
+    most = max((verdict["treatment"]["mtu"] for verdict in treated), default=0)
+    return [verdict["verdict"] for verdict in treated if verdict["treatment"]["mtu"] == most]
 
 
 def _brings(verdicts: Sequence[str]) -> Brings:
@@ -268,7 +270,7 @@ def _brings(verdicts: Sequence[str]) -> Brings:
         return Brings.HELPS
     if "worse" in kinds:
         return Brings.WORSE
-    settled = sum(each in ("no practical difference", "not worse") for each in verdicts)
+    settled = sum(verdict in ("no practical difference", "not worse") for verdict in verdicts)
     return Brings.NOTHING if 2 * settled > len(verdicts) else Brings.OPEN
 
 
@@ -276,5 +278,5 @@ def sufficient(summary: Json | None) -> int | None:
     """The smallest MTU that is shown to be enough for every metric of a study; None if it tried too few."""
     if summary is None or not judging.is_evidence(summary):
         return None
-    whole = [each for each in summary.get("smallest_levels", ()) if each["all_cells"]]
-    return max((int(each["smallest"]["mtu"]) for each in whole), default=None)
+    whole = [level for level in summary.get("smallest_levels", ()) if level["all_cells"]]
+    return max((int(level["smallest"]["mtu"]) for level in whole), default=None)

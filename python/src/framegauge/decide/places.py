@@ -104,41 +104,41 @@ class Own:
     def preflight(self, interfaces: Mapping[str, str], target_mtu: int, say: Say) -> Json:
         """As Place has it."""
         facts, errors = preflight.read(list(interfaces), self._listed, say)
-        asked = preflight.chosen(interfaces, facts, target_mtu, "subnets", LEASE_SECONDS, frozenset())
-        return preflight.document(asked, facts, errors)
+        request = preflight.chosen(interfaces, facts, target_mtu, "subnets", LEASE_SECONDS, frozenset())
+        return preflight.document(request, facts, errors)
 
     def unchangeable(self) -> str | None:
         """As Place has it."""
         here = [word for word in self._words if word == "local" or ":" in word]
-        here += [each.name for each in self._listed if is_here(each)]
+        here += [machine.name for machine in self._listed if is_here(machine)]
         if here:
             return f"{here[0]} is not reached over ssh, and only hosts that are can be raised and put back"
-        if fixed := [each.name for each in self.machines if each.read_only]:
+        if fixed := [machine.name for machine in self.machines if machine.read_only]:
             return f"{fixed[0]} is read_only in its inventory"
         return None if self._allowed else "changes are not allowed without --allow-changes"
 
     def raised(self, present: Json, target_mtu: int, say: Say, progress: Progress) -> Json:
         """As Place has it, by leases."""
         machines, present_mtu, seconds = self.machines, present["target_mtu"], lease_seconds(present["seconds"])
-        kept = _Kept(progress)
-        bed = SshTestbed(machines, say, kept, lease_seconds=seconds)
+        hook = _Kept(progress)
+        bed = SshTestbed(machines, say, hook, lease_seconds=seconds)
         try:
             if missing := bed.requirements(None)["missing"]:
                 raise MissingRequirement(missing)
-            study = _plain([each.model_dump(mode="json") for each in machines], present_mtu, target_mtu)
+            study = _plain([machine.model_dump(mode="json") for machine in machines], present_mtu, target_mtu)
             conditions = replace(baseline(study), mtu=dict.fromkeys(study.testbed.host_names, target_mtu))
             with suppress(_Carried):
                 bed.up(conditions)
         finally:
             bed.close()
-        if kept.document is None:
+        if hook.document is None:
             raise Refused(f"check: found every host at MTU {target_mtu} already, expected {present_mtu}: --again facts")
-        if kept.document["seconds"] > seconds - LEASE_REST_SECONDS:
+        if hook.document["seconds"] > seconds - LEASE_REST_SECONDS:
             raise Refused(
-                f"check: found that it took {kept.document['seconds']:.0f} s with the hosts raised, expected less than "
+                f"check: found that it took {hook.document['seconds']:.0f} s with the hosts raised, expected less than "
                 f"their lease of {seconds:g} s: ask about fewer hosts"
             )
-        return kept.document
+        return hook.document
 
 
 class _Carried(Refused):
@@ -163,8 +163,8 @@ class _Kept:
         mtu: Mapping[str, int],
     ) -> Iterable[str]:
         """Checks all pairs in every family, keeps the document, and ends the lease, whatever was found."""
-        asked = Asked(max(mtu.values()))
-        self.document = checked([Member(host, interface) for host, interface in hosts], asked, self._progress)
+        spec = Asked(max(mtu.values()))
+        self.document = checked([Member(host, interface) for host, interface in hosts], spec, self._progress)
         raise _Carried("the check has ended")
 
 

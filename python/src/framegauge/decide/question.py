@@ -59,7 +59,7 @@ class Question:
         return {
             "schema": SCHEMA,
             "hosts": list(self.hosts),
-            "machines": [each.model_dump(mode="json") for each in self.machines],
+            "machines": [machine.model_dump(mode="json") for machine in self.machines],
             "rack": self.rack,
             "testbed": self.lab,
             "target_mtu": self.target_mtu,
@@ -77,7 +77,7 @@ def asked(
     workload: Path | None,
 ) -> Question:
     """What a command line asks; InputError or StudyError for what cannot be asked."""
-    own = [*hosts, *(each.name for each in machines)]
+    own = [*hosts, *(machine.name for machine in machines)]
     if own and (rack or testbed is not None):
         option = "--rack" if testbed is None else "--testbed"
         raise InputError(f"decide: found {own[0]} with {option}, expected hosts that are there, or a rack to build")
@@ -88,11 +88,11 @@ def asked(
     if rack or testbed is not None:
         return Question((), (), True, None, target_mtu, trial.prepared(workload, target_mtu, None, testbed))
     if len(own) < 2:
-        found = "no hosts" if not own else f"{own[0]} alone"
-        raise InputError(f"decide: found {found}, expected two or more, --hosts FILE, or --rack")
+        named = "no hosts" if not own else f"{own[0]} alone"
+        raise InputError(f"decide: found {named}, expected two or more, --hosts FILE, or --rack")
     there = Own(hosts, machines, allowed=True)
     here = [word for word in hosts if word == "local" or ":" in word]
-    here += [each.name for each in machines if is_here(each)]
+    here += [machine.name for machine in machines if is_here(machine)]
     if here:
         if workload is not None:
             raise InputError(
@@ -106,7 +106,7 @@ def asked(
 def kept(found: Mapping[str, Any], where: Path) -> Question:
     """What asked.json asks; CorruptResults if it cannot be asked."""
     try:
-        machines = tuple(Machine.model_validate(each) for each in found["machines"])
+        machines = tuple(Machine.model_validate(entry) for entry in found["machines"])
     except ValidationError:
         raise CorruptResults(f"{where}: machines: found no hosts, expected those of an inventory") from None
     text = found["study"]

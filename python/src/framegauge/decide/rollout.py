@@ -29,16 +29,16 @@ def text(question: Question, found: Found, conclusion: Conclusion) -> str | None
         return None
     subnets = found.paths(question.target_mtu).subnets
     chosen = {name for subnet in conclusion.subnets for name in subnets[subnet]}
-    used = {each["name"]: [one["name"] for one in each["interfaces"]] for each in found.facts["hosts"]}
+    used = {entry["name"]: [device["name"] for device in entry["interfaces"]] for entry in found.facts["hosts"]}
     if conclusion.subnets:
         used = {name: interfaces for name, interfaces in used.items() if name in chosen}
     if any(len(interfaces) != 1 for interfaces in used.values()):
         return None
-    known = {each.name: each for each in Own(question.hosts, question.machines, allowed=True).machines}
+    known = {entry.name: entry for entry in Own(question.hosts, question.machines, allowed=True).machines}
     hosts: list[dict[str, Any]] = []
     for name, (interface,) in used.items():
         hosts.append({**known[name].model_dump(mode="json", exclude_defaults=True), "interface": interface})
-    asked = {
+    document = {
         "question": question.text, "hosts": hosts, "mtu": question.target_mtu, "from": present, "scope": "subnets",
     }  # fmt: skip
-    return HEAD + yaml.safe_dump(asked, sort_keys=False, allow_unicode=True, width=100)
+    return HEAD + yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=100)

@@ -92,35 +92,35 @@ def run(place: Place, template: Study | None, target_mtu: int, folder: Folder, h
         target = here.as_it_is() if fixed is not None else None
     if fixed is None and present is not None:  # as it always is then
         target = here.raised(present)
-    found = Found(facts, stands, present, target, fixed is None, estimate, None, left_out)
-    return _studied(found, place, template, target_mtu, folder, hands)
+    results = Found(facts, stands, present, target, fixed is None, estimate, None, left_out)
+    return _studied(results, place, template, target_mtu, folder, hands)
 
 
 def _studied(
-    found: Found, place: Place, template: Study | None, target_mtu: int, folder: Folder, hands: Hands
+    results: Found, place: Place, template: Study | None, target_mtu: int, folder: Folder, hands: Hands
 ) -> Found:
     """With the study, or why there is none."""
-    paths, why = found.paths(target_mtu), place.unchangeable()
+    paths, why = results.paths(target_mtu), place.unchangeable()
     if why is None and template is None:
         why = "there is nothing that could be studied"
     if why is None and paths.state is not State.CLEAR and not paths.subnets:
         why = "the paths do not carry the packets" if paths.state is State.FAULT else "the paths are not known"
-    if why is None and place.built is None and found.facts.get("families") == []:
+    if why is None and place.built is None and results.facts.get("families") == []:
         why = "no version of IP leads from every host to every other"
     if why is not None or template is None:
-        return replace(found, left_out={**found.left_out, "study": str(why)})
-    study = study_of(template, found.facts, paths)
+        return replace(results, left_out={**results.left_out, "study": str(why)})
+    study = study_of(template, results.facts, paths)
     if study is None:
         why = "only subnets of a rack carry the packets, and a rack is studied as a whole"
-        return replace(found, left_out={**found.left_out, "study": why})
+        return replace(results, left_out={**results.left_out, "study": why})
     if not folder.has("study"):
         hands.say(f"study: {study.testbed.kind}, MTU {', '.join(map(str, study.factors.mtu.levels))}")
         try:
             hands.study(study)
         except TooBusy as busy:  # `--resume` asks again, as for all that a folder lacks
-            return replace(found, left_out={**found.left_out, "study": f"this machine is {busy}"})
+            return replace(results, left_out={**results.left_out, "study": f"this machine is {busy}"})
         folder.keep("study", {"schema": SCHEMA, "hosts": study.testbed.host_names})
-    return replace(found, summary=summary.summarise(read(folder.study)))
+    return replace(results, summary=summary.summarise(read(folder.study)))
 
 
 def study_of(template: Study, facts: Json | None, paths: Paths | None) -> Study | None:
@@ -133,7 +133,7 @@ def study_of(template: Study, facts: Json | None, paths: Paths | None) -> Study 
         return study
     if study.testbed.capabilities.builds_hosts:
         return None
-    machines = [each for each in full(study.testbed.machines) if each.name in paths.studied]
+    machines = [machine for machine in full(study.testbed.machines) if machine.name in paths.studied]
     return study.model_copy(update={"testbed": study.testbed.model_copy(update={"machines": machines})})
 
 
@@ -151,13 +151,13 @@ def facts_of(prepared: Prepared, members: Sequence[Member]) -> Json:
             "name": member.name, "error": prepared.errors.get(member.name),
             "interfaces": [
                 {
-                    "name": each["name"], "mtu": each["mtu"], "maximum_mtu": each["maximum_mtu"],
-                    "driver": each["driver"] or each["kind"], "bits_per_second": each["bits_per_second"],
+                    "name": interface["name"], "mtu": interface["mtu"], "maximum_mtu": interface["maximum_mtu"],
+                    "driver": interface["driver"] or interface["kind"], "bits_per_second": interface["bits_per_second"],
                 }
-                for each in (facts or {"interfaces": []})["interfaces"] if each["name"] in used
+                for interface in (facts or {"interfaces": []})["interfaces"] if interface["name"] in used
             ],
         })  # fmt: skip
-    mtus = [each["mtu"] for host in hosts for each in host["interfaces"]]
+    mtus = [interface["mtu"] for host in hosts for interface in host["interfaces"]]
     routes = Counter(path.family for path in prepared.paths if path.ends is not None and path.ends.error is None)
     families = [family for family in (4, 6) if routes[family] == len(members) * (len(members) - 1)]
     return {"schema": SCHEMA, "present_mtu": min(mtus, default=None), "families": families, "hosts": hosts}
@@ -188,7 +188,9 @@ class _Reading:
 
         def read() -> Json:
             used = self._used()
-            members = [Reader(each.host, used[each.name]) for each in self.opened.members() if each.name in used]
+            members = [
+                Reader(member.host, used[member.name]) for member in self.opened.members() if member.name in used
+            ]
             self.hands.say(f"estimate: what {len(members)} hosts carry, for {self.hands.seconds:g} s")
             targets = sorted({min(trial.BETWEEN, self.target_mtu), self.target_mtu})
             taken = readings.take(members, self.hands.seconds, targets, (), self.hands.say)
@@ -202,20 +204,22 @@ class _Reading:
 
     def _used(self) -> dict[str, tuple[str, ...]]:
         """By host, the interfaces by which it reaches others; without those that have none."""
-        found = {each["name"]: tuple(one["name"] for one in each["interfaces"]) for each in self.facts["hosts"]}
-        return {name: interfaces for name, interfaces in found.items() if interfaces}
+        by_host = {
+            host["name"]: tuple(interface["name"] for interface in host["interfaces"]) for host in self.facts["hosts"]
+        }
+        return {name: interfaces for name, interfaces in by_host.items() if interfaces}
 
     def _of(self, name: str, read: Callable[[], Json]) -> tuple[Json | None, str | None]:
         if self.opened.place.built is not None:
             return None, self.opened.place.built
-        if (kept := self.folder.load(name)) is not None:
-            return kept, None
+        if (stored := self.folder.load(name)) is not None:
+            return stored, None
         try:
-            found = read()
+            document = read()
         except InputError as error:
             return None, str(error).partition("\n")[0]
-        self.folder.keep(name, found)
-        return found, None
+        self.folder.keep(name, document)
+        return document, None
 
 
 class _Opened:
@@ -277,18 +281,18 @@ class _Paths:
 
     def raised(self, present: Json) -> Json:
         """The paths with all hosts at the target; `present`: those at the present MTU."""
-        found = self.folder.load("check-raised")
-        if found is None:
+        document = self.folder.load("check-raised")
+        if document is None:
             self.hands.say(f"check: every pair with packets of {self.target_mtu} bytes, the hosts raised to that MTU")
-            found = self.place.raised(present, self.target_mtu, self.hands.say, self.hands.progress)
-            self.folder.keep("check-raised", found)
-        return found
+            document = self.place.raised(present, self.target_mtu, self.hands.say, self.hands.progress)
+            self.folder.keep("check-raised", document)
+        return document
 
     def _of(self, name: str, mtu: int) -> Json:
-        found = self.folder.load(name)
-        if found is None:
+        document = self.folder.load(name)
+        if document is None:
             self.hands.say(f"check: every pair with packets of {mtu} bytes, the hosts as they are")
-            asked = Asked(mtu, bits_per_second=self.place.bits_per_second)
-            found = checked(self.opened.members(), asked, self.hands.progress)
-            self.folder.keep(name, found)
-        return found
+            spec = Asked(mtu, bits_per_second=self.place.bits_per_second)
+            document = checked(self.opened.members(), spec, self.hands.progress)
+            self.folder.keep(name, document)
+        return document

@@ -62,8 +62,8 @@ def at(study: Study, present_mtu: int, family: int) -> Study:
     Hosts that are there are measured over this version of IP."""
 
     def alter(values: dict[str, Any]) -> None:
-        given = values["factors"]["mtu"]["levels"]
-        levels = levels_of(present_mtu, given[-1], given)
+        mtus = values["factors"]["mtu"]["levels"]
+        levels = levels_of(present_mtu, mtus[-1], mtus)
         values["factors"]["mtu"] = {"levels": levels, "baseline": levels[0]}
         if not study.testbed.capabilities.builds_hosts:
             values["testbed"]["family"] = family
@@ -74,7 +74,7 @@ def at(study: Study, present_mtu: int, family: int) -> Study:
 def levels_of(present_mtu: int, target_mtu: int, given: Sequence[int]) -> list[int]:
     """The MTUs to compare: the present one, those of `given` that lie between, and the target."""
     least = present_mtu if present_mtu < target_mtu else LEAST_MTU
-    return [least, *sorted({each for each in given if least < each < target_mtu}), target_mtu]
+    return [least, *sorted({mtu for mtu in given if least < mtu < target_mtu}), target_mtu]
 
 
 def _fitted(target_mtu: int, machines: Sequence[Machine] | None, bed: Mapping[str, Any] | None, name: str) -> Alter:
@@ -88,7 +88,7 @@ def _fitted(target_mtu: int, machines: Sequence[Machine] | None, bed: Mapping[st
         if factors.get("overlay") is not None:
             raise StudyError([f"{name}: factors.overlay: found one, expected none: the MTU is that of the hosts' NICs"])
         if machines is not None:
-            values["testbed"] = {"kind": "ssh", "machines": [each.model_dump(mode="json") for each in machines]}
+            values["testbed"] = {"kind": "ssh", "machines": [machine.model_dump(mode="json") for machine in machines]}
         elif bed is not None or not builds:
             values["testbed"] = copy.deepcopy(dict(bed or RACK))
         who = "these hosts" if machines is not None else "this rack"
@@ -101,16 +101,16 @@ def _fitted(target_mtu: int, machines: Sequence[Machine] | None, bed: Mapping[st
 def _given(mtu: object) -> list[int]:
     """The MTUs of a study file, if it has any that are numbers; else the usual one between."""
     levels = mtu.get("levels", mtu.get("baseline")) if isinstance(mtu, Mapping) else mtu
-    found = levels if isinstance(levels, list) else [levels]
-    numbers = [each for each in found if isinstance(each, int) and not isinstance(each, bool)]
+    values = levels if isinstance(levels, list) else [levels]
+    numbers = [level for level in values if isinstance(level, int) and not isinstance(level, bool)]
     return numbers or [BETWEEN]
 
 
 def _testbed(path: Path) -> Mapping[str, Any]:
     """The testbed of a study file; StudyError unless it builds hosts."""
     text = yaml_file.read(path, "a study file")
-    found = yaml_file.data(text, str(path))
-    bed = found.get("testbed") if isinstance(found, Mapping) else None
+    content = yaml_file.data(text, str(path))
+    bed = content.get("testbed") if isinstance(content, Mapping) else None
     kind = bed.get("kind") if isinstance(bed, Mapping) else None
     if bed is None and (other := yaml_file.expected(text, str(path), "study")) is not None:
         raise StudyError([other])

@@ -57,17 +57,17 @@ def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Call
     work = cluster.Work(client)
 
     def one(file: Path) -> IO[bytes]:
-        known = remote.signature(str(file))
-        if known is None:  # a pipe, or no file: what is wrong with it, the agent here says
+        signature = remote.signature(str(file))
+        if signature is None:  # a pipe, or no file: what is wrong with it, the agent here says
             answer = asked(words, [file])
         else:
-            code, answer, said = _answered(work, words, file, known)
-            judged(code, said, [file])
+            code, answer, stderr_text = _answered(work, words, file, signature)
+            judged(code, stderr_text, [file])
         done(file)
-        kept = tempfile.TemporaryFile()  # noqa: SIM115 (as above)
-        kept.write(answer)
-        kept.flush()
-        return kept
+        answer_file = tempfile.TemporaryFile()  # noqa: SIM115 (as above)
+        answer_file.write(answer)
+        answer_file.flush()
+        return answer_file
 
     with ThreadPoolExecutor(max(1, min(len(files), 2 * work.threads()))) as pool:
         try:
@@ -78,13 +78,15 @@ def _spread(client: Any, words: Sequence[str], files: Sequence[Path], done: Call
             raise
 
 
-def _answered(work: cluster.Work, words: Sequence[str], file: Path, known: tuple[int, str]) -> tuple[int, bytes, str]:
-    wanted = (list(words), str(file.resolve()), known)
-    reply = work.answer(str(file), remote.answer, *wanted)
+def _answered(
+    work: cluster.Work, words: Sequence[str], file: Path, signature: tuple[int, str]
+) -> tuple[int, bytes, str]:
+    arguments = (list(words), str(file.resolve()), signature)
+    reply = work.answer(str(file), remote.answer, *arguments)
     if reply is None:
-        reply = work.answer(str(file), remote.answer, *wanted, sent=_whole(file, known[0]))
-    code, answer, said = reply
-    return code, answer, said
+        reply = work.answer(str(file), remote.answer, *arguments, sent=_whole(file, signature[0]))
+    code, answer, stderr_text = reply
+    return code, answer, stderr_text
 
 
 def _whole(file: Path, size: int) -> bytes:

@@ -18,16 +18,18 @@ def recorded(document: Mapping[str, Any]) -> Iterator[Recorded]:
 
     What a connection sent in both directions is known, and not in which order: the client's part comes first.
     """
-    stamps = {each["capture"]: each["begin_seconds"] or 0.0 for each in document["captures"]}
+    stamps = {entry["capture"]: entry["begin_seconds"] or 0.0 for entry in document["captures"]}
     first = min(stamps.values(), default=0.0)
     begins = {capture: stamp - first for capture, stamp in stamps.items()}
-    again = _seen_again(document)
-    for each in document["connections"]:
-        sent, back = each["bytes"]
-        if each["connection"] in again or not sent + back:
+    seen_again = _seen_again(document)
+    for entry in document["connections"]:
+        sent, received = entry["bytes"]
+        if entry["connection"] in seen_again or not sent + received:
             continue
-        begin, end = (begins[each["capture"]] + each[name] for name in ("begin_seconds", "end_seconds"))
-        yield Recorded(_host(each["client"]), _host(each["server"]), begin, sent, back, end if end > begin else None)
+        begin, end = (begins[entry["capture"]] + entry[name] for name in ("begin_seconds", "end_seconds"))
+        yield Recorded(
+            _host(entry["client"]), _host(entry["server"]), begin, sent, received, end if end > begin else None
+        )
 
 
 def columns(
@@ -36,20 +38,23 @@ def columns(
     """Connections of a run of a study by column. Their ends are named after the hosts that have their addresses; times
     are since 1970, by the clock of the host that captured them."""
     names = {address: name for name, addresses in hosts.items() for address in addresses}
-    stamps = {each["capture"]: each["begin_seconds"] or 0.0 for each in document["captures"]}
-    found: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    for each in connections:
-        ends = (_host(each[side]) for side in ("client", "server"))
-        times = (stamps[each["capture"]] + each[f"{name}_seconds"] for name in ("begin", "end"))
-        for name, value in zip(COLUMNS, (*(names.get(end, end) for end in ends), *times, *each["bytes"]), strict=True):
-            found[name].append(value)
-    return found
+    stamps = {entry["capture"]: entry["begin_seconds"] or 0.0 for entry in document["captures"]}
+    table: dict[str, list[Any]] = {name: [] for name in COLUMNS}
+    for entry in connections:
+        ends = (_host(entry[side]) for side in ("client", "server"))
+        times = (stamps[entry["capture"]] + entry[f"{name}_seconds"] for name in ("begin", "end"))
+        for name, value in zip(COLUMNS, (*(names.get(end, end) for end in ends), *times, *entry["bytes"]), strict=True):
+            table[name].append(value)
+    return table
 
 
 def _seen_again(document: Mapping[str, Any]) -> set[int]:
     """Numbers of connections that another capture saw before."""
     joined = document["joined"] or {"connections": ()}
-    numbers = ([seen["connection"] for seen in each["seen"] if seen["connection"]] for each in joined["connections"])
+    numbers = (
+        [seen["connection"] for seen in connection["seen"] if seen["connection"]]
+        for connection in joined["connections"]
+    )
     return {number for seen in numbers for number in seen[1:] if number != seen[0]}
 
 

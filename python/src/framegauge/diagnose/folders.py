@@ -15,17 +15,17 @@ COMPRESSED = (".gz", ".zst", ".xz", ".lzma", ".bz2", ".lz4")
 
 def captures(places: Sequence[Path]) -> list[Path]:
     """The files, and of each folder all captures in it, by name; InputError for a folder without one."""
-    found = []
+    files = []
     for place in places:
         if not place.is_dir():
-            found.append(place)
+            files.append(place)
             continue
-        inside = sorted(each for each in place.iterdir() if _is_capture(each) and each.is_file())
-        if not inside:
+        contents = sorted(file for file in place.iterdir() if _is_capture(file) and file.is_file())
+        if not contents:
             endings = ", ".join(ENDINGS)
             raise InputError(f"{place}: found no capture in this folder, expected files with an ending of {endings}")
-        found += inside
-    return found
+        files += contents
+    return files
 
 
 def _is_capture(place: Path) -> bool:

@@ -38,22 +38,22 @@ def unique_files(files: Sequence[Path], hosts: Mapping[str, Path]) -> list[Path]
 
     InputError if a file is given twice, or for two hosts.
     """
-    seen: dict[Path, Path] = {}
+    unique: dict[Path, Path] = {}
     for file in files:
-        place = file.resolve()
-        if place in seen:
+        path = file.resolve()
+        if path in unique:
             raise InputError(f"{file}: found the same file twice, expected each once")
-        seen[place] = file
+        unique[path] = file
     named: dict[Path, str] = {}
     for name, file in hosts.items():
-        place = file.resolve()
+        path = file.resolve()
         if str(file) == "-":
             raise InputError(f"--host {name}=-: expected a file: captures are read twice to be joined")
-        if place in named:
-            raise InputError(f"--host: found {file} for {named[place]} and for {name}, expected a file for each")
-        named[place] = name
-        seen.setdefault(place, file)
-    return list(seen.values())
+        if path in named:
+            raise InputError(f"--host: found {file} for {named[path]} and for {name}, expected a file for each")
+        named[path] = name
+        unique.setdefault(path, file)
+    return list(unique.values())
 
 
 def labelled(files: Sequence[Path], hosts: Mapping[str, Path]) -> list[Json]:
@@ -76,69 +76,74 @@ def join(document: Json, sources: Sequence[Json], hosts: Mapping[str, Path], ask
 
     `ask` gives the agent's answer for the sources, in JSON.
     """
-    found: Json | None = ask(json.dumps(sources)) if _shares(document, {each["file"] for each in sources}) else None
-    if found is None:
+    answer: Json | None = (
+        ask(json.dumps(sources)) if _shares(document, {source["file"] for source in sources}) else None
+    )
+    if answer is None:
         if len(hosts) > 1:
             raise InputError(f"the captures of {' and '.join(hosts)} share no connection: they cannot be joined")
         return None
-    for tap in found["taps"]:
+    for tap in answer["taps"]:
         tap["file"] = sources[tap["file"] - 1]["file"]
         tap["capture"] = _capture(document, tap)
-    known = _by_ends(document)
-    for number, connection in enumerate(found["connections"], start=1):
+    by_ends = _by_ends(document)
+    for number, connection in enumerate(answer["connections"], start=1):
         connection["joined"] = number
         for seen in connection["seen"]:
-            capture = found["taps"][seen["tap"] - 1]["capture"]
-            seen["connection"] = _connection(document, known.get((capture, _ends(connection)), ()), capture, seen)
-    return found
+            capture = answer["taps"][seen["tap"] - 1]["capture"]
+            seen["connection"] = _connection(document, by_ends.get((capture, _ends(connection)), ()), capture, seen)
+    return answer
 
 
 def _shares(document: Json, files: set[str]) -> bool:
     """Whether two captures have a connection between the same ends."""
-    of = {each["capture"]: each for each in document["captures"]}
-    if len(of) < 2:
+    captures = {entry["capture"]: entry for entry in document["captures"]}
+    if len(captures) < 2:
         return False
     # By their hashes: two that are alike only cost a look more.
-    seen: dict[int, int] = {}
-    for each in document["connections"]:
-        if of[each["capture"]]["file"] not in files:
+    first_captures: dict[int, int] = {}
+    for entry in document["connections"]:
+        if captures[entry["capture"]]["file"] not in files:
             continue
-        if seen.setdefault(hash(frozenset((each["client"], each["server"]))), each["capture"]) != each["capture"]:
+        if (
+            first_captures.setdefault(hash(frozenset((entry["client"], entry["server"]))), entry["capture"])
+            != entry["capture"]
+        ):
             return True
     return False
 
 
 def _capture(document: Json, tap: Json) -> int | None:
     """The number of the capture that a tap is, or is a part of."""
-    of_file = [each for each in document["captures"] if each["file"] == tap["file"]]
+    file_captures = [capture for capture in document["captures"] if capture["file"] == tap["file"]]
     side = (tap["interface"] or "").rpartition(" ")[2]
-    for each in of_file:
-        if each["interface"] in (tap["interface"], None, f"switch ports, {side}"):
-            return int(each["capture"])
+    for capture in file_captures:
+        if capture["interface"] in (tap["interface"], None, f"switch ports, {side}"):
+            return int(capture["capture"])
     return None
 
 
 def _ends(connection: Json) -> tuple[str, str]:
     """Both ends, whichever of them opened it."""
-    one, other = sorted((connection["client"], connection["server"]))
-    return one, other
+    first, second = sorted((connection["client"], connection["server"]))
+    return first, second
 
 
 def _by_ends(document: Json) -> dict[tuple[int | None, tuple[str, str]], list[tuple[float, int]]]:
     """When the connections of a capture between two ends begin, and their numbers."""
-    found: dict[tuple[int | None, tuple[str, str]], list[tuple[float, int]]] = {}
-    for each in document["connections"]:
-        begun = (each["begin_seconds"], each["connection"])
-        found.setdefault((each["capture"], _ends(each)), []).append(begun)
-    return found
+    begins: dict[tuple[int | None, tuple[str, str]], list[tuple[float, int]]] = {}
+    for connection in document["connections"]:
+        begun = (connection["begin_seconds"], connection["connection"])
+        begins.setdefault((connection["capture"], _ends(connection)), []).append(begun)
+    return begins
 
 
-def _connection(document: Json, known: Sequence[tuple[float, int]], capture: int | None, seen: Json) -> int | None:
+def _connection(document: Json, candidates: Sequence[tuple[float, int]], capture: int | None, seen: Json) -> int | None:
     """The number of a connection at one tap: of several between the same ends, the one whose beginning is nearest."""
-    begin = next((each["begin_seconds"] for each in document["captures"] if each["capture"] == capture), None)
-    if begin is None or not known:
+    begin = next((entry["begin_seconds"] for entry in document["captures"] if entry["capture"] == capture), None)
+    if begin is None or not candidates:
         return None
-    return min(known, key=lambda each: abs(begin + each[0] - seen["begin_seconds"]))[1]
+    return min(candidates, key=lambda entry: abs(begin + entry[0] - seen["begin_seconds"]))[1]
 
 
 def ends(connection: Mapping[str, Any], direction: int) -> str:
@@ -150,8 +155,8 @@ def ends(connection: Mapping[str, Any], direction: int) -> str:
 def hops(joined: Mapping[str, Any]) -> Iterator[tuple[Json, int, Json]]:
     """Every connection, direction and hop."""
     for connection in joined["connections"]:
-        for direction, each in enumerate(connection["directions"]):
-            for hop in each["hops"]:
+        for direction, path in enumerate(connection["directions"]):
+            for hop in path["hops"]:
                 yield connection, direction, hop
 
 
@@ -162,71 +167,73 @@ def annotate(document: Json) -> None:
         return
     names = {tap["tap"]: tap["name"] for tap in joined["taps"]}
     findings: dict[int | None, list[Json]] = {}
-    for each in document["findings"]:
-        if each["connection"] is not None:
-            findings.setdefault(each["connection"], []).append(each)
+    for finding in document["findings"]:
+        if finding["connection"] is not None:
+            findings.setdefault(finding["connection"], []).append(finding)
     for connection in joined["connections"]:
-        said = {OF_LOSS: _lost(connection, names), OF_ANSWERS: _answers(connection, names)}
-        said[OF_ACKNOWLEDGEMENTS] = _acknowledgements(connection, names)
-        said[OF_WINDOWS] = _beyond(connection, names)
-        said[OF_SIZES] = sizes = _sizes(connection, names)
+        texts = {OF_LOSS: _lost(connection, names), OF_ANSWERS: _answers(connection, names)}
+        texts[OF_ACKNOWLEDGEMENTS] = _acknowledgements(connection, names)
+        texts[OF_WINDOWS] = _beyond(connection, names)
+        texts[OF_SIZES] = sizes = _sizes(connection, names)
         numbers = {seen["connection"] for seen in connection["seen"]}
-        for each in itertools.chain.from_iterable(findings.get(number, ()) for number in numbers):
-            each["text"] += "".join(f" {text}" for kinds, text in said.items() if text and each["kind"] in kinds)
-            if sizes and each["kind"] in OF_SIZES:
-                each["remedy"] = KINDS["pmtu_black_hole"].remedy
+        for finding in itertools.chain.from_iterable(findings.get(number, ()) for number in numbers):
+            finding["text"] += "".join(f" {text}" for kinds, text in texts.items() if text and finding["kind"] in kinds)
+            if sizes and finding["kind"] in OF_SIZES:
+                finding["remedy"] = KINDS["pmtu_black_hole"].remedy
 
 
 def _lost(connection: Json, names: Mapping[int, str]) -> str:
-    of = [
+    losses = [
         (hop["lost_packets"], direction, hop)
-        for direction, each in enumerate(connection["directions"])
-        for hop in each["hops"]
+        for direction, item in enumerate(connection["directions"])
+        for hop in item["hops"]
         if hop["lost_packets"]
     ]
-    told = []
-    for count, direction, hop in sorted(of, key=lambda each: -each[0])[:MOST_PLACES]:
-        one, other = (names[tap] for tap in hop["between"])
+    texts = []
+    for count, direction, hop in sorted(losses, key=lambda item: -item[0])[:MOST_PLACES]:
+        near, far = (names[tap] for tap in hop["between"])
         packets = f"{count} packet{'' if count == 1 else 's'}"
-        told.append(f"{packets} between {one} and {other}, from {ends(connection, direction)}")
-    return f"Lost in this connection: {'; '.join(told)}." if told else ""
+        texts.append(f"{packets} between {near} and {far}, from {ends(connection, direction)}")
+    return f"Lost in this connection: {'; '.join(texts)}." if texts else ""
 
 
 def _beyond(connection: Json, names: Mapping[int, str]) -> str:
     """Where what lies beyond a window without its scale was dropped."""
     passed = ""
-    for hop in (hop for each in connection["directions"] for hop in each["hops"]):
-        of = hop["unscaled"]
-        if of is None or of["beyond_segments"] < LEAST_BEYOND:
+    for hop in (hop for path in connection["directions"] for hop in path["hops"]):
+        unscaled = hop["unscaled"]
+        if unscaled is None or unscaled["beyond_segments"] < LEAST_BEYOND:
             continue
-        one, other = (names[tap] for tap in hop["between"])
-        beyond, lost = of["beyond_segments"], of["lost_segments"]
-        if lost == beyond and not of["others_lost_segments"]:
+        near, far = (names[tap] for tap in hop["between"])
+        beyond, lost = unscaled["beyond_segments"], unscaled["lost_segments"]
+        if lost == beyond and not unscaled["others_lost_segments"]:
             return (
-                f"That is certain: all {beyond} segments beyond that window were lost between {one} and {other}, and "
+                f"That is certain: all {beyond} segments beyond that window were lost between {near} and {far}, and "
                 "no other was."
             )
         if not lost:
-            passed = f"All {beyond} segments beyond that window came from {one} to {other}: they are dropped behind it."
+            passed = f"All {beyond} segments beyond that window came from {near} to {far}: they are dropped behind it."
     return passed
 
 
 def _sizes(connection: Json, names: Mapping[int, str]) -> str:
     """Between which places all packets above a size were lost."""
-    for direction, each in enumerate(connection["directions"]):
-        for hop in each["hops"]:
-            of = hop["sizes"]
-            if of is None:
+    for direction, path in enumerate(connection["directions"]):
+        for hop in path["hops"]:
+            size = hop["sizes"]
+            if size is None:
                 continue
-            one, other = (names[tap] for tap in hop["between"])
-            largest = f"the largest has {of['passed_bytes']} bytes" if of["passed_bytes"] else "none of them has data"
-            fallen = of["before_bytes"] >= of["lost_bytes"]
-            passed = of["passed_packets"]
+            near, far = (names[tap] for tap in hop["between"])
+            largest = (
+                f"the largest has {size['passed_bytes']} bytes" if size["passed_bytes"] else "none of them has data"
+            )
+            has_fallen = size["before_bytes"] >= size["lost_bytes"]
+            passed = size["passed_packets"]
             smaller = "the only smaller one" if passed == 1 else f"all {passed} smaller ones"
-            until = f" Until then {of['before_bytes']} bytes passed: the path MTU has fallen." if fallen else ""
+            until = f" Until then {size['before_bytes']} bytes passed: the path MTU has fallen." if has_fallen else ""
             return (
-                f"Sizes tell why: from the first of them on all {of['lost_packets']} packets of {of['lost_bytes']} "
-                f"bytes or more were lost between {one} and {other}, from {ends(connection, direction)}, and "
+                f"Sizes tell why: from the first of them on all {size['lost_packets']} packets of {size['lost_bytes']} "
+                f"bytes or more were lost between {near} and {far}, from {ends(connection, direction)}, and "
                 f"{smaller} arrived; {largest}.{until}"
             )
     return ""
@@ -234,26 +241,26 @@ def _sizes(connection: Json, names: Mapping[int, str]) -> str:
 
 def waits(connection: Mapping[str, Any]) -> Iterator[tuple[int, Json]]:
     """Each direction that waited for answers, with how long."""
-    for direction, each in enumerate(connection["directions"]):
-        if each["wait"] is not None:
-            yield direction, each["wait"]
+    for direction, path in enumerate(connection["directions"]):
+        if path["wait"] is not None:
+            yield direction, path["wait"]
 
 
 def _answers(connection: Json, names: Mapping[int, str]) -> str:
-    told = [
+    texts = [
         f"{names[wait['between'][1]]} held answers back for {print_seconds(wait['held_seconds'], 3)} of the "
         f"{print_seconds(wait['waited_seconds'], 3)} that {names[wait['between'][0]]} waited for them"
         for _, wait in waits(connection)
         if wait["held_seconds"] >= WORTH_SECONDS
     ]
-    return f"{'; '.join(told)}." if told else ""
+    return f"{'; '.join(texts)}." if texts else ""
 
 
 def _acknowledgements(connection: Json, names: Mapping[int, str]) -> str:
-    told = [
+    texts = [
         f"{names[wait['between'][1]]} held {wait['acknowledgements']['count']} acknowledgements back, "
         f"{print_seconds(wait['acknowledgements']['seconds'], 3)} in all"
         for _, wait in waits(connection)
         if wait["acknowledgements"]["count"]
     ]
-    return f"{'; '.join(told)}." if told else ""
+    return f"{'; '.join(texts)}." if texts else ""

@@ -23,12 +23,12 @@ def draw(
 
     Columns are differences: each value less the one before. Files that can be read once only have none.
     """
-    of = {each["connection"]: each["capture"] for each in document["connections"]}
-    found = sources(document)
+    capture_of = {connection["connection"]: connection["capture"] for connection in document["connections"]}
+    source_of = sources(document)
     by_file: dict[int, list[tuple[int, int]]] = {}
     places: dict[int, tuple[int, int, int]] = {}
     for number in connections:
-        source = found[of[number]]
+        source = source_of[capture_of[number]]
         if not is_read_once(files[source.file]):
             local = number - source.before
             by_file.setdefault(source.file, []).append((source.tap, local))

@@ -26,15 +26,15 @@ def asked(
     input that it refuses.
     """
     command = [find_agent(), "diagnose", *words, *map(str, files)]
-    given = None if told is None else subprocess.PIPE
+    stdin = None if told is None else subprocess.PIPE
     # Its own group, so that Ctrl-C in the terminal reaches only this program.
-    with subprocess.Popen(command, stdin=given, stdout=output, stderr=subprocess.PIPE, process_group=0) as process:
+    with subprocess.Popen(command, stdin=stdin, stdout=output, stderr=subprocess.PIPE, process_group=0) as process:
         try:
-            answer, said = process.communicate(told)
+            answer, stderr_text = process.communicate(told)
         except BaseException:
             process.kill()
             raise
-    judged(process.returncode, said.decode(errors="replace"), files)
+    judged(process.returncode, stderr_text.decode(errors="replace"), files)
     return answer or b""
 
 

@@ -46,8 +46,8 @@ class Tap:
         """One of them, as the agent says it."""
         places = self.of[label]
         begin, end = places.begins[place], places.ends[place]
-        found: Json = json.loads(os.pread(self.file.fileno(), end - begin, begin))[label]
-        return found
+        row: Json = json.loads(os.pread(self.file.fileno(), end - begin, begin))[label]
+        return row
 
 
 def read(file: IO[bytes]) -> tuple[Json, list[Tap]]:
@@ -55,21 +55,21 @@ def read(file: IO[bytes]) -> tuple[Json, list[Tap]]:
     file.seek(0)
     capture: Json = {}
     taps: list[Tap] = []
-    at = 0
+    offset = 0
     for line in file:
-        end = at + len(line)
+        end = offset + len(line)
         # The label of a row is at its begin, so that rows need not be parsed to be counted.
-        label = next((each for each in (CONNECTION, FINDING) if line.startswith(f'{{"{each}":'.encode())), None)
+        label = next((name for name in (CONNECTION, FINDING) if line.startswith(f'{{"{name}":'.encode())), None)
         if label is not None:
-            taps[-1].of[label].begins.append(at)
+            taps[-1].of[label].begins.append(offset)
             taps[-1].of[label].ends.append(end)
         else:
-            said = json.loads(line)
-            if "tap" in said:
-                taps.append(Tap(said["tap"], file))
+            words = json.loads(line)
+            if "tap" in words:
+                taps.append(Tap(words["tap"], file))
             else:
-                capture = said.get("capture", said)
-        at = end
+                capture = words.get("capture", words)
+        offset = end
     return capture, taps
 
 
@@ -87,8 +87,8 @@ class Rows(Sequence[Json]):
         self._label, self._taps, self._order = label, taps, order
         counts = [tap.count(CONNECTION) for tap in taps]
         self._before = [sum(counts[:place]) for place in range(len(taps))]
-        own = [tap.count(label) for tap in taps]
-        self._starts = [sum(own[:place]) for place in range(len(taps) + 1)]
+        row_counts = [tap.count(label) for tap in taps]
+        self._starts = [sum(row_counts[:place]) for place in range(len(taps) + 1)]
 
     def __len__(self) -> int:
         """How many there are."""
@@ -113,15 +113,15 @@ class Rows(Sequence[Json]):
     def __iter__(self) -> Iterator[Json]:
         """One after the other."""
         if self._order is not None:
-            yield from (self._row(*each) for each in self._order)
+            yield from (self._row(*position) for position in self._order)
         else:
             for place, tap in enumerate(self._taps):
                 yield from (self._row(place, row) for row in range(tap.count(self._label)))
 
     def _row(self, tap: int, place: int) -> Json:
-        said = self._taps[tap].row(self._label, place)
-        number = said["connection"]
-        return {"capture": tap + 1, **said, "connection": None if number is None else number + self._before[tap]}
+        row = self._taps[tap].row(self._label, place)
+        number = row["connection"]
+        return {"capture": tap + 1, **row, "connection": None if number is None else number + self._before[tap]}
 
     def kept(self) -> Sequence[Json]:
         """Itself, or a list of few."""

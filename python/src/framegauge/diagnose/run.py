@@ -59,7 +59,7 @@ def separate(
         raise InputError("\n".join(f"{one_line(path, 300)}: found an empty file, expected a capture" for path in empty))
     words = ["--thresholds", json.dumps(dict(thresholds or {})), "--rows"]
     answers = [rows.read(answer) for answer in engine(words, files, done)]
-    problems = [complaint(each["error"], "", 300) for each, _ in answers if "error" in each]
+    problems = [complaint(capture["error"], "", 300) for capture, _ in answers if "error" in capture]
     if problems:
         raise InputError("\n".join(problems))
     return _numbered(answers, only)
@@ -73,8 +73,8 @@ def _numbered(answers: Sequence[tuple[Json, list[rows.Tap]]], only: Sequence[str
     """One document of all files and the taps in them; connections are numbered through."""
     captures: list[Json] = []
     taps: list[rows.Tap] = []
-    for capture, own in answers:
-        for tap in own or [rows.nothing()]:
+    for capture, capture_taps in answers:
+        for tap in capture_taps or [rows.nothing()]:
             captures.append({"capture": len(captures) + 1, **capture, **tap.words})
             taps.append(tap)
     return {
@@ -89,37 +89,39 @@ def _ranked(taps: Sequence[rows.Tap], only: Sequence[str]) -> Sequence[tuple[int
     """The places of the findings that are wanted, the most time lost first; None if all are, in their order."""
     if len(taps) == 1 and not only:
         return None
-    found: list[tuple[float, int, int]] = []
+    ranking: list[tuple[float, int, int]] = []
     for number, tap in enumerate(taps):
         for place in range(tap.count(rows.FINDING)):
             row = tap.row(rows.FINDING, place)
             if not only or row["kind"] in only:
-                found.append((-row["lost_seconds"], number, place))
-    return [(number, place) for _, number, place in sorted(found)]
+                ranking.append((-row["lost_seconds"], number, place))
+    return [(number, place) for _, number, place in sorted(ranking)]
 
 
 def worth_anywhere(document: Mapping[str, Any]) -> Iterator[Json]:
     """The same findings, wherever they were seen."""
-    return (each for each in document["findings"] if each["kind"] not in (*QUALITY, *WORTH_NOTHING, *NOTES))
+    return (finding for finding in document["findings"] if finding["kind"] not in (*QUALITY, *WORTH_NOTHING, *NOTES))
 
 
 def notes(document: Mapping[str, Any]) -> list[Json]:
     """One finding of each kind that is worth knowing, and no fault."""
-    return list({each["kind"]: each for each in reversed(document["findings"]) if each["kind"] in NOTES}.values())
+    return list(
+        {finding["kind"]: finding for finding in reversed(document["findings"]) if finding["kind"] in NOTES}.values()
+    )
 
 
 def is_judgeable(document: Mapping[str, Any]) -> bool:
     """Whether there is anything that could be judged: what is only known of the capture itself is not, and of a
     connection one packet tells nothing."""
-    has_more = any(each["end_seconds"] > each["begin_seconds"] for each in document["connections"])
-    return has_more or any(each["kind"] not in QUALITY for each in document["findings"])
+    has_more = any(entry["end_seconds"] > entry["begin_seconds"] for entry in document["connections"])
+    return has_more or any(entry["kind"] not in QUALITY for entry in document["findings"])
 
 
 def connections_in_words(document: Mapping[str, Any]) -> str:
     """How many TCP connections there are. What several places saw of one counts once."""
     joined = document["joined"]["connections"] if document.get("joined") else []
-    again = sum(len({place["connection"] for place in connection["seen"]}) - 1 for connection in joined)
-    count = len(document["connections"]) - again
+    repeats = sum(len({place["connection"] for place in connection["seen"]}) - 1 for connection in joined)
+    count = len(document["connections"]) - repeats
     return f"{count} TCP connection{'' if count == 1 else 's'}"
 
 
@@ -134,18 +136,20 @@ def worth_fixing(document: Mapping[str, Any]) -> list[Json]:
 def each_worth_fixing(document: Mapping[str, Any]) -> Iterator[Json]:
     """The same, one after the other."""
     joined = document.get("joined") or {"connections": ()}
-    same = {seen["connection"]: place for place, each in enumerate(joined["connections"]) for seen in each["seen"]}
-    told = set()
-    for each in worth_anywhere(document):
-        seen = (each["kind"], same.get(each["connection"]))
-        if seen[1] is None or seen not in told:
-            yield each
+    joined_place = {
+        seen["connection"]: place for place, entry in enumerate(joined["connections"]) for seen in entry["seen"]
+    }
+    reported = set()
+    for entry in worth_anywhere(document):
+        seen = (entry["kind"], joined_place.get(entry["connection"]))
+        if seen[1] is None or seen not in reported:
+            yield entry
         if seen[1] is not None:
-            told.add(seen)
+            reported.add(seen)
 
 
 def schema() -> Json:
     """The JSON Schema of the document."""
-    found: Json = json.loads(Path(__file__).with_name("diagnosis.schema.json").read_bytes())
-    found["properties"]["findings"]["items"]["properties"]["kind"]["enum"] = list(KINDS)
-    return found
+    document: Json = json.loads(Path(__file__).with_name("diagnosis.schema.json").read_bytes())
+    document["properties"]["findings"]["items"]["properties"]["kind"]["enum"] = list(KINDS)
+    return document

@@ -29,34 +29,34 @@ def condensed(document: Json, hosts: Mapping[str, str], addresses: Mapping[str, 
     `hosts` has the host of each file. A connection counts as its sender's host saw it: of the two ends, that which sent
     more. If that is no host of the study, the other end's host counts.
     """
-    of = {each["capture"]: hosts[each["file"]] for each in document["captures"]}
+    host_of = {entry["capture"]: hosts[entry["file"]] for entry in document["captures"]}
     counted = {
-        each["connection"]: each
-        for each in document["connections"]
-        if _is_counted(each, of[each["capture"]], addresses)
+        entry["connection"]: entry
+        for entry in document["connections"]
+        if _is_counted(entry, host_of[entry["capture"]], addresses)
     }
     seconds: dict[str, float] = {}
-    for each in counted.values():
-        for cause, spent in each["time"].items():
+    for entry in counted.values():
+        for cause, spent in entry["time"].items():
             seconds[cause] = seconds.get(cause, 0.0) + spent
     worth = list(worth_anywhere(document))
-    mine = [each for each in worth if each["connection"] in counted] + list(_of_several(worth))
+    findings = [entry for entry in worth if entry["connection"] in counted] + list(_of_several(worth))
     kinds: dict[str, Json] = {}
-    for each in mine:
-        kind = kinds.setdefault(each["kind"], {"count": 0, "lost_seconds": 0.0})
-        kind["count"] += each["count"]
-        kind["lost_seconds"] += each["lost_seconds"]
+    for entry in findings:
+        kind = kinds.setdefault(entry["kind"], {"count": 0, "lost_seconds": 0.0})
+        kind["count"] += entry["count"]
+        kind["lost_seconds"] += entry["lost_seconds"]
     return {
         "connections": len(counted),
-        "payload_bytes": sum(sum(each["bytes"]) for each in counted.values()),
+        "payload_bytes": sum(sum(entry["bytes"]) for entry in counted.values()),
         "seconds": seconds,
         "kinds": kinds,
         "flows": flows.columns(document, counted.values(), addresses),
-        "findings": [_told(each, of, counted) for each in mine[:MOST_FINDINGS]],
+        "findings": [_told(entry, host_of, counted) for entry in findings[:MOST_FINDINGS]],
         "quality": [
-            {"host": of[each["capture"]], "kind": each["kind"]}
-            for each in document["findings"]
-            if each["kind"] in QUALITY
+            {"host": host_of[entry["capture"]], "kind": entry["kind"]}
+            for entry in document["findings"]
+            if entry["kind"] in QUALITY
         ],
     }
 
@@ -65,7 +65,7 @@ def _is_counted(connection: Json, host: str, addresses: Mapping[str, Sequence[st
     sent = connection["bytes"]
     ends = [_address(connection[end]) for end in ("client", "server")]
     sender, receiver = ends if sent[0] >= sent[1] else ends[::-1]
-    is_known = any(sender in own for own in addresses.values())
+    is_known = any(sender in host_addresses for host_addresses in addresses.values())
     return (sender if is_known else receiver) in addresses[host]
 
 
@@ -77,17 +77,17 @@ def _address(end: str) -> str:
 def _of_several(worth: Sequence[Json]) -> Iterator[Json]:
     """Findings that are of no single connection: of each kind those of the capture that lost most by it."""
     kinds: dict[str, dict[int, list[Json]]] = {}
-    for each in worth:
-        if each["connection"] is None:
-            kinds.setdefault(each["kind"], {}).setdefault(each["capture"], []).append(each)
+    for finding in worth:
+        if finding["connection"] is None:
+            kinds.setdefault(finding["kind"], {}).setdefault(finding["capture"], []).append(finding)
     for by_capture in kinds.values():
-        yield from max(by_capture.values(), key=lambda some: sum(each["lost_seconds"] for each in some))
+        yield from max(by_capture.values(), key=lambda group: sum(finding["lost_seconds"] for finding in group))
 
 
-def _told(finding: Json, of: Mapping[int, str], counted: Mapping[int, Json]) -> Json:
+def _told(finding: Json, host_of: Mapping[int, str], counted: Mapping[int, Json]) -> Json:
     connection = counted.get(finding["connection"])
     return {
-        "host": of[finding["capture"]],
+        "host": host_of[finding["capture"]],
         "kind": finding["kind"],
         "connection": None if connection is None else f"{connection['client']} to {connection['server']}",
         **{key: finding[key] for key in ("count", "lost_seconds", "text", "remedy")},

@@ -27,37 +27,37 @@ class Source:
 
 def sources(document: Json) -> dict[int, Source]:
     """By the number of the capture. The captures of a file follow each other, and each names another interface."""
-    found: dict[int, Source] = {}
+    by_capture: dict[int, Source] = {}
     counts: dict[int, int] = {}
-    for each in document["connections"]:
-        counts[each["capture"]] = counts.get(each["capture"], 0) + 1
+    for entry in document["connections"]:
+        counts[entry["capture"]] = counts.get(entry["capture"], 0) + 1
     file, tap, before = -1, 0, 0
-    name, seen = None, set[str | None]()
-    for each in document["captures"]:
-        interface = each["interface"]
-        if each["file"] != name or None in (interface, *seen) or interface in seen:
-            file, tap, seen = file + 1, -1, set()
+    name, interfaces = None, set[str | None]()
+    for entry in document["captures"]:
+        interface = entry["interface"]
+        if entry["file"] != name or None in (interface, *interfaces) or interface in interfaces:
+            file, tap, interfaces = file + 1, -1, set()
         tap += 1
-        name = each["file"]
-        seen.add(interface)
-        found[each["capture"]] = Source(file, tap, before)
-        before += counts.get(each["capture"], 0)
-    return found
+        name = entry["file"]
+        interfaces.add(interface)
+        by_capture[entry["capture"]] = Source(file, tap, before)
+        before += counts.get(entry["capture"], 0)
+    return by_capture
 
 
 def chosen(document: Json, most: int = MOST_PICTURES) -> list[int]:
     """The connections that are worth a picture: those that lost most time by what is worth fixing, or else that which
     carried most. One that carried nothing and lost no time shows nothing."""
-    carried = {each["connection"] for each in document["connections"] if any(each["bytes"])}
+    carried = {entry["connection"] for entry in document["connections"] if any(entry["bytes"])}
     lost: dict[int, tuple[float, int]] = {}
-    for each in worth_anywhere(document):
-        number = each["connection"]
-        if number is not None and (each["lost_seconds"] or number in carried):
+    for entry in worth_anywhere(document):
+        number = entry["connection"]
+        if number is not None and (entry["lost_seconds"] or number in carried):
             seconds, count = lost.get(number, (0.0, 0))
-            lost[number] = (seconds + each["lost_seconds"], count + each["count"])
+            lost[number] = (seconds + entry["lost_seconds"], count + entry["count"])
     ranked = sorted(lost, key=lambda number: (lost[number], -number), reverse=True)
     if not ranked and carried:
-        busiest = max(document["connections"], key=lambda each: sum(each["bytes"]))
+        busiest = max(document["connections"], key=lambda entry: sum(entry["bytes"]))
         ranked = [busiest["connection"]]
     return ranked[:most]
 

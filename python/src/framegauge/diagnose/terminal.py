@@ -31,20 +31,20 @@ def lines(document: Json) -> Iterator[str]:
     """All of it."""
     worth = sum(1 for _ in each_worth_fixing(document))
     first = list(itertools.islice(each_worth_fixing(document), FIRST))
-    known = notes(document)
-    connections = _connections(document, {each["connection"] for each in (*first, *known)})
+    remarks = notes(document)
+    connections = _connections(document, {finding["connection"] for finding in (*first, *remarks)})
     if not worth:
         yield _nothing(document)
     else:
         more = f"; the first {FIRST}, and all with --html FILE or --json" if worth > FIRST else ""
         yield f"{worth} finding{'' if worth == 1 else 's'} worth fixing{more}:"
-    for place, each in enumerate(first, start=1):
+    for place, finding in enumerate(first, start=1):
         yield ""
-        yield from _finding(place, each, connections)
-    for each in known:
+        yield from _finding(place, finding, connections)
+    for finding in remarks:
         yield ""
-        yield f"Note: {each['kind']}{_where(each, connections)}"
-        yield from _wrapped(each["text"])
+        yield f"Note: {finding['kind']}{_where(finding, connections)}"
+        yield from _wrapped(finding["text"])
     yield from together.lines(document["joined"])
     yield from _table(document)
     yield from _captures(document)
@@ -52,7 +52,11 @@ def lines(document: Json) -> Iterator[str]:
 
 def _connections(document: Json, numbers: Set[int | None]) -> dict[int, Json]:
     """Those of these numbers: there may be far more than memory has room for."""
-    return {each["connection"]: each for each in document["connections"] if each["connection"] in numbers}
+    return {
+        connection["connection"]: connection
+        for connection in document["connections"]
+        if connection["connection"] in numbers
+    }
 
 
 def _nothing(document: Json) -> str:
@@ -65,38 +69,42 @@ def nothing_judged(document: Json) -> str:
     """What there is instead of TCP connections with more than one packet."""
     if document["connections"]:
         count = len(document["connections"])
-        of = "the TCP connection" if count == 1 else f"each of {count} TCP connections"
-        return f"Cannot tell: of {of} there is one packet."
-    packets = sum(each["packets"] for each in document["captures"])
-    counts = {name: sum(each["others"][name] for each in document["captures"]) for name in _OTHERS}
-    said = [f"{count} {_OTHERS[name]}{_numbers(document, name)}" for name, count in counts.items() if count]
-    rest = f" ({', '.join(said)})" if said else ""
+        subject = "the TCP connection" if count == 1 else f"each of {count} TCP connections"
+        return f"Cannot tell: of {subject} there is one packet."
+    packets = sum(capture["packets"] for capture in document["captures"])
+    counts = {name: sum(capture["others"][name] for capture in document["captures"]) for name in _OTHERS}
+    texts = [f"{count} {_OTHERS[name]}{_numbers(document, name)}" for name, count in counts.items() if count]
+    rest = f" ({', '.join(texts)})" if texts else ""
     return f"Cannot tell: there is no TCP connection in {packets} packet{'' if packets == 1 else 's'}{rest}."
 
 
 def _numbers(document: Json, name: str) -> str:
     """What most of these packets carry, by number: an EtherType as it is usually written."""
     packets: dict[int, int] = {}
-    for each in document["captures"]:
-        for number, count in each["unread"].get(name, {}).items():
+    for capture in document["captures"]:
+        for number, count in capture["unread"].get(name, {}).items():
             packets[int(number)] = packets.get(int(number), 0) + count
     ranked = sorted(packets, key=lambda number: -packets[number])[:MOST_NUMBERS]
     shown = [f"0x{number:04x}" if name == "not_ip" else str(number) for number in ranked]
     return f": {', '.join(shown)}" if shown else ""
 
 
-def _finding(place: int, each: Json, connections: Mapping[int, Json]) -> Iterator[str]:
-    lost = f", {_seconds(each['lost_seconds'])} lost" if each["lost_seconds"] else ""
-    yield f"{place}. {each['kind']}{lost}{_where(each, connections)}"
-    yield from _wrapped(each["text"])
-    yield from _wrapped(f"Do: {each['remedy']}")
-    if each["packets"]:
-        yield from _wrapped(f"Packets: {', '.join(map(str, each['packets']))}")
+def _finding(place: int, finding: Json, connections: Mapping[int, Json]) -> Iterator[str]:
+    lost = f", {_seconds(finding['lost_seconds'])} lost" if finding["lost_seconds"] else ""
+    yield f"{place}. {finding['kind']}{lost}{_where(finding, connections)}"
+    yield from _wrapped(finding["text"])
+    yield from _wrapped(f"Do: {finding['remedy']}")
+    if finding["packets"]:
+        yield from _wrapped(f"Packets: {', '.join(map(str, finding['packets']))}")
 
 
-def _where(each: Json, connections: Mapping[int, Json]) -> str:
-    of = connections.get(each["connection"])
-    return "" if of is None else f", connection {each['connection']}, {of['client']} to {of['server']}"
+def _where(finding: Json, connections: Mapping[int, Json]) -> str:
+    connection = connections.get(finding["connection"])
+    return (
+        ""
+        if connection is None
+        else f", connection {finding['connection']}, {connection['client']} to {connection['server']}"
+    )
 
 
 def _wrapped(text: str) -> list[str]:
@@ -115,28 +123,28 @@ class _Sum:
 def _table(document: Json) -> Iterator[str]:
     """The kinds of all findings, with how many connections have them."""
     kinds: dict[str, _Sum] = {}
-    for each in document["findings"]:
-        kind = kinds.setdefault(each["kind"], _Sum())
-        kind.lost += each["lost_seconds"]
-        kind.count += each["count"]
-        if each["connection"] is not None:
-            kind.connections.add(each["connection"])
+    for finding in document["findings"]:
+        kind = kinds.setdefault(finding["kind"], _Sum())
+        kind.lost += finding["lost_seconds"]
+        kind.count += finding["count"]
+        if finding["connection"] is not None:
+            kind.connections.add(finding["connection"])
     if not kinds:
         return
     yield ""
     yield f"{'finding':<24} {'connections':>11} {'times':>8} {'lost':>10}"
     for name, kind in sorted(kinds.items(), key=lambda item: (item[0] in QUALITY, -item[1].lost)):
-        of, lost = len(kind.connections), _seconds(kind.lost) if kind.lost else "-"
-        yield f"{name:<24} {of or '-':>11} {kind.count:>8} {lost:>10}"
+        affected, lost = len(kind.connections), _seconds(kind.lost) if kind.lost else "-"
+        yield f"{name:<24} {affected or '-':>11} {kind.count:>8} {lost:>10}"
     yield from _slowest(document)
 
 
 def _slowest(document: Json) -> Iterator[str]:
     """The connections that lost most."""
     lost: dict[int, float] = {}
-    for each in each_worth_fixing(document):
-        if each["connection"] is not None:
-            lost[each["connection"]] = lost.get(each["connection"], 0.0) + each["lost_seconds"]
+    for finding in each_worth_fixing(document):
+        if finding["connection"] is not None:
+            lost[finding["connection"]] = lost.get(finding["connection"], 0.0) + finding["lost_seconds"]
     shown = sorted(lost, key=lambda number: -lost[number])[:MOST_ROWS]
     if not shown:
         return
@@ -144,11 +152,11 @@ def _slowest(document: Json) -> Iterator[str]:
     yield f"{'connection':>10} {'client':<24} {'server':<24} {'life':>9} {'lost':>9} {'sent':>9} {'received':>9}"
     connections = _connections(document, set(shown))
     for number in shown:
-        of = connections[number]
-        life = of["end_seconds"] - of["begin_seconds"]
-        sent, received = (print_bytes(count) for count in of["bytes"])
+        connection = connections[number]
+        life = connection["end_seconds"] - connection["begin_seconds"]
+        sent, received = (print_bytes(count) for count in connection["bytes"])
         yield (
-            f"{number:>10} {of['client']:<24} {of['server']:<24} {_seconds(life):>9} "
+            f"{number:>10} {connection['client']:<24} {connection['server']:<24} {_seconds(life):>9} "
             f"{_seconds(lost[number]):>9} {sent:>9} {received:>9}"
         )
     if len(lost) > len(shown):
@@ -157,13 +165,13 @@ def _slowest(document: Json) -> Iterator[str]:
 
 def _captures(document: Json) -> Iterator[str]:
     yield ""
-    for each in document["captures"]:
-        name = one_line(each["file"] + (f" ({each['interface']})" if each["interface"] else ""), 80)
-        yield f"{name}: {each['packets']} packets, {each['segments']} TCP segments here, {_seconds(each['seconds'])}"
-        if each["broken"]:
-            yield f"{name}: read up to here only: {one_line(each['broken'], 200)}"
-        if each["missed_packets"]:
-            yield f"{name}: the capture lacks {each['missed_packets']} packets by its own account"
+    for tap in document["captures"]:
+        name = one_line(tap["file"] + (f" ({tap['interface']})" if tap["interface"] else ""), 80)
+        yield f"{name}: {tap['packets']} packets, {tap['segments']} TCP segments here, {_seconds(tap['seconds'])}"
+        if tap["broken"]:
+            yield f"{name}: read up to here only: {one_line(tap['broken'], 200)}"
+        if tap["missed_packets"]:
+            yield f"{name}: the capture lacks {tap['missed_packets']} packets by its own account"
 
 
 def _seconds(value: float) -> str:

@@ -34,30 +34,32 @@ def lines(joined: Json | None) -> Iterator[str]:
 
 def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
     """Where packets were lost, the most first."""
-    lost = sorted((each for each in hops(joined) if each[2]["lost_packets"]), key=lambda each: -each[2]["lost_packets"])
-    unjudged = [each for each in hops(joined) if each[2]["unjudged_packets"] >= LEAST_UNJUDGED]
+    lost = sorted(
+        (entry for entry in hops(joined) if entry[2]["lost_packets"]), key=lambda entry: -entry[2]["lost_packets"]
+    )
+    unjudged = [entry for entry in hops(joined) if entry[2]["unjudged_packets"] >= LEAST_UNJUDGED]
     if not lost and not unjudged:
         # Each direction may have been captured at a place of its own.
-        are_compared = any(each[2]["arrived_packets"] for each in hops(joined))
+        are_compared = any(entry[2]["arrived_packets"] for entry in hops(joined))
         yield (
             "  no packet was lost between them"
             if are_compared
             else ("  cannot tell whether packets were lost between them: none was captured at two of them")
         )
     for connection, direction, hop in lost[:MOST_ROWS]:
-        one, other = (names[tap] for tap in hop["between"])
+        near, far = (names[tap] for tap in hop["between"])
         packets = hop["lost_packets"]
-        of = packets + hop["arrived_packets"]
+        total = packets + hop["arrived_packets"]
         yield (
-            f"  {packets} of {of} packets ({print_bytes(hop['lost_bytes'])}) were lost between {one} and {other}, "
+            f"  {packets} of {total} packets ({print_bytes(hop['lost_bytes'])}) were lost between {near} and {far}, "
             f"from {ends(connection, direction)}"
         )
     if len(lost) > MOST_ROWS:
         yield f"  … and {len(lost) - MOST_ROWS} more: --json has them all"
-    for connection, direction, hop in sorted(unjudged, key=lambda each: -each[2]["unjudged_packets"])[:MOST_UNJUDGED]:
-        one, other = (names[tap] for tap in hop["between"])
+    for connection, direction, hop in sorted(unjudged, key=lambda entry: -entry[2]["unjudged_packets"])[:MOST_UNJUDGED]:
+        near, far = (names[tap] for tap in hop["between"])
         yield (
-            f"  cannot tell whether {hop['unjudged_packets']} packets of {one} came to {other}, whose capture may have "
+            f"  cannot tell whether {hop['unjudged_packets']} packets of {near} came to {far}, whose capture may have "
             f"begun later or ended before, from {ends(connection, direction)}"
         )
     missed = sum(hop["missed_packets"] for _, _, hop in hops(joined))
@@ -67,10 +69,10 @@ def _lost(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
 
 def _delays(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
     """One-way delays, those that rise most first."""
-    known = [each for each in hops(joined) if each[2]["delay"] is not None]
-    known.sort(key=lambda each: each[2]["delay"]["least_seconds"] - each[2]["delay"]["p99_seconds"])
-    for connection, direction, hop in known[:MOST_DELAYS]:
-        one, other = (names[tap] for tap in hop["between"])
+    measured = [entry for entry in hops(joined) if entry[2]["delay"] is not None]
+    measured.sort(key=lambda entry: entry[2]["delay"]["least_seconds"] - entry[2]["delay"]["p99_seconds"])
+    for connection, direction, hop in measured[:MOST_DELAYS]:
+        near, far = (names[tap] for tap in hop["between"])
         delay = hop["delay"]
         least, median, p99, known_to = (
             _seconds(delay[f"{name}_seconds"]) for name in ("least", "median", "p99", "uncertainty")
@@ -78,11 +80,11 @@ def _delays(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
         rises = len(delay["rises"])
         risen = f"; far above the least {rises} time{'' if rises == 1 else 's'}" if rises else ""
         yield (
-            f"  {one} to {other} took {median} in the median, {least} at least, {p99} for 99 % "
+            f"  {near} to {far} took {median} in the median, {least} at least, {p99} for 99 % "
             f"(all known to {known_to}), from {ends(connection, direction)}{risen}"
         )
-    if len(known) > MOST_DELAYS:
-        yield f"  … and {len(known) - MOST_DELAYS} more delays: --json has them all"
+    if len(measured) > MOST_DELAYS:
+        yield f"  … and {len(measured) - MOST_DELAYS} more delays: --json has them all"
 
 
 def _held(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
@@ -93,7 +95,7 @@ def _held(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
         for direction, wait in waits(connection)
         if wait["held_seconds"] >= WORTH_SECONDS
     ]
-    for wait, connection, direction in sorted(held, key=lambda each: -each[0]["held_seconds"])[:MOST_DELAYS]:
+    for wait, connection, direction in sorted(held, key=lambda entry: -entry[0]["held_seconds"])[:MOST_DELAYS]:
         near, far = (names[tap] for tap in wait["between"])
         yield (
             f"  {far} held {wait['answers']} answers back for {_seconds(wait['held_seconds'])} of the "
@@ -103,12 +105,12 @@ def _held(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
 
 def _clocks(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
     """How far clocks are from the first tap's; once for each file."""
-    told: set[str] = set()
+    files: set[str] = set()
     first = joined["taps"][0]
     for tap in joined["taps"]:
-        if tap["file"] in told or tap["file"] == first["file"]:
+        if tap["file"] in files or tap["file"] == first["file"]:
             continue
-        told.add(tap["file"])
+        files.add(tap["file"])
         clock = tap["clock"]
         if clock is None:
             yield f"  the clocks of {names[tap['tap']]} and {names[first['tap']]} cannot be compared"
@@ -116,7 +118,9 @@ def _clocks(joined: Json, names: Mapping[int, str]) -> Iterator[str]:
         side = "ahead of" if clock["offset_seconds"] >= 0 else "behind"
         pieces = clock["pieces"]
         # What a clock gains in all must be more than what is not known.
-        gained = max((abs(each["drift"]) * (each["end_seconds"] - each["begin_seconds"]) for each in pieces), default=0)
+        gained = max(
+            (abs(piece["drift"]) * (piece["end_seconds"] - piece["begin_seconds"]) for piece in pieces), default=0
+        )
         gains = f"gains {clock['drift'] * 1e6:.3g} us per s, " if gained > clock["uncertainty_seconds"] else ""
         parts = f"in {len(pieces)} pieces, " if len(pieces) > 1 else ""
         yield (

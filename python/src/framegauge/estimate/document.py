@@ -41,12 +41,14 @@ def estimate(
     """The document. `readings`: by host, what `estimate.end` answered (pipe/README.md) for the same `target_mtus`, in
     the same order; `bits_per_second`: the speed of every link, where interfaces do not know it, or say something else;
     `lost`: why hosts have no readings."""
-    problems = {name: fitting.problem(each, target_mtus) for name, each in readings.items()}
-    fit = {name: each for name, each in readings.items() if problems[name] is None}
+    problems = {name: fitting.problem(entry, target_mtus) for name, entry in readings.items()}
+    fit = {name: entry for name, entry in readings.items() if problems[name] is None}
     known = senders(fit.values())
     lost = {**lost, **{name: f"its readings do not fit together: {why}" for name, why in problems.items() if why}}
-    hosts = [_host(name, each, target_mtus, bits_per_second, known) for name, each in fit.items()]
-    ends = {(each["local"], each["remote"]): (host, each) for host in hosts for each in host.readings["connections"]}
+    hosts = [_host(name, entry, target_mtus, bits_per_second, known) for name, entry in fit.items()]
+    ends = {
+        (entry["local"], entry["remote"]): (host, entry) for host in hosts for entry in host.readings["connections"]
+    }
     return {
         "schema": SCHEMA,
         "target_mtus": list(target_mtus),
@@ -59,10 +61,12 @@ def estimate(
 
 def _host(name: str, readings: Readings, targets: Sequence[int], bits_per_second: float | None, known: Senders) -> Host:
     sample = readings["sample"] or {"interfaces": []}
-    sampled = {(each["local"], each["remote"]): each for part in sample["interfaces"] for each in part["connections"]}
-    found = loads(readings, targets, known)
-    speeds = {each["interface"]: bits_per_second or each["bits_per_second"] for each in readings["interfaces"]}
-    return Host(name, readings, found, speeds, sampled)
+    sampled = {
+        (entry["local"], entry["remote"]): entry for part in sample["interfaces"] for entry in part["connections"]
+    }
+    host_loads = loads(readings, targets, known)
+    speeds = {entry["interface"]: bits_per_second or entry["bits_per_second"] for entry in readings["interfaces"]}
+    return Host(name, readings, host_loads, speeds, sampled)
 
 
 def _document(host: Host, targets: Sequence[int], ends: Ends) -> Json:
@@ -72,7 +76,7 @@ def _document(host: Host, targets: Sequence[int], ends: Ends) -> Json:
         "seconds": readings["seconds"],
         "source": host.loads[0].source if host.loads else None,
         "sample": _sample(readings),
-        "interfaces": [_interface(each, host) for each in readings["interfaces"]],
+        "interfaces": [_interface(interface, host) for interface in readings["interfaces"]],
         "merged": _merged(host),
         "cpu": cpu(readings),
         "limits": _limits(readings),
@@ -87,7 +91,7 @@ def _sample(readings: Readings) -> Json | None:
     sample = readings["sample"]
     if sample is None:
         return None
-    packets = sum(each[way]["packets"] for each in sample["interfaces"] for way in ("sent", "received"))
+    packets = sum(interface[way]["packets"] for interface in sample["interfaces"] for way in ("sent", "received"))
     return {
         "kind": MEASUREMENT, "packets": packets, "windows": sample["windows"], "full_windows": sample["full_windows"],
         "window_seconds": sample["window_seconds"], "cpu_seconds": sample["cpu_seconds"],
@@ -96,8 +100,8 @@ def _sample(readings: Readings) -> Json | None:
 
 def _interface(interface: Readings, host: Host) -> Json:
     seconds = host.readings["seconds"]
-    load = next((each for each in host.loads if each.interface == interface["interface"]), None)
-    found = {
+    load = next((candidate for candidate in host.loads if candidate.interface == interface["interface"]), None)
+    result = {
         "kind": READING,
         **{key: interface[key] for key in ("interface", "mtu", "maximum_mtu", "driver")},
         "bits_per_second": host.speeds[interface["interface"]],
@@ -108,10 +112,10 @@ def _interface(interface: Readings, host: Host) -> Json:
     }
     for way in ("sent", "received"):
         counted = interface[way]
-        found[way] = {
+        result[way] = {
             "packets_per_second": counted["packets"] / seconds, "bits_per_second": 8 * counted["bytes"] / seconds,
         }  # fmt: skip
-    return found
+    return result
 
 
 def _kind(load: Load) -> str:
@@ -120,12 +124,12 @@ def _kind(load: Load) -> str:
 
 def _merged(host: Host) -> Json | None:
     """How many packets the host sees as one, of those received (GRO) and sent (TSO, GSO)."""
-    known = [each for each in host.loads if each.aggregates is not None]
+    known = [load for load in host.loads if load.aggregates is not None]
     if known:
         ratios = []
         for place in (0, 1):
-            seen = sum(each.aggregates[place] for each in known if each.aggregates is not None)
-            ratios.append(sum(each.packets[place] for each in known) / seen if seen else None)
+            seen = sum(load.aggregates[place] for load in known if load.aggregates is not None)
+            ratios.append(sum(load.packets[place] for load in known) / seen if seen else None)
         return {"kind": MEASUREMENT, "received_ratio": ratios[1], "sent_ratio": ratios[0]}
     # The kernel counts by ECN as many packets as an aggregate was made of, and aggregates as one (RFC 3168, RFC 4293).
     counters = host.readings["counters"]
@@ -141,14 +145,18 @@ def _merged(host: Host) -> Json | None:
 def _limits(readings: Readings) -> Json:
     """What held connections up, by the time of those that were there throughout and sent, weighted by what they
     sent."""
-    known = [each for each in readings["connections"] if each["throughout"] and each["sent_bytes"]]
-    total = sum(each["sent_bytes"] for each in known)
+    known = [
+        connection for connection in readings["connections"] if connection["throughout"] and connection["sent_bytes"]
+    ]
+    total = sum(connection["sent_bytes"] for connection in known)
     seconds = readings["seconds"]
 
     def share(key: str) -> float | None:
         if not total:
             return None
-        return float(sum(each["sent_bytes"] / total * min(1.0, each[key] / seconds) for each in known))
+        return float(
+            sum(connection["sent_bytes"] / total * min(1.0, connection[key] / seconds) for connection in known)
+        )
 
     busy = share("busy_seconds")
     return {
@@ -158,18 +166,18 @@ def _limits(readings: Readings) -> Json:
         "application_share": None if busy is None else 1 - busy,
         "receiver_share": share("receiver_limited_seconds"),
         "buffer_share": share("buffer_limited_seconds"),
-        "resent_bytes": sum(each["retransmitted_bytes"] for each in readings["connections"]),
+        "resent_bytes": sum(connection["retransmitted_bytes"] for connection in readings["connections"]),
     }
 
 
 def _target(host: Host, target: int, place: int, ends: Ends) -> Json:
-    found = _figures([host], target, place, ends)
-    return {**found, "answer": _answer([host], target, found)}
+    figures = _figures([host], target, place, ends)
+    return {**figures, "answer": _answer([host], target, figures)}
 
 
 def _total(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json:
-    found = _figures(hosts, target, place, ends)
-    return {**found, "answer": _answer(hosts, target, found)}
+    figures = _figures(hosts, target, place, ends)
+    return {**figures, "answer": _answer(hosts, target, figures)}
 
 
 def _figures(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json:
@@ -210,17 +218,17 @@ def _cpu_gain(hosts: Sequence[Host], target: int) -> float | None:
 
 def _goodput(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json:
     """The least of two bounds: of the time of connections, and of the room that links have."""
-    found = [_goodput_of(host, target, place, ends) for host in hosts]
+    bounds = [_goodput_of(host, target, place, ends) for host in hosts]
     payload = [sum(sum(load.payload) * load.times for load in host.loads) for host in hosts]
     total = sum(payload)
-    frames = max((gains.frames_gain(each.loads, target, each.readings["link_bytes"]) for each in hosts), default=0.0)
+    frames = max((gains.frames_gain(entry.loads, target, entry.readings["link_bytes"]) for entry in hosts), default=0.0)
     at_most = math.inf if any(_is_opaque(host, target) for host in hosts) else 0.0
-    for share, (bound, _) in zip(payload, found, strict=True):
+    for share, (bound, _) in zip(payload, bounds, strict=True):
         at_most += share / total * bound if total and share else 0.0
     return {
         "kind": BOUND,
         "at_most": None if math.isinf(at_most) else at_most,
-        "by": max(zip(payload, found, strict=True), key=lambda each: each[0])[1][1] if found else "time",
+        "by": max(zip(payload, bounds, strict=True), key=lambda entry: entry[0])[1][1] if bounds else "time",
         "frames_at_most": frames,
     }
 
@@ -236,28 +244,36 @@ def _goodput_of(host: Host, target: int, place: int, ends: Ends) -> tuple[float,
 
 
 def _connection_gains(host: Host, target: int, place: int, ends: Ends) -> Iterator[Gain]:
-    mtu, speed = max((each.mtu for each in host.loads), default=0), _speed(host)
+    mtu, speed = max((entry.mtu for entry in host.loads), default=0), _speed(host)
     link, seconds = host.readings["link_bytes"], host.readings["seconds"]
     rounds = gains.rounds_by_size(host.readings, target)
-    for each in host.readings["connections"]:
-        sampled = host.sampled.get((each["local"], each["remote"]))
+    for entry in host.readings["connections"]:
+        sampled = host.sampled.get((entry["local"], entry["remote"]))
         alike = rounds.get(sampled["full_bytes"] if sampled is not None else 0, {"sent": 1, "received": 1})
-        mine, theirs = gains.sides(each, sampled, place, mtu, target, alike)
-        theirs = replace(theirs, stalled_seconds=host.delayed * gains.DELAYED_SECONDS)
+        local_side, remote_side = gains.sides(entry, sampled, place, mtu, target, alike)
+        remote_side = replace(remote_side, stalled_seconds=host.delayed * gains.DELAYED_SECONDS)
         full = host.cpu_may_be_freed(target)
-        if (found := ends.get((each["remote"], each["local"]))) is not None:
-            peer, told = found
-            of_mine = seconds / peer.readings["seconds"]
-            mine = replace(mine, stalled_seconds=peer.delayed * gains.DELAYED_SECONDS * of_mine)
-            theirs = replace(theirs, busy_seconds=told["busy_seconds"] * of_mine, lost=told["retransmitted_bytes"] > 0)
+        if (other_end := ends.get((entry["remote"], entry["local"]))) is not None:
+            peer, connection = other_end
+            time_ratio = seconds / peer.readings["seconds"]
+            local_side = replace(local_side, stalled_seconds=peer.delayed * gains.DELAYED_SECONDS * time_ratio)
+            remote_side = replace(
+                remote_side,
+                busy_seconds=connection["busy_seconds"] * time_ratio,
+                lost=connection["retransmitted_bytes"] > 0,
+            )
             full = full or peer.cpu_may_be_freed(target)
-        yield gains.connection_gain(seconds, each["throughout"], (mine, theirs), link, speed, full)
+        yield gains.connection_gain(seconds, entry["throughout"], (local_side, remote_side), link, speed, full)
 
 
 def _speed(host: Host) -> float | None:
     """The fastest interface that carries something, by which every connection may go; None unless all are known."""
-    found = [host.speeds.get(load.interface) for load in host.loads if not _says_too_little(host, load)]
-    return max((each for each in found if each), default=None) if len(found) == len(host.loads) and all(found) else None
+    speeds = [host.speeds.get(load.interface) for load in host.loads if not _says_too_little(host, load)]
+    return (
+        max((speed for speed in speeds if speed), default=None)
+        if len(speeds) == len(host.loads) and all(speeds)
+        else None
+    )
 
 
 def _says_too_little(host: Host, load: Load) -> bool:
@@ -267,7 +283,7 @@ def _says_too_little(host: Host, load: Load) -> bool:
     return speed is not None and used > gains.FULL_LINK * speed
 
 
-def _answer(hosts: Sequence[Host], target: int, found: Json) -> str:
+def _answer(hosts: Sequence[Host], target: int, figures: Json) -> str:
     busy = [load for host in hosts for load in host.loads]
     if not busy:
         return NO_TRAFFIC
@@ -275,16 +291,16 @@ def _answer(hosts: Sequence[Host], target: int, found: Json) -> str:
         return ALREADY
     carrying = {(host.name, load.interface) for host in hosts for load in host.loads}
     most = [
-        each["maximum_mtu"]
+        interface["maximum_mtu"]
         for host in hosts
-        for each in host.readings["interfaces"]
-        if (host.name, each["interface"]) in carrying and each["maximum_mtu"] is not None
+        for interface in host.readings["interfaces"]
+        if (host.name, interface["interface"]) in carrying and interface["maximum_mtu"] is not None
     ]
     if any(maximum < target for maximum in most):
         return NOT_POSSIBLE
     if any(_is_opaque(host, target) for host in hosts):
         return UNKNOWN
-    bounds = (found["goodput"]["at_most"], found["cpu"]["at_most"])
+    bounds = (figures["goodput"]["at_most"], figures["cpu"]["at_most"])
     return NO if all(bound is not None and bound < LITTLE for bound in bounds) else MAYBE
 
 
@@ -297,20 +313,20 @@ def _nagle(host: Host, target: int, place: int) -> Json:
     """Sockets whose messages are more than one segment now and one afterwards. With Nagle's algorithm (RFC 896) such a
     message waits for the acknowledgement of the one before, which its receiver may hold back (RFC 1122 4.2.3.2)."""
     exposed, unread = [], 0
-    for each in host.sampled.values():
-        messages = each["sent"]["between"][place]
+    for connection in host.sampled.values():
+        messages = connection["sent"]["between"][place]
         if not messages:
             continue
-        if each["open"] and each["nodelay"] is None:
+        if connection["open"] and connection["nodelay"] is None:
             unread += 1
-        if each["nodelay"] is False:
+        if connection["nodelay"] is False:
             exposed.append(
                 {
-                    **{key: each[key] for key in ("process", "program", "local", "remote")},
-                    "messages": messages, "of_messages": each["sent"]["messages"],
+                    **{key: connection[key] for key in ("process", "program", "local", "remote")},
+                    "messages": messages, "of_messages": connection["sent"]["messages"],
                 }
             )  # fmt: skip
-    exposed.sort(key=lambda each: -each["messages"])
+    exposed.sort(key=lambda connection: -connection["messages"])
     is_known = host.readings["sample"] is not None
     return {
         "kind": MEASUREMENT,
@@ -344,34 +360,36 @@ def _notes(host: Host, ends: Ends) -> Iterator[str]:
     readings = host.readings
     if readings["sample_error"] is not None:
         yield f"no headers were sampled: {readings['sample_error']}"
-    for each in readings["interfaces"]:
-        if each["nic_error"] is not None and each["sent"]["packets"] + each["received"]["packets"]:
-            yield f"{each['interface']}: {each['nic_error']}"
-        if each["mtu"] != each["mtu_after"]:
-            yield f"{each['interface']}: the MTU changed from {each['mtu']} to {each['mtu_after']} meanwhile"
+    for entry in readings["interfaces"]:
+        if entry["nic_error"] is not None and entry["sent"]["packets"] + entry["received"]["packets"]:
+            yield f"{entry['interface']}: {entry['nic_error']}"
+        if entry["mtu"] != entry["mtu_after"]:
+            yield f"{entry['interface']}: the MTU changed from {entry['mtu']} to {entry['mtu_after']} meanwhile"
     for load in host.loads:
         if load.opaque_share >= LITTLE:
-            yield _of_opaque(load, [each for each in _opaque(host) if each["interface"] == load.interface])
+            yield _of_opaque(load, [entry for entry in _opaque(host) if entry["interface"] == load.interface])
         if not host.speeds.get(load.interface):
             yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--rate)"
         elif _says_too_little(host, load):
             yield f"{load.interface}: it carried more than the speed that it says it has (--rate)"
     if host.cpu_is_full:
         yield "a CPU was full: if there are packets to save, nothing bounds the goodput but the link"
-    if any(each["retransmitted_bytes"] for each in readings["connections"]):
+    if any(entry["retransmitted_bytes"] for entry in readings["connections"]):
         yield "segments were lost: what fewer packets change about time-outs is not bounded but by the link"
     if host.delayed and readings["connections"]:
         yield (
             f"acknowledgements were delayed ({host.delayed}): what senders of several segments lost by waiting, "
             f"{host.delayed * gains.DELAYED_SECONDS:.1f} s at most, may be saved whole"
         )
-    if alone := sum((each["remote"], each["local"]) not in ends for each in readings["connections"]):
+    if alone := sum((entry["remote"], entry["local"]) not in ends for entry in readings["connections"]):
         yield (
             f"connections whose other end was not asked ({alone}): how long that was busy is not known, and what "
             "waiting for its delayed acknowledgements costs is not in the bound of goodput"
         )
     if readings["more_connections"]:
         yield f"{readings['more_connections']} more connections are not in the figures of goodput"
-    if any(each["open"] and each["nodelay"] is None and any(each["sent"]["between"]) for each in host.sampled.values()):
-        for each in readings["unread"]:
-            yield f"Nagle's algorithm: the sockets of {each['program']} could not be read ({each['why']})"
+    if any(
+        entry["open"] and entry["nodelay"] is None and any(entry["sent"]["between"]) for entry in host.sampled.values()
+    ):
+        for entry in readings["unread"]:
+            yield f"Nagle's algorithm: the sockets of {entry['program']} could not be read ({entry['why']})"

@@ -20,11 +20,11 @@ def problem(readings: Json, targets: Sequence[int]) -> str | None:
 def _problems(readings: Json, targets: Sequence[int]) -> Iterator[str]:
     if not readings["seconds"] > 0:
         yield f"seconds: found {readings['seconds']}, expected more than 0"
-    names = [each["interface"] for each in readings["interfaces"]]
-    for each in readings["interfaces"]:
-        if each["mtu"] < LEAST_MTU:
-            yield f"mtu: found {each['mtu']}, expected {LEAST_MTU} at least"
-    mtus = {each["interface"]: each["mtu"] for each in readings["interfaces"]}
+    names = [interface["interface"] for interface in readings["interfaces"]]
+    for interface in readings["interfaces"]:
+        if interface["mtu"] < LEAST_MTU:
+            yield f"mtu: found {interface['mtu']}, expected {LEAST_MTU} at least"
+    mtus = {interface["interface"]: interface["mtu"] for interface in readings["interfaces"]}
     for sample in (readings["sample"] or {"interfaces": []})["interfaces"]:
         if sample["interface"] not in names:
             yield "sample: found an interface that is none of those that were read"
@@ -46,13 +46,13 @@ def _of_sample(sample: Json, mtu: int, targets: int) -> Iterator[str]:
         if size and not 2 <= size <= min(mtu, MOST_BYTES):
             yield f"full_bytes: found {size}, expected 2 to the MTU of {mtu}"
         for name in ("sent", "received"):
-            if size and any(each["end_bytes"] >= size for each in way[name]["messages"]):
+            if size and any(entry["end_bytes"] >= size for entry in way[name]["messages"]):
                 yield f"messages: found an end that is no smaller than a full segment of {size} bytes"
             yield from _of_acknowledgements(way[name], targets)
-    for each in sample["connections"]:
+    for entry in sample["connections"]:
         for name in ("sent", "received"):
-            found = each[name]
-            if {len(found["after"]), len(found["between"])} != {targets}:
+            figures = entry[name]
+            if {len(figures["after"]), len(figures["between"])} != {targets}:
                 yield f"connections: found figures for other than {targets} MTUs"
 
 
@@ -62,10 +62,10 @@ def _of_acknowledgements(way: Json, targets: int) -> Iterator[str]:
         yield f"acknowledgements_known: found {known} of {way['acknowledgements']}"
     if known and len(left) != targets:
         yield f"acknowledgements_left: found figures for other than {targets} MTUs"
-    if any(not each["least"] <= each["likely"] <= each["most"] for each in left):
+    if any(not entry["least"] <= entry["likely"] <= entry["most"] for entry in left):
         yield "acknowledgements_left: found a likely number beyond its bounds"
     merged = way.get("answers_merged", [])
     if merged and len(merged) not in (0, targets):
         yield f"answers_merged: found figures for other than {targets} MTUs"
-    if any(not each["likely"] <= each["most"] <= way["small"] for each in merged):
+    if any(not entry["likely"] <= entry["most"] <= way["small"] for entry in merged):
         yield f"answers_merged: found more than the {way['small']} small segments"

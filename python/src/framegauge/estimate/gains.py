@@ -104,26 +104,26 @@ class Gain:
 def most_rounds(way: Json, full_bytes: int, larger_bytes: int) -> int:
     """Of the messages of a direction in a sample, how many times as many segments one of them takes now as with larger
     ones, rounded up, at most."""
-    found = 1
-    for each in way["messages"]:
-        before = each["full"] + (each["end_bytes"] > 0)
-        after = -(-(each["full"] * full_bytes + each["end_bytes"]) // larger_bytes)
-        found = max(found, -(-before // max(1, after)))
-    return max(found, -(-larger_bytes // full_bytes)) if way["more_messages"] else found
+    rounds = 1
+    for message in way["messages"]:
+        before = message["full"] + (message["end_bytes"] > 0)
+        after = -(-(message["full"] * full_bytes + message["end_bytes"]) // larger_bytes)
+        rounds = max(rounds, -(-before // max(1, after)))
+    return max(rounds, -(-larger_bytes // full_bytes)) if way["more_messages"] else rounds
 
 
 def rounds_by_size(readings: Json, target: int) -> dict[int, dict[str, int]]:
     """`most_rounds` of the sampled connections of a host, by the payload of their full segments, then by direction."""
-    found: dict[int, dict[str, int]] = {}
-    mtus = {each["interface"]: each["mtu"] for each in readings["interfaces"]}
+    by_size: dict[int, dict[str, int]] = {}
+    mtus = {interface["interface"]: interface["mtu"] for interface in readings["interfaces"]}
     for part in (readings["sample"] or {"interfaces": []})["interfaces"]:
         for way in part["ways"]:
             size = way["full_bytes"]
-            known = found.setdefault(size, {"sent": 1, "received": 1})
+            known = by_size.setdefault(size, {"sent": 1, "received": 1})
             larger = max(size, target - (mtus[part["interface"]] - size))
             for name in known if size else ():
                 known[name] = max(known[name], most_rounds(way[name], size, larger))
-    return found
+    return by_size
 
 
 def sides(
@@ -132,7 +132,7 @@ def sides(
     """What this end sent and what it received. `sampled`: the same connection in the sample, where it was seen; `place`
     is that of the target among its MTUs; `rounds`: `most_rounds` of both directions of the sampled connections with
     segments like these."""
-    found = []
+    both_sides = []
     more, size = max(0, target - mtu), connection["mss_bytes"]
     for name in ("sent", "received"):
         segments, payload = connection[f"data_segments_{name}"], connection[f"{name}_bytes"]
@@ -145,8 +145,8 @@ def sides(
             most = -(-(size + more) // size) if least < segments else 1
         busy = connection["busy_seconds"] if name == "sent" else None
         lost = name == "sent" and connection["retransmitted_bytes"] > 0
-        found.append(Side(busy, payload, least, most, lost, segments=segments))
-    return found[0], found[1]
+        both_sides.append(Side(busy, payload, least, most, lost, segments=segments))
+    return both_sides[0], both_sides[1]
 
 
 def _least(segments: int, payload: int, size: int, more: int) -> float:
@@ -168,21 +168,24 @@ def connection_gain(
     """How much more a connection may deliver. `ends`: this one and the other, which has no `busy_seconds` if it was not
     asked; `link_bytes`: what a packet takes on the wire in addition (Ethernet, preamble, gap); `cpu_is_full`: with
     packets that can be saved."""
-    mine, other = ends
-    busy = min(seconds, mine.busy_seconds or 0.0)
-    theirs = min(seconds, seconds if other.busy_seconds is None else other.busy_seconds)
+    this_end, other = ends
+    busy = min(seconds, this_end.busy_seconds or 0.0)
+    other_busy = min(seconds, seconds if other.busy_seconds is None else other.busy_seconds)
     wires = [
-        _on_link(side, sending, link_bytes, bits_per_second) for side, sending in zip(ends, (busy, theirs), strict=True)
+        _on_link(side, sending, link_bytes, bits_per_second)
+        for side, sending in zip(ends, (busy, other_busy), strict=True)
     ]
     if cpu_is_full:
-        whole = seconds if throughout else min(seconds, busy + theirs)
+        whole = seconds if throughout else min(seconds, busy + other_busy)
         times = _times(whole, min(whole, max(wires)))
     elif throughout:
-        times = _times(seconds, _least_left(seconds, ends, (busy, theirs), wires))
+        times = _times(seconds, _least_left(seconds, ends, (busy, other_busy), wires))
     else:
         # It was there for as long as an end was busy, for all that is known, and both may have been at the same time.
-        times = max(_times(busy, mine.shortest(busy, wires[0])), _times(theirs, other.shortest(theirs, wires[1])))
-    return Gain(max(0.0, times - 1), mine.payload_bytes + other.payload_bytes)
+        times = max(
+            _times(busy, this_end.shortest(busy, wires[0])), _times(other_busy, other.shortest(other_busy, wires[1]))
+        )
+    return Gain(max(0.0, times - 1), this_end.payload_bytes + other.payload_bytes)
 
 
 def _on_link(side: Side, busy: float, link_bytes: int, bits_per_second: float | None) -> float:
@@ -204,29 +207,29 @@ def _least_left(seconds: float, ends: tuple[Side, Side], busy: tuple[float, floa
     both = max(0.0, sum(busy) - seconds)
     idle = max(0.0, seconds - sum(busy))
     knees = [busy[0] - both, busy[0], *ends[0].knees(wires[0])]
-    knees += [seconds - idle - each for each in ends[1].knees(wires[1])]
-    found = []
-    for first in (min(max(each, busy[0] - both), busy[0]) for each in knees):
+    knees += [seconds - idle - knee for knee in ends[1].knees(wires[1])]
+    totals = []
+    for first in (min(max(knee, busy[0] - both), busy[0]) for knee in knees):
         second = min(busy[1], seconds - idle - first)
-        found.append(idle + ends[0].shortest(first, wires[0]) + ends[1].shortest(second, wires[1]))
-    return min(found)
+        totals.append(idle + ends[0].shortest(first, wires[0]) + ends[1].shortest(second, wires[1]))
+    return min(totals)
 
 
 def goodput_gain(gains: Iterable[Gain]) -> float:
     """Of connections together: each carries its share of the bytes. Connections without a byte do not count."""
-    known = [each for each in gains if each.payload_bytes]
-    total = sum(each.payload_bytes for each in known)
-    return sum(each.payload_bytes / total * each.at_most for each in known) if total else 0.0
+    known = [gain for gain in gains if gain.payload_bytes]
+    total = sum(gain.payload_bytes for gain in known)
+    return sum(gain.payload_bytes / total * gain.at_most for gain in known) if total else 0.0
 
 
 def wire(load: Load, target: int, link_bytes: int) -> tuple[tuple[float, float], tuple[float, float]]:
     """Bytes on the wire of the sampled packets, sent and received: before, and at least after."""
-    found = []
+    totals = []
     saved = _saved(load, target)
     for place in (0, 1):
         before = load.bytes[place] + link_bytes * load.packets[place]
-        found.append((before, before - saved[place] * (link_bytes + load.header_bytes)))
-    return found[0], found[1]
+        totals.append((before, before - saved[place] * (link_bytes + load.header_bytes)))
+    return totals[0], totals[1]
 
 
 def _saved(load: Load, target: int) -> tuple[float, float]:
@@ -239,10 +242,12 @@ def _saved(load: Load, target: int) -> tuple[float, float]:
         bound = 0.0
         for group in load.groups:
             # Of what is possible, that with most full segments.
-            mine = max((ways[place] for ways in group.possible), key=lambda way: way.payloads.get(group.full_bytes, 0))
-            full = mine.payloads.get(group.full_bytes, 0)
-            _, merged = (mine.merged or {}).get(group.larger(target), (0, 0))
-            bound += full * (1 - group.full_bytes / group.larger(target)) + mine.acknowledgements + merged
+            best_way = max(
+                (ways[place] for ways in group.possible), key=lambda way: way.payloads.get(group.full_bytes, 0)
+            )
+            full = best_way.payloads.get(group.full_bytes, 0)
+            _, merged = (best_way.merged or {}).get(group.larger(target), (0, 0))
+            bound += full * (1 - group.full_bytes / group.larger(target)) + best_way.acknowledgements + merged
         bounds.append(min(bound, most))
     return bounds[0], bounds[1]
 
@@ -281,7 +286,7 @@ def cpu_gain(readings: Json, loads: Sequence[Load], target: int) -> float:
     """The share of the CPU time in use that is saved at most. Softirqs and interrupts shrink with packets, and the rest
     of the kernel's time with aggregates, which are never more than the packets that are left."""
     states = [{name: cpu[name] for name in cpu if name != "cpu"} for cpu in readings["cpu"]["cpus"]]
-    used = sum(sum(each.values()) - each["idle"] - each["iowait"] - each["steal"] for each in states)
+    used = sum(sum(state.values()) - state["idle"] - state["iowait"] - state["steal"] for state in states)
     if used <= 0:
         return 0.0
     before = least = merged = 0.0
@@ -292,6 +297,6 @@ def cpu_gain(readings: Json, loads: Sequence[Load], target: int) -> float:
         merged += max(0.0, seen - result.least)
     if not before:
         return 0.0
-    softirq = sum(each["softirq"] + each["irq"] for each in states)
-    system = sum(each["system"] for each in states)
+    softirq = sum(state["softirq"] + state["irq"] for state in states)
+    system = sum(state["system"] for state in states)
     return max(0.0, float((softirq * (1 - least / before) + system * merged / before) / used))

@@ -39,8 +39,8 @@ class Host:
 
     def cpu_may_be_freed(self, target: int) -> bool:
         """Whether a CPU had no time left, and there are packets to save."""
-        left = [after(each, target) for each in self.loads] if self.cpu_is_full else []
-        return any(each.least < each.before for each in left)
+        left = [after(entry, target) for entry in self.loads] if self.cpu_is_full else []
+        return any(entry.least < entry.before for entry in left)
 
 
 Ends = Mapping[tuple[str, str], tuple[Host, Readings]]  # both ends of connections, and the host of the first
@@ -49,8 +49,8 @@ Ends = Mapping[tuple[str, str], tuple[Host, Readings]]  # both ends of connectio
 def cpu(readings: Readings) -> dict[str, Any]:
     """Shares of the time of all CPUs, and of the busiest one. What a hypervisor took is no time of this machine."""
     used = whole = softirq = busiest = 0.0
-    for each in readings["cpu"]["cpus"]:
-        states = {name: value for name, value in each.items() if name != "cpu"}
+    for processor in readings["cpu"]["cpus"]:
+        states = {name: value for name, value in processor.items() if name != "cpu"}
         own = sum(states.values()) - states["steal"]
         busy = own - states["idle"] - states["iowait"]
         used, whole, softirq = used + busy, whole + own, softirq + states["softirq"]

@@ -62,7 +62,7 @@ class Group:
         """Packets at another MTU."""
         sizes = self.full_bytes, self.larger(target)
         bounds = [predict(*ways, *sizes) for ways in self.possible]
-        least, most = min(each.least for each in bounds), max(each.most for each in bounds)
+        least, most = min(bound.least for bound in bounds), max(bound.most for bound in bounds)
         likely = predict(*self.likely, *sizes)
         return Left(likely.before, min(max(likely.after, least), most), least, most)
 
@@ -95,7 +95,7 @@ class Load:
     @property
     def opaque_share(self) -> float:
         """The share of its bytes that are opaque."""
-        return sum(each.bytes for each in self.opaque) / max(1, sum(self.bytes))
+        return sum(traffic.bytes for traffic in self.opaque) / max(1, sum(self.bytes))
 
 
 def _larger(mtu: int, full_bytes: int, target: int) -> int:
@@ -105,22 +105,22 @@ def _larger(mtu: int, full_bytes: int, target: int) -> int:
 def loads(readings: Json, target_mtus: Sequence[int], known: Senders = MappingProxyType({})) -> list[Load]:
     """The load of each interface that carried something. `target_mtus`: those for which the host was read; `known`:
     what the senders of all hosts know."""
-    sampled = {each["interface"]: each for each in (readings["sample"] or {"interfaces": []})["interfaces"]}
-    found = []
+    sampled = {entry["interface"]: entry for entry in (readings["sample"] or {"interfaces": []})["interfaces"]}
+    all_loads = []
     for interface in readings["interfaces"]:
         if not interface["received"]["packets"] + interface["sent"]["packets"]:
             continue
         sample, nic = sampled.get(interface["interface"]), interface["nic"]
         if sample is not None and sample["received"]["packets"] + sample["sent"]["packets"]:
-            found.append(_of_sample(interface, sample, target_mtus))
+            all_loads.append(_of_sample(interface, sample, target_mtus))
         elif nic is not None and nic["received"] and nic["sent"]:
-            found.append(_of_nic(interface))
-    if not found:
-        found += _of_connections(readings)
+            all_loads.append(_of_nic(interface))
+    if not all_loads:
+        all_loads += _of_connections(readings)
     again = again_share(readings, known)
     return [
         replace(load, groups=[_held(group, readings, known, target_mtus) for group in load.groups], again=again)
-        for load in found
+        for load in all_loads
     ]
 
 
@@ -140,8 +140,8 @@ def _held(group: Group, readings: Json, known: Senders, targets: Sequence[int]) 
 
 def after(load: Load, target: int) -> Left:
     """The packets of a load at another MTU, per interval."""
-    opaque = sum(each.packets for each in load.opaque)
-    fewest = sum(each.least(max(target, load.mtu)) for each in load.opaque)
+    opaque = sum(traffic.packets for traffic in load.opaque)
+    fewest = sum(traffic.least(max(target, load.mtu)) for traffic in load.opaque)
     total = [load.unchanged + float(packets) for packets in (opaque, opaque, fewest, opaque)]
     for part in (group.left(target) for group in load.groups):
         for place, value in enumerate((part.before, part.after, part.least, part.most)):
@@ -154,22 +154,22 @@ def after(load: Load, target: int) -> Left:
 def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
     opaque = of_sample(sample)
     groups = []
-    unchanged = sum(sample[name]["others"] for name in WAYS) - sum(each.packets for each in opaque)
+    unchanged = sum(sample[name]["others"] for name in WAYS) - sum(entry.packets for entry in opaque)
     for way in sample["ways"]:
         if not way["full_bytes"]:
             unchanged += sum(way[name][key] for name in ("sent", "received") for key in ("small", "acknowledgements"))
             continue
         groups.append(_group(interface["mtu"], way, targets, both_ways(sample["connections"], way["full_bytes"])))
     totals = sample["sent"], sample["received"]
-    aggregate_bytes = sum(each["aggregate_bytes"] + ETHERNET * each["aggregates"] for each in totals)
+    aggregate_bytes = sum(entry["aggregate_bytes"] + ETHERNET * entry["aggregates"] for entry in totals)
     counted = interface["sent"]["bytes"] + interface["received"]["bytes"]
-    packets, full = (sum(each["packets"] for each in totals), sum(_full(group) for group in groups))
-    tcp = sum(each["tcp_packets"] for each in totals)
+    packets, full = (sum(entry["packets"] for entry in totals), sum(_full(group) for group in groups))
+    tcp = sum(entry["tcp_packets"] for entry in totals)
     # What was counted before the first window and after the last one is in it as well.
     times = max(1.0, counted / aggregate_bytes)
     return Load(
         interface["interface"], SAMPLE, interface["mtu"], groups, unchanged, times,
-        sum(each["tcp_header_bytes"] for each in totals) / tcp if tcp else HEADERS,
+        sum(entry["tcp_header_bytes"] for entry in totals) / tcp if tcp else HEADERS,
         (_payload(sample, "sent"), _payload(sample, "received")), (totals[0]["bytes"], totals[1]["bytes"]),
         (totals[0]["packets"], totals[1]["packets"]),
         (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets, opaque, _off(interface, totals, times),
@@ -179,8 +179,8 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
 def _off(interface: Json, totals: Sequence[Json], times: float) -> float:
     """How far the whole load is off what the interface counted: packets, or aggregates as some drivers count."""
     counted = interface["sent"]["packets"] + interface["received"]["packets"]
-    found = (sum(each[name] for each in totals) * times / counted - 1 for name in ("packets", "aggregates"))
-    return float(min(1.0, *map(abs, found)))
+    ratios = (sum(total[name] for total in totals) * times / counted - 1 for name in ("packets", "aggregates"))
+    return float(min(1.0, *map(abs, ratios)))
 
 
 def _payload(sample: Json, name: str) -> int:
@@ -191,19 +191,19 @@ def _group(mtu: int, way: Json, targets: Sequence[int], mutual: float) -> Group:
     size = way["full_bytes"]
     sizes = [_larger(mtu, size, target) for target in targets]
     counts, likely = [], []
-    for each in (way["sent"], way["received"]):
-        small, small_bytes = each["small"], each["small_bytes"]
-        payload = each["full"] * size + min(max(small_bytes, small), small * (size - 1))
-        packets = each["full"] + small + each["acknowledgements"]
-        counted = Way.counted(packets, payload, each["full"], size, each["acknowledgements"])
-        merged = zip(sizes, each.get("answers_merged", ()), strict=False)
+    for direction in (way["sent"], way["received"]):
+        small, small_bytes = direction["small"], direction["small_bytes"]
+        payload = direction["full"] * size + min(max(small_bytes, small), small * (size - 1))
+        packets = direction["full"] + small + direction["acknowledgements"]
+        counted = Way.counted(packets, payload, direction["full"], size, direction["acknowledgements"])
+        merged = zip(sizes, direction.get("answers_merged", ()), strict=False)
         known = replace(
-            counted, left=_acknowledged(each, sizes),
+            counted, left=_acknowledged(direction, sizes),
             merged={larger: (answers["likely"], answers["most"]) for larger, answers in merged}, mutual=mutual,
         )  # fmt: skip
         counts.append(known)
-        messages = {(one["full"], one["end_bytes"]): one["count"] for one in each["messages"]}
-        likely.append(replace(known, runs=None if each["more_messages"] else messages))
+        messages = {(message["full"], message["end_bytes"]): message["count"] for message in direction["messages"]}
+        likely.append(replace(known, runs=None if direction["more_messages"] else messages))
     return Group(mtu, size, (likely[0], likely[1]), [(counts[0], counts[1])])
 
 
@@ -212,8 +212,8 @@ def _acknowledged(way: Json, sizes: Sequence[int]) -> dict[int, tuple[float, flo
     known = way.get("acknowledgements_known", 0)
     if not known:
         return None
-    found = zip(sizes, way["acknowledgements_left"], strict=True)
-    return {size: (left["likely"] / known, left["least"] / known, left["most"] / known) for size, left in found}
+    pairs = zip(sizes, way["acknowledgements_left"], strict=True)
+    return {size: (left["likely"] / known, left["least"] / known, left["most"] / known) for size, left in pairs}
 
 
 def _full(group: Group) -> int:
@@ -227,9 +227,11 @@ def _of_nic(interface: Json) -> Load:
     ways, packets, payloads, bytes_ = [], [], [], []
     for name in WAYS:
         ranges = nic[name]
-        frames = sum(each["frames"] for each in ranges)
-        full = sum(each["frames"] for each in ranges if each["most_bytes"] >= frame or each["least_bytes"] > frame // 2)
-        empty = sum(each["frames"] for each in ranges if each["most_bytes"] <= SMALLEST)
+        frames = sum(bucket["frames"] for bucket in ranges)
+        full = sum(
+            bucket["frames"] for bucket in ranges if bucket["most_bytes"] >= frame or bucket["least_bytes"] > frame // 2
+        )
+        empty = sum(bucket["frames"] for bucket in ranges if bucket["most_bytes"] <= SMALLEST)
         carried = max(0, interface[name]["bytes"] - frames * ETHERNET)
         payload = max(0, carried - frames * HEADERS)
         others = frames - full - empty
@@ -259,14 +261,14 @@ def counted_bounds(packets: int, payload: int, size: int) -> tuple[int, int]:
 
 def _of_connections(readings: Json) -> Iterator[Load]:
     """All connections as one load, of the interface that carried most: nothing tells which went where."""
-    interfaces = [each for each in readings["interfaces"] if each["sent"]["packets"] + each["received"]["packets"]]
+    interfaces = [entry for entry in readings["interfaces"] if entry["sent"]["packets"] + entry["received"]["packets"]]
     if not interfaces:
         return
-    interface = max(interfaces, key=lambda each: each["sent"]["bytes"] + each["received"]["bytes"])
+    interface = max(interfaces, key=lambda entry: entry["sent"]["bytes"] + entry["received"]["bytes"])
     groups, payloads, bytes_, packets, full_packets = [], [0, 0], [0, 0], [0, 0], 0
-    for each in readings["connections"]:
-        size = each["mss_bytes"]
-        counts = [(each[f"data_segments_{way}"], each[f"segments_{way}"], each[f"{way}_bytes"]) for way in WAYS]
+    for entry in readings["connections"]:
+        size = entry["mss_bytes"]
+        counts = [(entry[f"data_segments_{way}"], entry[f"segments_{way}"], entry[f"{way}_bytes"]) for way in WAYS]
         if size < 2 or any(data > whole for data, whole, _ in counts):
             continue
         lows, highs = [], []

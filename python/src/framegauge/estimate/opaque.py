@@ -50,13 +50,13 @@ def of_sample(sample: Json) -> list[Opaque]:
 
 def shown(interface: str, opaque: Sequence[Opaque], of_bytes: int, tunnels: Sequence[Json]) -> Iterator[dict[str, Any]]:
     """Each kind of an interface that is not too little, the largest first. `tunnels`: those that end on the host."""
-    kinds = {id(each.kind): each.kind for each in opaque}.values()
+    kinds = {id(entry.kind): entry.kind for entry in opaque}.values()
     sizes = [(sum(kind[way]["bytes"] for way in WAYS) / max(1, of_bytes), kind) for kind in kinds]
-    for share, kind in sorted(sizes, key=lambda each: -each[0]):
+    for share, kind in sorted(sizes, key=lambda entry: -entry[0]):
         if share < LITTLE:
             continue
         inner = kind["inner_mtu"]
-        ends = [each["interface"] for each in tunnels if inner is not None and each["mtu"] == inner]
+        ends = [entry["interface"] for entry in tunnels if inner is not None and entry["mtu"] == inner]
         yield {
             "kind": "measurement", "interface": interface, "share": share, "tunnel_interfaces": ends,
             **{key: kind[key] for key in ("class", "family", "port", "longest_bytes", "layer", "inner_mtu")},
@@ -67,15 +67,15 @@ def text(kind: Json) -> str:
     """What it is, in a clause."""
     name = f"Tailscale ({NAMES['wireguard']})" if _is_tailscale(kind) else NAMES[kind["class"]]
     port = "" if kind["port"] is None else f" on UDP port {kind['port']}"
-    said = f"{kind['share']:.0%} {name}{port.replace(' UDP', '') if kind['class'] == 'datagram' else port}"
+    clause = f"{kind['share']:.0%} {name}{port.replace(' UDP', '') if kind['class'] == 'datagram' else port}"
     if kind["inner_mtu"] is None:
-        return said
+        return clause
     outer, inner = kind["longest_bytes"], kind["inner_mtu"]
     over = f" over IPv{kind['family']}" if kind["family"] else ""
-    said += f", which fits {kind['layer']}{over}: outer {outer} = inner {inner} + {outer - inner}"
+    clause += f", which fits {kind['layer']}{over}: outer {outer} = inner {inner} + {outer - inner}"
     if kind["tunnel_interfaces"]:
-        said += f", the MTU of {' and '.join(kind['tunnel_interfaces'])}, which ends here"
-    return said
+        clause += f", the MTU of {' and '.join(kind['tunnel_interfaces'])}, which ends here"
+    return clause
 
 
 def _is_tailscale(kind: Json) -> bool:

@@ -73,11 +73,11 @@ class Way:
         if min(packets, full, empty, others, left) < 0 or not others <= left <= others * (segment_bytes - 1):
             shown = f"{packets} packets, {full} full and {empty} empty, with {payload_bytes} bytes"
             raise ValueError(f"found {shown}, expected as many bytes as they can carry in segments of {segment_bytes}")
-        found = {segment_bytes: full, 0: empty}
+        counts = {segment_bytes: full, 0: empty}
         if others:
             small, larger = divmod(left, others)
-            found |= {small: others - larger, small + 1: larger}
-        return cls({size: count for size, count in found.items() if count > 0})
+            counts |= {small: others - larger, small + 1: larger}
+        return cls({size: count for size, count in counts.items() if count > 0})
 
     @property
     def packets(self) -> int:
@@ -115,29 +115,29 @@ def predict(there: Way, back: Way, old_bytes: int, new_bytes: int) -> Prediction
     `old_bytes`. ValueError without a packet, or if one has more than a segment."""
     before = there.packets + back.packets
     if not before or not 0 < old_bytes <= new_bytes:
-        found = f"{before} packets, and segments of {old_bytes} and {new_bytes} bytes"
-        raise ValueError(f"found {found}, expected packets, and larger segments than before")
+        shown = f"{before} packets, and segments of {old_bytes} and {new_bytes} bytes"
+        raise ValueError(f"found {shown}, expected packets, and larger segments than before")
     sums = [0.0, 0.0, 0.0]
     for way, other in ((there, back), (back, there)):
-        mine, answers = _left(way, old_bytes, new_bytes), _answers(way, other, old_bytes, new_bytes)
+        segments, answers = _left(way, old_bytes, new_bytes), _answers(way, other, old_bytes, new_bytes)
         for index in range(3):
-            sums[index] += mine[index] + answers[index]
+            sums[index] += segments[index] + answers[index]
     return Prediction(before, *sums)
 
 
 def runs(payloads: Iterable[int], segment_bytes: int) -> dict[tuple[int, int], int]:
     """The messages of one direction of a connection, from the payloads of its packets in order, for `Way.runs`."""
-    found: Counter[tuple[int, int]] = Counter()
+    messages: Counter[tuple[int, int]] = Counter()
     full = 0
     for size in payloads:
         if size == segment_bytes:
             full += 1
         elif size:
-            found[full, size] += 1
+            messages[full, size] += 1
             full = 0
     if full:
-        found[full, 0] += 1
-    return dict(found)
+        messages[full, 0] += 1
+    return dict(messages)
 
 
 def _answers(way: Way, other: Way, old_bytes: int, new_bytes: int) -> tuple[float, float, float]:
@@ -147,9 +147,9 @@ def _answers(way: Way, other: Way, old_bytes: int, new_bytes: int) -> tuple[floa
     segment at a time, but no more than came.
     """
     likely, least, most = _by_rate(way, other, old_bytes, new_bytes)
-    each, small = _left(other, old_bytes, new_bytes)[2], (other.narrow or {}).get(new_bytes)
-    narrow = 0.0 if small is None else small.share * max(0.0, min(each, way.acknowledgements) - most)
-    return likely, least * (1 - way.mutual), most + max(narrow, way.mutual * max(0.0, each - most))
+    most_segments, small = _left(other, old_bytes, new_bytes)[2], (other.narrow or {}).get(new_bytes)
+    narrow = 0.0 if small is None else small.share * max(0.0, min(most_segments, way.acknowledgements) - most)
+    return likely, least * (1 - way.mutual), most + max(narrow, way.mutual * max(0.0, most_segments - most))
 
 
 def _by_rate(way: Way, other: Way, old_bytes: int, new_bytes: int) -> tuple[float, float, float]:
@@ -166,9 +166,9 @@ def _by_rate(way: Way, other: Way, old_bytes: int, new_bytes: int) -> tuple[floa
         return max(0.0, count * known[0] - gone), least, count * known[2]
     if not data:
         return count, count, count
-    full, answers = (each.payloads.get(old_bytes, 0) for each in (other, way))
-    found = _answered(count / data, full, data, _left(other, old_bytes, new_bytes), answers > 0)
-    return min(count, found[0]), min(count, found[1]), min(count, found[2])
+    full, answers = (direction.payloads.get(old_bytes, 0) for direction in (other, way))
+    answered = _answered(count / data, full, data, _left(other, old_bytes, new_bytes), answers > 0)
+    return min(count, answered[0]), min(count, answered[1]), min(count, answered[2])
 
 
 def _answered(
@@ -178,12 +178,12 @@ def _answered(
     segment with data before. `shorter`: the answers to it become so."""
     ends = data - full
     messages = min(full, ends)  # at most: each has a full segment and an end
-    kept = ends - messages
-    likely, least, most = (max(0.0, each - kept) for each in left)
+    unchanged = ends - messages
+    likely, least, most = (max(0.0, bound - unchanged) for bound in left)
     return (
-        rate * kept + (rate + PER_SEGMENT) / 2 * likely,
-        (0.0 if shorter else rate * kept) + min(rate * least, max(0.0, least - messages) * PER_SEGMENT),
-        rate * kept + max(rate, PER_SEGMENT) * most,
+        rate * unchanged + (rate + PER_SEGMENT) / 2 * likely,
+        (0.0 if shorter else rate * unchanged) + min(rate * least, max(0.0, least - messages) * PER_SEGMENT),
+        rate * unchanged + max(rate, PER_SEGMENT) * most,
     )
 
 

@@ -11,5 +11,5 @@ __all__ = ["json_schema"]
 
 def json_schema() -> dict[str, Any]:
     """What `framegauge estimate --json` prints, and `document.estimate` returns."""
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("estimate.schema.json").read_bytes())
-    return found
+    schema: dict[str, Any] = json.loads(Path(__file__).with_name("estimate.schema.json").read_bytes())
+    return schema

@@ -49,20 +49,20 @@ def senders(all_readings: Iterable[Json]) -> Senders:
     """Of all connections of all hosts."""
     known = {}
     for readings in all_readings:
-        for each in readings["connections"]:
-            busy = each["busy_seconds"]
-            is_limit = busy > 0 and each["receiver_limited_seconds"] >= LIMITED * busy
-            under_way = each["sent_bytes"] / busy * each["srtt_seconds"] if is_limit else None
-            known[each["local"], each["remote"]] = Sender(each["retransmitted_bytes"], under_way)
+        for connection in readings["connections"]:
+            busy = connection["busy_seconds"]
+            is_limit = busy > 0 and connection["receiver_limited_seconds"] >= LIMITED * busy
+            under_way = connection["sent_bytes"] / busy * connection["srtt_seconds"] if is_limit else None
+            known[connection["local"], connection["remote"]] = Sender(connection["retransmitted_bytes"], under_way)
     return known
 
 
 def again_share(readings: Json, known: Senders) -> float:
     """The share of a host's payload, sent and received, that was sent again."""
     again = payload = 0
-    for each in readings["connections"]:
-        ends = each["local"], each["remote"]
-        payload += each["sent_bytes"] + each["received_bytes"]
+    for connection in readings["connections"]:
+        ends = connection["local"], connection["remote"]
+        payload += connection["sent_bytes"] + connection["received_bytes"]
         again += sum(known[way].again_bytes for way in (ends, ends[::-1]) if way in known)
     return min(1.0, again / payload) if payload else 0.0
 
@@ -71,11 +71,11 @@ def narrow(readings: Json, known: Senders, direction: str, full_bytes: int, larg
     """Of the connections with such full segments in a direction, "sent" or "received"; None: no window is too small."""
     all_segments = segments = 0
     least = float(larger_bytes)
-    for each in readings["connections"]:
-        if each["mss_bytes"] != full_bytes:
+    for connection in readings["connections"]:
+        if connection["mss_bytes"] != full_bytes:
             continue
-        count = each[f"data_segments_{direction}"]
-        ends = each["local"], each["remote"]
+        count = connection[f"data_segments_{direction}"]
+        ends = connection["local"], connection["remote"]
         sender = known.get(ends if direction == "sent" else ends[::-1])
         all_segments += count
         if sender and sender.under_way_bytes is not None and sender.under_way_bytes < PART * larger_bytes:
@@ -88,9 +88,9 @@ def both_ways(connections: Iterable[Json], full_bytes: int) -> float:
     """The share of a sample's segments that are of messages of several segments, where as many passed the other way in
     the same connection."""
     mutual = whole = 0
-    for each in connections:
-        if each["full_bytes"] == full_bytes:
-            sides = each["sent"], each["received"]
+    for connection in connections:
+        if connection["full_bytes"] == full_bytes:
+            sides = connection["sent"], connection["received"]
             whole += sum(side["segments"] for side in sides)
             mutual += 2 * min(side["segments"] - side["messages"] for side in sides)
     return max(0.0, mutual / whole) if whole else 0.0

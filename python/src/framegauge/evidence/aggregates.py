@@ -46,54 +46,62 @@ def _can_send(conditions: Conditions, record: Json) -> bool:
 
 def aggregate_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     """One line for each size that is not as requested, and for aggregates that contradict the sizes."""
-    asked = {"gso": conditions.gso_bytes, "gro": conditions.gro_bytes}
-    for where, _, nic in nic_readings(record):
-        for name, size in asked.items():
+    sizes = {"gso": conditions.gso_bytes, "gro": conditions.gro_bytes}
+    for place, _, nic in nic_readings(record):
+        for name, size in sizes.items():
             for version, key in (("IPv6", f"{name}_bytes"), ("IPv4", f"{name}_ipv4_bytes")):
-                found = (nic.get("aggregates") or {}).get(key)
+                reading = (nic.get("aggregates") or {}).get(key)
                 # Before Linux 6.3 one size was for both, and IPv4 took no more than the usual one.
-                if size is not None and found != size and not (found is None and version == "IPv4"):
-                    yield f"{_KEYS[name]} of {where} for {version}: requested {size}, found {found}"
+                if size is not None and reading != size and not (reading is None and version == "IPv4"):
+                    yield f"{_KEYS[name]} of {place} for {version}: requested {size}, found {reading}"
     if not is_asked(conditions):
         return
-    seen = _counted(record)
+    readings = _counted(record)
     # A size that is not asked for is the usual one on hosts that are built, and anything on the user's own.
-    known = conditions.capabilities.builds_hosts or None not in asked.values()
-    for host, found in seen.items():
-        if found["count"] and known and not _is_big(conditions):
-            yield f"aggregates above 64 KiB at {host}: expected none, found {_said(found)}"
-        sent = found.get("sent")
-        if sent and sent["count"] and conditions.gso_bytes is not None and conditions.gso_bytes <= USUAL_BYTES:
-            yield f"aggregates above 64 KiB from {host}: expected none, found {_said(sent)}"
+    has_known_sizes = conditions.capabilities.builds_hosts or None not in sizes.values()
+    for host, reading in readings.items():
+        if reading["count"] and has_known_sizes and not _is_big(conditions):
+            yield f"aggregates above 64 KiB at {host}: expected none, found {_said(reading)}"
+        sent_reading = reading.get("sent")
+        if (
+            sent_reading
+            and sent_reading["count"]
+            and conditions.gso_bytes is not None
+            and conditions.gso_bytes <= USUAL_BYTES
+        ):
+            yield f"aggregates above 64 KiB from {host}: expected none, found {_said(sent_reading)}"
     if not _can_send(conditions, record):
         return
     work: Record = record["workload"]
     if conditions.capabilities.passes_aggregates:
-        where, counts = "at", {host: seen[host] for host in work["receivers"] if host in seen}
+        place, counts = "at", {host: readings[host] for host in work["receivers"] if host in readings}
     else:
-        where, counts = "from", {host: seen[host]["sent"] for host in work["senders"] if "sent" in seen.get(host, {})}
-    if counts and not any(found["count"] for found in counts.values()):
+        place, counts = (
+            "from",
+            {host: readings[host]["sent"] for host in work["senders"] if "sent" in readings.get(host, {})},
+        )
+    if counts and not any(reading["count"] for reading in counts.values()):
         mean = _mean(record, work["receivers"])
         yield (
-            f"aggregates above 64 KiB {where} {', '.join(counts)}: expected some with a gso_size of "
+            f"aggregates above 64 KiB {place} {', '.join(counts)}: expected some with a gso_size of "
             f"{conditions.gso_bytes}, found none (mean packet of {mean:.0f} bytes)"
         )
 
 
-def _said(found: Mapping[str, Any]) -> str:
-    return f"{found['count']} (the first up to {found['largest_bytes']} bytes)"
+def _said(reading: Mapping[str, Any]) -> str:
+    return f"{reading['count']} (the first up to {reading['largest_bytes']} bytes)"
 
 
 def unproved_aggregates(conditions: Conditions, record: Json) -> list[str]:
     """Why BIG TCP that was asked for is neither proved nor disproved."""
     if not _is_big(conditions) or _largest_mean(record) > USUAL_BYTES:
         return []
-    seen = _counted(record)
-    if not seen:
+    readings = _counted(record)
+    if not readings:
         return ["aggregates above 64 KiB: not counted (meters.wire is off), and the mean packet is smaller"]
-    if any(found["count"] for found in seen.values()):
+    if any(reading["count"] for reading in readings.values()):
         return []
-    if any(found.get("sent", _NONE)["count"] for found in seen.values()):
+    if any(reading.get("sent", _NONE)["count"] for reading in readings.values()):
         merging = (conditions.gro_bytes or 0) > USUAL_BYTES
         size = f"sent, and none was merged by a receiver, with a gro_size of {conditions.gro_bytes}"
         return [f"aggregates above 64 KiB: {size}"] if merging else []
@@ -102,19 +110,19 @@ def unproved_aggregates(conditions: Conditions, record: Json) -> list[str]:
 
 def aggregate_readings(record: Json) -> dict[str, Any]:
     """The aggregates above 64 KiB that receivers' stacks were handed, and the bytes of their mean packet."""
-    seen = _counted(record)
-    if not seen:
+    readings = _counted(record)
+    if not readings:
         return {}
-    receivers = [host for host in record["workload"]["receivers"] if host in seen]
-    largest = [found["largest_bytes"] for found in seen.values() if found["largest_bytes"] is not None]
-    counted = {
-        "big_aggregates": sum(seen[host]["count"] for host in receivers),
+    receivers = [host for host in record["workload"]["receivers"] if host in readings]
+    largest = [reading["largest_bytes"] for reading in readings.values() if reading["largest_bytes"] is not None]
+    figures = {
+        "big_aggregates": sum(readings[host]["count"] for host in receivers),
         "largest_aggregate_bytes": max(largest, default=None),
         "mean_packet_bytes": _mean(record, receivers),
     }
     senders = record["workload"].get("senders", ())
-    sent = [seen[host]["sent"]["count"] for host in senders if "sent" in seen.get(host, {})]
-    return counted | ({"big_aggregates_sent": sum(sent)} if sent else {})
+    sent_counts = [readings[host]["sent"]["count"] for host in senders if "sent" in readings.get(host, {})]
+    return figures | ({"big_aggregates_sent": sum(sent_counts)} if sent_counts else {})
 
 
 def _counted(record: Json) -> dict[str, Mapping[str, Any]]:
@@ -128,7 +136,7 @@ def _largest_mean(record: Json) -> float:
 
 def _mean(record: Json, hosts: list[str]) -> float:
     """The mean bytes of the packets that these hosts' stacks took in, aggregates counted once."""
-    found = [deltas(record, host, "nstat") for host in hosts]
-    packets = sum(each.get("IpInReceives", 0) + each.get("Ip6InReceives", 0) for each in found)
-    octets = sum(each.get("IpExtInOctets", 0) + each.get("Ip6InOctets", 0) for each in found)
+    counters = [deltas(record, host, "nstat") for host in hosts]
+    packets = sum(nstat.get("IpInReceives", 0) + nstat.get("Ip6InReceives", 0) for nstat in counters)
+    octets = sum(nstat.get("IpExtInOctets", 0) + nstat.get("Ip6InOctets", 0) for nstat in counters)
     return octets / packets if packets else 0.0

@@ -49,70 +49,70 @@ def unproved_blocks(record: Json) -> Iterator[str]:
     """That the bytes of a version of Ceph cannot be accounted for, whose messages are not known."""
     version = record["workload"].get("ceph_version")
     if version is not None and version not in _OWN:
-        known = ", ".join(map(str, _OWN))
-        yield f"bytes of blocks on the wire: the messages of Ceph {version} are not known, only those of {known}"
+        versions = ", ".join(map(str, _OWN))
+        yield f"bytes of blocks on the wire: the messages of Ceph {version} are not known, only those of {versions}"
 
 
 def block_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     """One line for each side that received another number of bytes than fio's blocks account for."""
-    done = record["workload"].get("ceph")
-    own = None if done is None else _OWN.get(record["workload"]["ceph_version"])
-    if done is None or own is None or record["measure"]["fabric"] is None:
+    ceph = record["workload"].get("ceph")
+    sizes = None if ceph is None else _OWN.get(record["workload"]["ceph_version"])
+    if ceph is None or sizes is None or record["measure"]["fabric"] is None:
         return
-    blocks, copies = done["reads"] + done["writes"], done["replication"]
-    round_bytes = 4 * len(done["osds"]) * (len(done["osds"]) - 1) * HEARTBEAT_BYTES
-    again = _again(conditions, record)
-    expected = copies * done["written_bytes"] + blocks * own.request + done["writes"] * (copies - 1) * own.copy
+    blocks, copies = ceph["reads"] + ceph["writes"], ceph["replication"]
+    round_bytes = 4 * len(ceph["osds"]) * (len(ceph["osds"]) - 1) * HEARTBEAT_BYTES
+    resent_bytes = _again(conditions, record)
+    expected = copies * ceph["written_bytes"] + blocks * sizes.request + ceph["writes"] * (copies - 1) * sizes.copy
     expected += round(round_bytes * record["workload"]["active_seconds"] / HEARTBEAT_SECONDS)
-    yield from _differs("OSDs", payload_bytes(record, done["osds"]), expected, round_bytes + again)
-    if done["reads"]:
-        expected = done["read_bytes"] + done["reads"] * own.answer_to_read + done["writes"] * own.answer_to_write
+    yield from _differs("OSDs", payload_bytes(record, ceph["osds"]), expected, round_bytes + resent_bytes)
+    if ceph["reads"]:
+        expected = ceph["read_bytes"] + ceph["reads"] * sizes.answer_to_read + ceph["writes"] * sizes.answer_to_write
         expected += OPENING_BYTES
-        found = payload_bytes(record, [done["client"]])
-        yield from _differs(f"client {done['client']}", found, expected, OPENING_BYTES + again)
+        received = payload_bytes(record, [ceph["client"]])
+        yield from _differs(f"client {ceph['client']}", received, expected, OPENING_BYTES + resent_bytes)
 
 
-def _differs(whose: str, found: int, expected: int, slack: int) -> Iterator[str]:
-    if abs(found - expected) > SHARE * expected + slack:
-        yield f"payload that ports sent to {whose}: {found} bytes are not those of blocks and messages: {expected}"
+def _differs(whose: str, received: int, expected: int, slack: int) -> Iterator[str]:
+    if abs(received - expected) > SHARE * expected + slack:
+        yield f"payload that ports sent to {whose}: {received} bytes are not those of blocks and messages: {expected}"
 
 
 def _again(conditions: Conditions, record: Json) -> int:
     """The bytes that hosts sent again, at most: a segment may be as large as the largest MTU."""
     segments = sum(deltas(record, host, "nstat").get("TcpRetransSegs", 0) for host in conditions.hosts)
-    later: list[int] = [each["set"]["mtu"] for each in conditions.changes if {"host", "mtu"} <= each["set"].keys()]
-    return segments * max([*conditions.first_mtus, *later])
+    mtus: list[int] = [change["set"]["mtu"] for change in conditions.changes if {"host", "mtu"} <= change["set"].keys()]
+    return segments * max([*conditions.first_mtus, *mtus])
 
 
 def payload_bytes(record: Json, hosts: Collection[str]) -> int:
     """The bytes that ports sent to these hosts, without the headers of Ethernet, IP and TCP."""
-    found = 0
+    total = 0
     for port in record["measure"]["fabric"]["ports"]:
         host = node_of(port["port"].rpartition(">")[2])
         if host in hosts:
-            found += port["sent_bytes"] - port["sent_frames"] * (HEADERS_BYTES + overlay_bytes(record, host))
-    return found
+            total += port["sent_bytes"] - port["sent_frames"] * (HEADERS_BYTES + overlay_bytes(record, host))
+    return total
 
 
 def block_readings(record: Json) -> dict[str, Any]:
     """`osds`: of each, the frames that it received and sent, their mean size with FCS, and its CPU time; and of its NIC
     on the storage network, if it has one, the same of frames."""
-    done = record["workload"].get("ceph")
-    if done is None or record["measure"]["fabric"] is None:
+    ceph = record["workload"].get("ceph")
+    if ceph is None or record["measure"]["fabric"] is None:
         return {}
     seconds = accounts(record)["hosts"] if "cpu" in record else {}
-    found = {name: _frames(record, name) | {"cpu_seconds": seconds.get(name)} for name in done["osds"]}
-    for name, osd in found.items() if done.get("storage_network") else ():
+    osds = {name: _frames(record, name) | {"cpu_seconds": seconds.get(name)} for name in ceph["osds"]}
+    for name, osd in osds.items() if ceph.get("storage_network") else ():
         osd["storage"] = _frames(record, f"{name}.2")
-    return {"osds": found}
+    return {"osds": osds}
 
 
 def _frames(record: Json, whose: str) -> dict[str, Any]:
     """Of a host, or of one of its NICs."""
-    found: dict[str, Any] = {}
-    for place, way in ((2, "received"), (0, "sent")):
-        ports = [(each, each["port"].rpartition(">")[place]) for each in record["measure"]["fabric"]["ports"]]
-        mine = [each for each, end in ports if whose in (end, node_of(end))]
-        frames, amount = (sum(each[f"sent_{unit}"] for each in mine) for unit in ("frames", "bytes"))
-        found |= {f"{way}_frames": frames, f"{way}_frame_bytes": amount / frames if frames else None}
-    return found
+    counts: dict[str, Any] = {}
+    for place, direction in ((2, "received"), (0, "sent")):
+        ports = [(port, port["port"].rpartition(">")[place]) for port in record["measure"]["fabric"]["ports"]]
+        own_ports = [port for port, end in ports if whose in (end, node_of(end))]
+        frames, amount = (sum(port[f"sent_{unit}"] for port in own_ports) for unit in ("frames", "bytes"))
+        counts |= {f"{direction}_frames": frames, f"{direction}_frame_bytes": amount / frames if frames else None}
+    return counts

@@ -42,9 +42,9 @@ def readings(record: Json) -> Json:
     if "messages" not in work or record["measure"]["fabric"] is None:
         return {}
     hosts = {work["messages"]["server"], *work["messages"]["clients"]}
-    mine = [each for each in fabric_hosts(record) if each["host"] in hosts]
-    frames = sum(each["read_frames"] for each in mine)
-    amount = sum(each["read_bytes"] for each in mine) + FCS_BYTES * frames
+    ends = [end for end in fabric_hosts(record) if end["host"] in hosts]
+    frames = sum(end["read_frames"] for end in ends)
+    amount = sum(end["read_bytes"] for end in ends) + FCS_BYTES * frames
     return {
         "carried": {
             "frames": frames,
@@ -59,14 +59,14 @@ def datagrams(record: Json) -> Json:
     """What became of the datagrams of a run: by the clients' own count, and where the kernels lost the others."""
     work = record["workload"]
     server, clients = work["messages"]["server"], work["messages"]["clients"]
-    sent, answered = (sum(_count(each[way]) for each in clients.values()) for way in ("sent", "received"))
+    sent, answered = (sum(_count(client[way]) for client in clients.values()) for way in ("sent", "received"))
     out, back = (sum(_of_udp(record, host, way) for host in clients) for way in ("Out", "In"))
-    taken, replies = (_of_udp(record, server, way) for way in ("In", "Out"))
+    arrived, replies = (_of_udp(record, server, way) for way in ("In", "Out"))
     return {
         "sent": sent,
         "answered": answered,
-        "lost_calls": out - taken,
-        "lost_in_server": taken - replies,
+        "lost_calls": out - arrived,
+        "lost_in_server": arrived - replies,
         "lost_replies": replies - back,
     }
 
@@ -86,14 +86,14 @@ def _total(sizes: Mapping[str, int]) -> int:
 
 
 def _answered(record: Json) -> Iterator[str]:
-    found = datagrams(record)
-    lost = {name: count for name, count in found.items() if name.startswith("lost_")}
+    counts = datagrams(record)
+    lost = {name: count for name, count in counts.items() if name.startswith("lost_")}
     for name, count in lost.items():
         if count < 0:
             yield f"datagrams {name.replace('_', ' ')}: found {count}, expected 0 or more"
-    if found["sent"] != found["answered"] + sum(lost.values()):
-        where = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in lost.items())
-        yield f"datagrams that clients sent: {found['sent']} is not answered + lost: {found['answered']} + {where}"
+    if counts["sent"] != counts["answered"] + sum(lost.values()):
+        losses = ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in lost.items())
+        yield f"datagrams that clients sent: {counts['sent']} is not answered + lost: {counts['answered']} + {losses}"
 
 
 def _fragments(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -101,14 +101,14 @@ def _fragments(conditions: Conditions, record: Json) -> Iterator[str]:
     known, and their frames are between those of the smallest and of the largest. ICMP messages are a frame each."""
     messages = record["workload"]["messages"]
     frames = {
-        each["host"]: each["read_frames"]
-        - sum(deltas(record, each["host"], "nstat").get(f"{name}OutMsgs", 0) for name in ("Icmp", "Icmp6"))
-        for each in fabric_hosts(record)
+        end["host"]: end["read_frames"]
+        - sum(deltas(record, end["host"], "nstat").get(f"{name}OutMsgs", 0) for name in ("Icmp", "Icmp6"))
+        for end in fabric_hosts(record)
     }
     replies: dict[str, int] = {}
-    for host, each in messages["clients"].items():
-        yield from _outside(host, frames[host], *_frames(conditions, record, host, each["sent"]))
-        for size, count in each["received"].items():
+    for host, end in messages["clients"].items():
+        yield from _outside(host, frames[host], *_frames(conditions, record, host, end["sent"]))
+        for size, count in end["received"].items():
             replies[size] = replies.get(size, 0) + count
     server = messages["server"]
     least, most = _frames(conditions, record, server, replies)
@@ -119,10 +119,10 @@ def _fragments(conditions: Conditions, record: Json) -> Iterator[str]:
     yield from _outside(server, frames[server], least, most)
 
 
-def _outside(host: str, found: int, least: int, most: int) -> Iterator[str]:
-    if not least <= found <= most:
-        known = str(least) if least == most else f"{least} to {most}"
-        yield f"frames of the datagrams of {host}: {found} is not the number by arithmetic: {known}"
+def _outside(host: str, frames: int, least: int, most: int) -> Iterator[str]:
+    if not least <= frames <= most:
+        bounds = str(least) if least == most else f"{least} to {most}"
+        yield f"frames of the datagrams of {host}: {frames} is not the number by arithmetic: {bounds}"
 
 
 def _frames(conditions: Conditions, record: Json, host: str, sizes: Mapping[str, int]) -> tuple[int, int]:
@@ -137,18 +137,18 @@ def _frames(conditions: Conditions, record: Json, host: str, sizes: Mapping[str,
 
 def _bytes(conditions: Conditions, record: Json) -> Iterator[str]:
     messages = record["workload"]["messages"]
-    counted = {host: _total(each["sent"]) for host, each in messages["clients"].items()}
-    counted[messages["server"]] = sum(_total(each["received"]) for each in messages["clients"].values())
-    given_up = {host: each.get("given_up", NOTHING) for host, each in messages["clients"].items()}
-    loose = {host: each["sent"] for host, each in given_up.items()}
-    loose[messages["server"]] = sum(each["received"] for each in given_up.values())
+    sent_bytes = {host: _total(end["sent"]) for host, end in messages["clients"].items()}
+    sent_bytes[messages["server"]] = sum(_total(end["received"]) for end in messages["clients"].values())
+    given_up = {host: end.get("given_up", NOTHING) for host, end in messages["clients"].items()}
+    loose = {host: end["sent"] for host, end in given_up.items()}
+    loose[messages["server"]] = sum(end["received"] for end in given_up.values())
     headers = FRAME_BYTES + IP_BYTES[conditions.family] + TCP_BYTES
-    for each in fabric_hosts(record):
-        if (host := each["host"]) not in counted:
+    for end in fabric_hosts(record):
+        if (host := end["host"]) not in sent_bytes:
             continue
         around = headers + overlay_bytes(record, host)
-        found = each["data_frame_bytes"] - around * each["data_frames"]
-        again = deltas(record, host, "nstat").get("TcpRetransSegs", 0) * max(conditions.mtus(host))
-        expected, slack = counted[host], SHARE * counted[host] + loose[host]
-        if not expected - slack <= found <= expected + slack + again:
-            yield f"bytes in the segments of {host}: {found} is not what its programs sent: {expected}"
+        payload = end["data_frame_bytes"] - around * end["data_frames"]
+        resent = deltas(record, host, "nstat").get("TcpRetransSegs", 0) * max(conditions.mtus(host))
+        expected, slack = sent_bytes[host], SHARE * sent_bytes[host] + loose[host]
+        if not expected - slack <= payload <= expected + slack + resent:
+            yield f"bytes in the segments of {host}: {payload} is not what its programs sent: {expected}"

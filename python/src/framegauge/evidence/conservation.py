@@ -37,8 +37,8 @@ def disagreements(conditions: Conditions, record: Json) -> list[str]:
     """One line for each balance that does not close; empty if everything is accounted for."""
     if not conditions.capabilities.is_private:
         # Other traffic on these hosts cannot be counted separately.
-        own = [*datagram_failures(conditions, record), *quic_failures(conditions, record)]
-        return [*own, *_ceilings(conditions, record)]
+        failures = [*datagram_failures(conditions, record), *quic_failures(conditions, record)]
+        return [*failures, *_ceilings(conditions, record)]
     if conditions.capabilities.is_virtual:
         return [*_ports(record), *_ceilings(conditions, record)]  # hosts have no counters of their own
     if record["measure"]["fabric"] is None:
@@ -55,17 +55,17 @@ def disagreements(conditions: Conditions, record: Json) -> list[str]:
     return [*_ports(record), *itertools.chain(*checks), *carried_failures(conditions, record)]
 
 
-def _unequal(what: str, left: int, meaning: str, right: int) -> Iterator[str]:
+def _unequal(name: str, left: int, meaning: str, right: int) -> Iterator[str]:
     if left != right:
-        yield f"{what}: {left} is not {meaning}: {right}"
+        yield f"{name}: {left} is not {meaning}: {right}"
 
 
 def _ports(record: Json) -> Iterator[str]:
     for port in record["measure"]["fabric"]["ports"]:
         for unit in ("frames", "bytes"):
             received = port[f"received_{unit}"]
-            rest = port[f"sent_{unit}"] + port[f"dropped_{unit}"] + port[f"queued_{unit}"]
-            yield from _unequal(f"{unit} received at {port['port']}", received, "sent + dropped + queued", rest)
+            total = port[f"sent_{unit}"] + port[f"dropped_{unit}"] + port[f"queued_{unit}"]
+            yield from _unequal(f"{unit} received at {port['port']}", received, "sent + dropped + queued", total)
 
 
 def _interfaces(record: Json) -> Iterator[str]:
@@ -152,11 +152,11 @@ def _bridge(record: Json) -> Iterator[str]:
     hosts = list(record["counters_before"])
     within = sum(loopback_packets(record, host) for host in hosts)
     counts = [deltas(record, host, "nstat") for host in hosts]
-    sent = sum(_total(each, _SENT) + _further(each) for each in counts) - within
+    sent = sum(_total(counters, _SENT) + _further(counters) for counters in counts) - within
     sent += sum(_batched(record, host) for host in hosts)
-    received = sum(_total(each, _RECEIVED) for each in counts) - within
+    received = sum(_total(counters, _RECEIVED) for counters in counts) - within
     interfaces = [deltas(record, host, "interface") for host in hosts]
-    drops = sum(each["rx_dropped"] + each["tx_dropped"] for each in interfaces)
+    drops = sum(counters["rx_dropped"] + counters["tx_dropped"] for counters in interfaces)
     # Unshaped ports do not drop.
     drops += sum(port["drops"] for port in record["measure"]["kernel_ports"] or [])
     drops += sum(record["after"][host]["qdisc"]["drops"] - record["before"][host]["qdisc"]["drops"] for host in hosts)
@@ -175,13 +175,13 @@ def ceiling(conditions: Conditions, record: Json) -> float | None:
         return None
     if network.narrowed(conditions, itertools.product(work["senders"], work["received_bytes"])):
         return None
-    of_hosts = [each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values()]
-    if None in of_hosts:
+    goodputs = [entry["goodput_bits_per_second"] for entry in record["rack"]["ceilings"].values()]
+    if None in goodputs:
         return None
-    least: float = min(of_hosts)
-    second: float = record["rack"].get("storage_ceiling", {}).get("goodput_bits_per_second", least)
+    lowest: float = min(goodputs)
+    second: float = record["rack"].get("storage_ceiling", {}).get("goodput_bits_per_second", lowest)
     nics: int = record["workload"].get("nics", 1)
-    return least + (nics - 1) * second
+    return lowest + (nics - 1) * second
 
 
 def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -208,10 +208,10 @@ def caught_up(conditions: Conditions, record: Json, part: Steady | None) -> Iter
     if part is None or record["measure"]["fabric"] is None or conditions.changes:
         return
     limits = dict(_limits(conditions, record))
-    most = sum(limits.values())
+    limit = sum(limits.values())
     are_known = limits.keys() == record["workload"]["received_bytes"].keys()
-    if are_known and part.bits_per_second > most * (1 + GOODPUT_SHARE):
-        goodput, ceiling = map(print_bits_per_second, (part.bits_per_second, most))
+    if are_known and part.bits_per_second > limit * (1 + GOODPUT_SHARE):
+        goodput, ceiling = map(print_bits_per_second, (part.bits_per_second, limit))
         yield f"goodput of the steady part: at most the {ceiling} of the links, found {goodput}"
 
 
@@ -223,11 +223,11 @@ def _limits(conditions: Conditions, record: Json) -> Iterator[tuple[str, float]]
     limits = sorted((_number(highest[name]), name) for name in highest if name in ends)
     lines = _lines(conditions, record)
     for receiver in work["received_bytes"]:
-        mine, others = highest[receiver], [limit for limit, name in limits[-2:] if name != receiver]
+        own_limit, other_limits = highest[receiver], [limit for limit, name in limits[-2:] if name != receiver]
         # None sorts first: of no other host may it be unknown.
         unknown = any(limit < 0 for limit, name in limits[:2] if name != receiver)
-        if mine is not None and not unknown and others:
-            yield receiver, min(mine, max(others)) * lines.get(receiver, 1.0)
+        if own_limit is not None and not unknown and other_limits:
+            yield receiver, min(own_limit, max(other_limits)) * lines.get(receiver, 1.0)
 
 
 def _number(limit: float | None) -> float:
@@ -237,14 +237,14 @@ def _number(limit: float | None) -> float:
 def _highest(conditions: Conditions, record: Json, host: str) -> float | None:
     """The highest ceiling of the MTUs that a host has in the run."""
     first: float | None = record["rack"]["ceilings"][host]["goodput_bits_per_second"]
-    later = [
-        each["goodput_bits_per_second"]
-        for each in record["rack"].get("later_ceilings", ())
-        if each["mtu"] in (*conditions.mtus(host)[1:], *conditions.mtus(host, 2)[1:])
+    goodputs = [
+        later_ceiling["goodput_bits_per_second"]
+        for later_ceiling in record["rack"].get("later_ceilings", ())
+        if later_ceiling["mtu"] in (*conditions.mtus(host)[1:], *conditions.mtus(host, 2)[1:])
     ]
     if (storage := record["rack"].get("storage_ceiling")) is not None:
-        later.append(storage["goodput_bits_per_second"])
-    return first if first is None else max([first, *later])
+        goodputs.append(storage["goodput_bits_per_second"])
+    return first if first is None else max([first, *goodputs])
 
 
 def _lines(conditions: Conditions, record: Json) -> dict[str, float]:
@@ -253,12 +253,12 @@ def _lines(conditions: Conditions, record: Json) -> dict[str, float]:
     network = record["rack"].get("network")
     if network is None or not conditions.bits_per_second:
         return {}
-    used = record["workload"].get("nics", 1)
+    nic_count = record["workload"].get("nics", 1)
     together: dict[str, int] = {}
     for port in network["ports"]:
         # An end of a link is a host's name, with the number of the NIC where there are several: h1, or h1.1, h1.2.
         node, _, number = port["to"].partition(".")
-        if int(number or 1) <= used:
+        if int(number or 1) <= nic_count:
             rates = [port["bits_per_second"], *conditions.set_on(port["from"], port["to"], "bits_per_second")]
             together[node] = together.get(node, 0) + max(rates)
     return {node: max(1.0, rate / conditions.bits_per_second) for node, rate in together.items()}

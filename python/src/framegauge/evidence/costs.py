@@ -54,7 +54,7 @@ def metrics(record: Json) -> dict[str, float]:
     left_out = BUSY if shared is not None and shared.is_shared else ()
     if "cpu" not in record or gigabytes <= 0:
         return {}
-    found = {}
+    costs = {}
     for metric, (side, field) in COUNTED.items():
         if field in left_out:
             continue
@@ -63,28 +63,28 @@ def metrics(record: Json) -> dict[str, float]:
             # A cost at or below zero is noise of the idle use, and has no ratio.
             total = sum(value for value in values if value is not None)
             if total > 0:
-                found[metric] = total / gigabytes
-    return found
+                costs[metric] = total / gigabytes
+    return costs
 
 
 def not_measured(record: Json) -> dict[str, str]:
     """The reasons for the metrics of COUNTED that this run lacks."""
     if "cpu" not in record:
         return dict.fromkeys(COUNTED, "the study has the CPU meter off")
-    found = {}
+    reasons = {}
     present = metrics(record)
     shared = scheduling.of_run(record)
     for metric, (side, field) in COUNTED.items():
         if metric in present:
             continue
         if shared is not None and shared.is_shared and field in BUSY:
-            found[metric] = f"the machine was busy: other programs used {shared.others:.0%} of the hosts' CPUs"
+            reasons[metric] = f"the machine was busy: other programs used {shared.others:.0%} of the hosts' CPUs"
             continue
         hosts = record["workload"][_SIDES[side]]
         lines = [line for host in hosts for line in record["cpu"][host]["not_measured"]]
         why = [line for line in lines if field in line or (line.startswith("receive path"))]
-        found[metric] = why[0] if why else "the use was too small to be distinguished from an idle host's"
-    return found
+        reasons[metric] = why[0] if why else "the use was too small to be distinguished from an idle host's"
+    return reasons
 
 
 def _cpu_seconds(reading: Mapping[str, Any]) -> float:
@@ -98,16 +98,16 @@ def accounts(record: Json) -> Json:
     measure = record["measure"]
     hosts = {name: _cpu_seconds(reading) for name, reading in record["cpu"].items()}
     fabric = measure["fabric"]["thread"]["cpu_seconds"] if measure["fabric"] is not None else 0.0
-    own = measure["agent"]["cpu_seconds"] + record["controller_seconds"]
+    own_seconds = measure["agent"]["cpu_seconds"] + record["controller_seconds"]
     elapsed = measure["elapsed_seconds"]
     away = [[cpu[f"{state}_seconds"] for state in ("idle", "iowait", "steal")] for cpu in measure["cpus"]]
     system = sum(elapsed - sum(states) for states in away)
     return {
         "hosts": hosts,
         "fabric": fabric,
-        "framegauge": own,
+        "framegauge": own_seconds,
         "system": system,
-        "unattributed": system - sum(hosts.values()) - fabric - own,
+        "unattributed": system - sum(hosts.values()) - fabric - own_seconds,
         "slack": CLOSING_SHARE * max(system, 0.0) + _overstated(away),
     }
 
@@ -126,9 +126,9 @@ def readings(record: Json) -> Json:
     """The readings for the line of a run: shares of the system's CPU time, and the time of the meter itself."""
     if "cpu" not in record or not record["measure"]["cpus"]:
         return {}
-    found = accounts(record)
-    system = found["system"]
-    parts = {"hosts": sum(found["hosts"].values())} | {k: found[k] for k in ("fabric", "framegauge", "unattributed")}
+    times = accounts(record)
+    system = times["system"]
+    parts = {"hosts": sum(times["hosts"].values())} | {k: times[k] for k in ("fabric", "framegauge", "unattributed")}
     shares = {f"cpu_share_{name}": value / system if system > 0 else None for name, value in parts.items()}
     meter = sum(reading["meter_seconds"] for reading in record["cpu"].values())
     return {
@@ -136,7 +136,7 @@ def readings(record: Json) -> Json:
         "frames_per_gigabyte": _frames_per_gigabyte(record),
         "cpu_system_seconds": system,
         "meter_seconds": meter,
-        "frames_per_poll": {host: each for host, each in _frames_per_poll(record) if each is not None},
+        "frames_per_poll": {host: frames for host, frames in _frames_per_poll(record) if frames is not None},
     }
 
 
@@ -156,10 +156,10 @@ def _frames_per_gigabyte(record: Json) -> float | None:
 
 def _received_frames(record: Json, host: str) -> int:
     fabric = record["measure"]["fabric"]
-    for each in fabric["hosts"] if fabric is not None else []:
-        if each["host"] == host:
-            return int(each["written_frames"])
-    before, after = (record[f"counters_{when}"][host]["interface"] for when in ("before", "after"))
+    for fabric_host in fabric["hosts"] if fabric is not None else []:
+        if fabric_host["host"] == host:
+            return int(fabric_host["written_frames"])
+    before, after = (record[f"counters_{moment}"][host]["interface"] for moment in ("before", "after"))
     return int(after["rx_packets"] - before["rx_packets"])
 
 
@@ -167,9 +167,9 @@ def disagreements(record: Json) -> Sequence[str]:
     """A line if the parts exceed the whole system by more than the slack of the readings."""
     if "cpu" not in record or not record["measure"]["cpus"]:
         return []  # the user's own hosts are not one system
-    found = accounts(record)
-    if found["unattributed"] >= -found["slack"]:
+    account = accounts(record)
+    if account["unattributed"] >= -account["slack"]:
         return []
-    parts = found["system"] - found["unattributed"]
-    whole = found["system"]
-    return [f"CPU time of hosts, fabric and framegauge: {parts:.3f} s is more than the system's {whole:.3f} s"]
+    parts = account["system"] - account["unattributed"]
+    system_seconds = account["system"]
+    return [f"CPU time of hosts, fabric and framegauge: {parts:.3f} s is more than the system's {system_seconds:.3f} s"]

@@ -29,11 +29,11 @@ def datagram_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     if not conditions.capabilities.is_private:
         return
     client, server = counts["client"], counts["server"]
-    taken = counts["received"] + counts["copies"] + record["workload"]["came"]["refused"]
+    arrived = counts["received"] + counts["copies"] + record["workload"]["came"]["refused"]
     yield from _unequal(
         f"datagrams sent by the kernel of {client}", _udp(record, client, "OutDatagrams"), counts["sent"]
     )
-    yield from _unequal(f"datagrams taken in by the kernel of {server}", _udp(record, server, "InDatagrams"), taken)
+    yield from _unequal(f"datagrams taken in by the kernel of {server}", _udp(record, server, "InDatagrams"), arrived)
     if conditions.overlay is not None:
         return  # the kernel's counts of fragments are those of two layers
     places = _places(record)
@@ -47,8 +47,8 @@ def datagram_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     # Beside bulk the drops are also those of its segments; a link that delivers frames twice makes fewer missing.
     is_alone = record["workload"].get("transport") == "udp" and not counts["copies"]
     if missing > dropped or (is_alone and missing != dropped):
-        than = "is not the ports' drops" if is_alone else "is more than the ports dropped"
-        yield f"frames of datagrams that did not reach {server}: {missing} {than}: {dropped}"
+        relation = "is not the ports' drops" if is_alone else "is more than the ports dropped"
+        yield f"frames of datagrams that did not reach {server}: {missing} {relation}: {dropped}"
 
 
 def fragment_failures(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -59,11 +59,11 @@ def fragment_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     sent, client = counts["sent"], counts["client"]
     mtus = [mtu - overlay_bytes(record, client) for mtu in conditions.sent_mtus(client)]
     mtus += [through(conditions, client, counts["server"], mtu) for mtu in mtus]
-    each = [fragments(counts["size_bytes"], mtu, conditions.family) for mtu in mtus]
+    numbers = [fragments(counts["size_bytes"], mtu, conditions.family) for mtu in mtus]
     packets = _packets(record, client)
-    if not sent * min(each) <= packets <= sent * max(each):
-        known = str(min(each)) if min(each) == max(each) else f"{min(each)} to {max(each)}"
-        yield f"packets of {sent} datagrams of {client}: expected {known} each at this MTU, found {packets}"
+    if not sent * min(numbers) <= packets <= sent * max(numbers):
+        bounds = str(min(numbers)) if min(numbers) == max(numbers) else f"{min(numbers)} to {max(numbers)}"
+        yield f"packets of {sent} datagrams of {client}: expected {bounds} each at this MTU, found {packets}"
 
 
 def unproved_mtu(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -71,8 +71,8 @@ def unproved_mtu(conditions: Conditions, record: Json) -> Iterator[str]:
     counts = record["workload"].get("datagrams")
     if counts is None or record["workload"].get("transport") != "udp":
         return
-    least = min(conditions.mtus(counts["client"]))
-    if fragments(counts["size_bytes"], least, conditions.family) == 1:
+    smallest_mtu = min(conditions.mtus(counts["client"]))
+    if fragments(counts["size_bytes"], smallest_mtu, conditions.family) == 1:
         packet = counts["size_bytes"] + IP_BYTES[conditions.family] + UDP_BYTES
         yield f"MTU on the wire: it was read; datagrams in one packet each show only that it is {packet} or more"
 
@@ -92,9 +92,9 @@ def readings(record: Json) -> Json:
     return {"datagrams": placed}
 
 
-def _unequal(what: str, kernel: int, ours: int) -> Iterator[str]:
+def _unequal(name: str, kernel: int, ours: int) -> Iterator[str]:
     if kernel != ours:
-        yield f"{what}: {kernel} is not the number that its program counted: {ours}"
+        yield f"{name}: {kernel} is not the number that its program counted: {ours}"
 
 
 def _udp(record: Json, host: str, name: str) -> int:
@@ -126,8 +126,8 @@ def _missing_frames(record: Json) -> int:
     datagrams that came whole."""
     counts = record["workload"]["datagrams"]
     server = counts["server"]
-    whole = _udp(record, server, "InDatagrams") + _udp(record, server, "InErrors") - _ip(record, server, "ReasmOKs")
-    return _packets(record, counts["client"]) - whole - _ip(record, server, "ReasmReqds")
+    undivided = _udp(record, server, "InDatagrams") + _udp(record, server, "InErrors") - _ip(record, server, "ReasmOKs")
+    return _packets(record, counts["client"]) - undivided - _ip(record, server, "ReasmReqds")
 
 
 def _lost(port: Json) -> int:

@@ -30,22 +30,22 @@ def sharing(conditions: Conditions, record: Json) -> dict[str, Any]:
     `groups`: the few, those between and the many, with their senders and number of flows. `floor_bytes`: what a group
     counts as having received that received less: half a full segment.
     """
-    done = record["workload"]
-    if "fetchers" in done:
+    work = record["workload"]
+    if "fetchers" in work:
         return _entrances(conditions, record)
-    runs: list[Json] = done["runs"] if "few" in done else []
+    runs: list[Json] = work["runs"] if "few" in work else []
     flows: dict[str, int] = {}
     for run in runs:
         flows[run["client"]] = flows.get(run["client"], 0) + run["flows"]
     receivers = list(dict.fromkeys(run["server"] for run in runs))
-    if len(flows) < 2 or (len(receivers) > 1 and not done["few"]) or any(run["reverse"] for run in runs):
+    if len(flows) < 2 or (len(receivers) > 1 and not work["few"]) or any(run["reverse"] for run in runs):
         return {}
-    found, why = _groups(conditions, record, flows, receivers[0])
-    if not found:
-        return {"not_measured": {**done.get("not_measured", {}), SHARE_OF_FEW: why}}
+    sides, why = _groups(conditions, record, flows, receivers[0])
+    if not sides:
+        return {"not_measured": {**work.get("not_measured", {}), SHARE_OF_FEW: why}}
     payload = min(conditions.mtu[host] for host in (*flows, *receivers)) - HEADERS_BYTES[conditions.family]
-    named = [{"name": each.name, "senders": list(each.senders), "flows": each.flows} for each in found]
-    return {"sharing": {"groups": named, "floor_bytes": FLOOR_SEGMENTS * payload}}
+    entries = [{"name": side.name, "senders": list(side.senders), "flows": side.flows} for side in sides]
+    return {"sharing": {"groups": entries, "floor_bytes": FLOOR_SEGMENTS * payload}}
 
 
 def _groups(
@@ -53,8 +53,8 @@ def _groups(
 ) -> tuple[Sequence[Group], str]:
     """The groups, or why there are none."""
     if few := record["workload"]["few"]:
-        rest = [host for host in flows if host not in few]
-        sides = ((FEW, few), (MANY, rest))
+        many = [host for host in flows if host not in few]
+        sides = ((FEW, few), (MANY, many))
         return [Group(name, hosts, sum(flows[host] for host in hosts)) for name, hosts in sides], ""
     network = record["rack"].get("network")
     if network is None:
@@ -62,30 +62,30 @@ def _groups(
     if record["workload"].get("nics", 1) > 1:
         return [], "hosts send by several NICs: name the few (few: [h1])"
     links = ((port["from"], port["to"], port["port"]) for port in network["ports"])
-    found = groups(flows, entrances(links, conditions.hosts, receiver))
-    return found, ALIKE
+    host_groups = groups(flows, entrances(links, conditions.hosts, receiver))
+    return host_groups, ALIKE
 
 
 def _entrances(conditions: Conditions, record: Json) -> dict[str, Any]:
     """`entrances`: all hosts, and for each one that fetches the others by `groups` (the few, those between and the
     many, if each sends one flow) and by the number of `links` to it; or why nothing is said of the few."""
-    done = record["workload"]
-    network, fetchers = record["rack"].get("network"), done["fetchers"]
+    work = record["workload"]
+    network, fetchers = record["rack"].get("network"), work["fetchers"]
     links = [(port["from"], port["to"], port["port"]) for port in network["ports"]] if network is not None else []
-    found: dict[str, Json] = {}
+    by_receiver: dict[str, Json] = {}
     for receiver in fetchers if len(fetchers) <= MOST_FETCHERS else ():
         ways = entrances(links, conditions.hosts, receiver)
         if sides := groups(dict.fromkeys(ways, 1), ways) if ways else []:
             far: dict[str, list[str]] = {}
             for host, way in ways.items():
                 far.setdefault(str(way.hops), []).append(host)
-            found[receiver] = {"groups": {each.name: list(each.senders) for each in sides}, "links": far}
-    if found:
-        return {"entrances": {"hosts": list(conditions.hosts), "receivers": found}}
+            by_receiver[receiver] = {"groups": {side.name: list(side.senders) for side in sides}, "links": far}
+    if by_receiver:
+        return {"entrances": {"hosts": list(conditions.hosts), "receivers": by_receiver}}
     why = NOT_KNOWN if network is None else ALIKE
     if len(fetchers) > MOST_FETCHERS:
         why = f"more than {MOST_FETCHERS} hosts fetch"
-    return {"not_measured": {**done.get("not_measured", {}), SHARE_OF_FEW: why}}
+    return {"not_measured": {**work.get("not_measured", {}), SHARE_OF_FEW: why}}
 
 
 def readings(record: Json) -> dict[str, Any]:
@@ -93,8 +93,8 @@ def readings(record: Json) -> dict[str, Any]:
     shared = record["workload"].get("sharing")
     if shared is None:
         return {}
-    by_name = {each["name"]: each for each in shared["groups"]}
+    by_name = {group["name"]: group for group in shared["groups"]}
     few, many = by_name[FEW], by_name[MANY]
-    floored = any(each.get("floored", False) for each in (few, many))
-    told = {"senders": few["senders"], "flows": few["flows"], "many": many["flows"], "floored": floored}
-    return {"few": told}
+    floored = any(group.get("floored", False) for group in (few, many))
+    summary = {"senders": few["senders"], "flows": few["flows"], "many": many["flows"], "floored": floored}
+    return {"few": summary}

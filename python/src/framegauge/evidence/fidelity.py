@@ -56,46 +56,46 @@ def assess(conditions: Conditions, record: Json) -> Fidelity:
 
 def _readings(record: Json) -> dict[str, Any]:
     fabric = record["measure"]["fabric"]
-    found: dict[str, Any] = {f"idle_share_{role}": share for role, share in _idle(record).items()}
+    readings: dict[str, Any] = {f"idle_share_{role}": share for role, share in _idle(record).items()}
     if cpus := record["measure"].get("held"):
-        found["held_seconds"] = sum(cpu["seconds"] for cpu in cpus)
-        found["held_longest_seconds"] = max(cpu["longest_seconds"] for cpu in cpus)
+        readings["held_seconds"] = sum(cpu["seconds"] for cpu in cpus)
+        readings["held_longest_seconds"] = max(cpu["longest_seconds"] for cpu in cpus)
     if fabric is not None:
         elapsed = record["measure"]["elapsed_seconds"]
-        found |= {f"lateness_{name}": value for name, value in fabric["lateness"].items() if name != "count"}
-        found["involuntary_switches"] = fabric["thread"]["involuntary_switches"]
-        found["scheduling"] = fabric["thread"]["scheduling"]
-        found["fabric_waited_share"] = fabric["thread"]["waited_seconds"] / elapsed if elapsed > 0 else None
-        found["fabric_cpu_share"] = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else None
-    return found
+        readings |= {f"lateness_{name}": value for name, value in fabric["lateness"].items() if name != "count"}
+        readings["involuntary_switches"] = fabric["thread"]["involuntary_switches"]
+        readings["scheduling"] = fabric["thread"]["scheduling"]
+        readings["fabric_waited_share"] = fabric["thread"]["waited_seconds"] / elapsed if elapsed > 0 else None
+        readings["fabric_cpu_share"] = fabric["thread"]["cpu_seconds"] / elapsed if elapsed > 0 else None
+    return readings
 
 
 def _lateness(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = record["measure"]["fabric"]
     if fabric is None or conditions.bits_per_second is None:
         return
-    later = [each["set"].get("bits_per_second", 0) for each in conditions.changes]
-    hidden = 8 * READ_AHEAD_BYTES / max([conditions.bits_per_second, *later])
+    later_rates = [change["set"].get("bits_per_second", 0) for change in conditions.changes]
+    hidden = 8 * READ_AHEAD_BYTES / max([conditions.bits_per_second, *later_rates])
     limits = (("p50", min(LATENESS_P50_SECONDS, hidden)), ("p99", LATENESS_P99_SECONDS), ("max", LATENESS_MAX_SECONDS))
     for name, limit in limits:
-        found = fabric["lateness"][f"{name}_seconds"]
-        if found > limit:
-            yield f"lateness {name} of the fabric: {_most(limit, found, ' us', 1e6)}"
+        lateness = fabric["lateness"][f"{name}_seconds"]
+        if lateness > limit:
+            yield f"lateness {name} of the fabric: {_most(limit, lateness, ' us', 1e6)}"
 
 
 def _changes(record: Json) -> Iterator[str]:
     """Changes that were not made at their moment. Those of a moment with routes held are a sequence, whose order counts
     and not the time that it takes: only its first is to be in time, and its last not far behind."""
-    made = record.get("changes", ())
-    held = {each["at_seconds"] for each in made if "route_mtu" in each["set"]}
-    begun: set[float] = set()
-    for each in made:
-        at, found = each["at_seconds"], each["made_seconds"]
-        most = SEQUENCE_SECONDS if at in held & begun else CHANGE_SECONDS
-        begun.add(at)
-        if each["error"] is None and abs(found - at) > most:
-            name = f"change of {place_of(each['set'])} at {at:g} s"
-            yield f"{name}: at most {most * 1e3:.0f} ms off, found it made at {found:.3f} s"
+    changes = record.get("changes", ())
+    held = {change["at_seconds"] for change in changes if "route_mtu" in change["set"]}
+    begun_moments: set[float] = set()
+    for change in changes:
+        due_seconds, made_seconds = change["at_seconds"], change["made_seconds"]
+        limit = SEQUENCE_SECONDS if due_seconds in held & begun_moments else CHANGE_SECONDS
+        begun_moments.add(due_seconds)
+        if change["error"] is None and abs(made_seconds - due_seconds) > limit:
+            name = f"change of {place_of(change['set'])} at {due_seconds:g} s"
+            yield f"{name}: at most {limit * 1e3:.0f} ms off, found it made at {made_seconds:.3f} s"
 
 
 def _held(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -133,8 +133,8 @@ def _held_up(record: Json) -> Iterator[str]:
 
 def not_measured(record: Json) -> list[str]:
     """What the user's hosts did not let their agents measure."""
-    found = record["measure"].get("held_not_measured", {})
-    return [f"{host}: {line}" for host, lines in found.items() for line in lines]
+    reasons = record["measure"].get("held_not_measured", {})
+    return [f"{host}: {line}" for host, lines in reasons.items() for line in lines]
 
 
 def _ring_drops(record: Json) -> Iterator[str]:
@@ -157,8 +157,8 @@ def _fabric_cpu(record: Json) -> Iterator[str]:
         share = fabric["thread"]["waited_seconds"] / elapsed if elapsed > 0 else float("inf")
         yield f"the fabric's thread waited for a CPU: {_most(FABRIC_WAITED_SHARE, share, '%', of=' of the time')}"
     if fabric is not None and fabric["thread"]["involuntary_switches"] > SWITCHES_PER_SECOND * elapsed:
-        found = fabric["thread"]["involuntary_switches"] / elapsed if elapsed > 0 else float("inf")
-        yield f"involuntary switches of the fabric's thread: {_most(SWITCHES_PER_SECOND, found, '/s', 1)}"
+        rate = fabric["thread"]["involuntary_switches"] / elapsed if elapsed > 0 else float("inf")
+        yield f"involuntary switches of the fabric's thread: {_most(SWITCHES_PER_SECOND, rate, '/s', 1)}"
 
 
 def _unshaped_kernel(conditions: Conditions) -> bool:
@@ -202,18 +202,18 @@ def _headroom(conditions: Conditions, record: Json) -> Iterator[str]:
             yield f"programs of a host waited for a CPU: {limits}"
 
 
-def _most(limit: float, found: float, unit: str, scale: float = 100.0, of: str = "") -> str:
-    return f"at most {_apart(limit, found, unit, scale, of)}"
+def _most(limit: float, value: float, unit: str, scale: float = 100.0, of: str = "") -> str:
+    return f"at most {_apart(limit, value, unit, scale, of)}"
 
 
-def _least(limit: float, found: float, unit: str, scale: float = 100.0, of: str = "") -> str:
-    return f"at least {_apart(limit, found, unit, scale, of)}"
+def _least(limit: float, value: float, unit: str, scale: float = 100.0, of: str = "") -> str:
+    return f"at least {_apart(limit, value, unit, scale, of)}"
 
 
-def _apart(limit: float, found: float, unit: str, scale: float, of: str) -> str:
+def _apart(limit: float, value: float, unit: str, scale: float, of: str) -> str:
     """A limit and what was found, in as many digits as it takes to see on which side it is: "at most 2%, found 2%"
     would be no reason."""
     bound = f"{round(scale * limit, 1):g}"
-    least = max(len(bound.partition(".")[2]), unit == "%")
-    texts = [f"{scale * found:.{digits}f}" for digits in range(least, least + 6)]
+    least_digits = max(len(bound.partition(".")[2]), unit == "%")
+    texts = [f"{scale * value:.{digits}f}" for digits in range(least_digits, least_digits + 6)]
     return f"{bound}{unit}{of}, found {next((text for text in texts if float(text) != float(bound)), texts[-1])}{unit}"

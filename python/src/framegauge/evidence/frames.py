@@ -28,7 +28,7 @@ def frame_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     for host in fabric_hosts(record):
         for number, counts in _nics(conditions, host):
             frames = _full_frames(conditions, record, host["host"], involved, number)
-            full, largest = max((max(each) for each in frames), default=0), counts["largest_frame_bytes"]
+            full, largest = max((max(sizes) for sizes in frames), default=0), counts["largest_frame_bytes"]
             if largest > full:
                 name = end_of(host["host"], number)
                 yield f"largest frame of {name}: expected at most {full} bytes at this MTU, found {largest}"
@@ -45,27 +45,27 @@ def _bulk(conditions: Conditions, record: Json, sent: Sequence[Json], receivers:
     only_bulk = record["workload"].get("only_bulk", True)
     means: dict[int, list[tuple[int, Json]]] = {}
     for host in sent:
-        lacking = []
-        used = [each for each in _nics(conditions, host) if each[1]["data_frames"]] or [(1, host)]
-        for number, counts in used:
+        failures = []
+        nics = [entry for entry in _nics(conditions, host) if entry[1]["data_frames"]] or [(1, host)]
+        for number, counts in nics:
             frames = _path_frames(conditions, record, host["host"], receivers, number)
-            full, found = max(each[0] for each in frames), counts["largest_frame_bytes"]
+            full, largest = max(entry[0] for entry in frames), counts["largest_frame_bytes"]
             # A connection from before a change keeps its segment size.
             if opened_after(conditions, record, conditions.hosts):
-                full = max(full, *(each[-1] for each in frames))
-            if found < full:
+                full = max(full, *(entry[-1] for entry in frames))
+            if largest < full:
                 name = end_of(host["host"], number)
-                lacking.append(f"largest frame of {name}: expected {full} bytes at this MTU, found {found}")
-            means.setdefault(number, []).append((min(min(each) for each in frames), counts))
-        if only_bulk or len(lacking) == len(used):
-            yield from lacking
-    for number, counted in means.items() if only_bulk else ():
-        least = BULK_SHARE * min(full for full, _ in counted)
-        count = sum(counts["data_frames"] for _, counts in counted)
-        mean = sum(counts["data_frame_bytes"] for _, counts in counted) / count if count else 0.0
-        if mean < least:
-            where = "mean data frame" if number == 1 else "mean data frame of second NICs"
-            yield f"{where}: expected at least {least:.0f} bytes, found {mean:.1f}"
+                failures.append(f"largest frame of {name}: expected {full} bytes at this MTU, found {largest}")
+            means.setdefault(number, []).append((min(min(entry) for entry in frames), counts))
+        if only_bulk or len(failures) == len(nics):
+            yield from failures
+    for number, nic_counts in means.items() if only_bulk else ():
+        limit = BULK_SHARE * min(full for full, _ in nic_counts)
+        count = sum(counts["data_frames"] for _, counts in nic_counts)
+        mean = sum(counts["data_frame_bytes"] for _, counts in nic_counts) / count if count else 0.0
+        if mean < limit:
+            subject = "mean data frame" if number == 1 else "mean data frame of second NICs"
+            yield f"{subject}: expected at least {limit:.0f} bytes, found {mean:.1f}"
 
 
 def _nics(conditions: Conditions, host: Json) -> list[tuple[int, Json]]:

@@ -28,17 +28,17 @@ def share(conditions: Conditions, record: Json) -> float | None:
     if not can.builds_hosts or (not can.has_fabric and conditions.bits_per_second is None):
         return None
     elapsed = record["measure"]["elapsed_seconds"]
-    most = max((float(cpu["seconds"]) for cpu in record["measure"]["held"]), default=0.0)
-    return most / elapsed if elapsed > 0 else None
+    held_seconds = max((float(cpu["seconds"]) for cpu in record["measure"]["held"]), default=0.0)
+    return held_seconds / elapsed if elapsed > 0 else None
 
 
 def without_tails(
     metrics: Mapping[str, float], conditions: Conditions, record: Json
 ) -> tuple[dict[str, float], dict[str, str]]:
     """The metrics without those that are made by few exchanges, and why, if a CPU was held too long for them."""
-    held = share(conditions, record)
-    if held is None or held <= TAILS_SHARE:
+    held_share = share(conditions, record)
+    if held_share is None or held_share <= TAILS_SHARE:
         return dict(metrics), {}
-    why = f"something else held a CPU of the hosts for {held:.2%} of the time, which makes a tail of its own"
+    why = f"something else held a CPU of the hosts for {held_share:.2%} of the time, which makes a tail of its own"
     lacking = {name: why for name in metrics if name in METRICS and METRICS[name].is_tail}
     return {name: value for name, value in metrics.items() if name not in lacking}, lacking

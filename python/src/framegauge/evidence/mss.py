@@ -27,13 +27,13 @@ def mss_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     nics = {address: nic for host in record["rack"]["hosts"] for address, nic in _addresses(host)}
     involved = taking_part(record)
     # Where servers outlast runs, so may their connections, whose MSS the live sockets show.
-    kept = {row["host"] for row in record["workload"].get("live", ()) if "lasting_runs" in record["workload"]}
+    lasting_hosts = {row["host"] for row in record["workload"].get("live", ()) if "lasting_runs" in record["workload"]}
     for host, wire in record.get("wire", {}).items():
         if wire["lost"]:
             yield f"SYNs at {host}: the capture lost {wire['lost']} packets, expected none"
         kinds = {(syn["direction"], syn["ack"]) for syn in wire["syns"]}
-        both = {direction for direction, _ in kinds} == {"in", "out"} and {ack for _, ack in kinds} == {True, False}
-        if host in involved - kept and not both and not is_over_udp(record):
+        has_both = {direction for direction, _ in kinds} == {"in", "out"} and {ack for _, ack in kinds} == {True, False}
+        if host in involved - lasting_hosts and not has_both and not is_over_udp(record):
             yield f"SYNs at {host}: found {len(wire['syns'])}, expected a SYN and a SYN-ACK"
         yield from sorted(_wrong(conditions, record, nics, host, host in involved))
     if conditions.storage_mtu is not None and "wire" in record and _uses_storage(record):
@@ -46,28 +46,30 @@ def _wrong(
     conditions: Conditions, record: Json, nics: Mapping[str, Nic], host: str, is_involved: bool
 ) -> Iterator[str]:
     """The SYNs seen at a host that announce another MSS than they have to, each once."""
-    left = {address: _announced(conditions, record, *nic) for address, nic in nics.items()}
-    seen, told = set(), set()
+    announced = {address: _announced(conditions, record, *nic) for address, nic in nics.items()}
+    addresses, failures = set(), set()
     for syn in record["wire"][host]["syns"]:
         address = _address(syn)
         if address not in nics:
-            told.add(f"SYN at {host}: unknown source {syn['source']}")
+            failures.add(f"SYN at {host}: unknown source {syn['source']}")
             continue
-        seen.add(address)
+        addresses.add(address)
         # In order: once a changed MTU was announced, the previous one must not be any more.
-        if syn["mss_bytes"] in left[address]:
-            left[address] = left[address][left[address].index(syn["mss_bytes"]) :]
+        if syn["mss_bytes"] in announced[address]:
+            announced[address] = announced[address][announced[address].index(syn["mss_bytes"]) :]
             continue
         kind = "SYN-ACK" if syn["ack"] else "SYN"
-        expected = " or ".join(map(str, left[address]))
-        told.add(_differs(f"MSS in the {kind} of {end_of(*nics[address])}, seen at {host}", expected, syn["mss_bytes"]))
-    for address in sorted(seen if is_involved else ()):
-        (sender, number), (first, *_, last) = nics[address], (left[address] * 2)
+        expected = " or ".join(map(str, announced[address]))
+        failures.add(
+            _differs(f"MSS in the {kind} of {end_of(*nics[address])}, seen at {host}", expected, syn["mss_bytes"])
+        )
+    for address in sorted(addresses if is_involved else ()):
+        (sender, number), (first, *_, last) = nics[address], (announced[address] * 2)
         # The last connections may all be on the first network.
         is_used = number <= record["workload"].get("nics", 1)
         if first != last and is_used and opened_after(conditions, record, [sender]):
-            told.add(_differs(f"MSS that {end_of(sender, number)} announced last, seen at {host}", last, first))
-    yield from told
+            failures.add(_differs(f"MSS that {end_of(sender, number)} announced last, seen at {host}", last, first))
+    yield from failures
 
 
 def unproved_mss(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -83,15 +85,15 @@ def live_mss_failures(conditions: Conditions, record: Json) -> Iterator[str]:
         host, other, nic = row["host"], row["other"], row.get("nic", 1)
         less = HEADERS_BYTES[conditions.family] + overlay_bytes(record, host)
         sizes = [through(conditions, host, other, mtu) - less for mtu in paths(conditions, host, other, nic)]
-        known = [each for size in sizes for each in (size, size - TIMESTAMP_BYTES)]
-        if row["mss_bytes"] not in known:
+        expected = [mss for size in sizes for mss in (size, size - TIMESTAMP_BYTES)]
+        if row["mss_bytes"] not in expected:
             program = row["program"] or "an unknown program"
-            where = f"MSS of live sockets of {program} on {host} to {end_of(other, nic)}"
-            yield _differs(where, " or ".join(map(str, known)), row["mss_bytes"])
+            subject = f"MSS of live sockets of {program} on {host} to {end_of(other, nic)}"
+            yield _differs(subject, " or ".join(map(str, expected)), row["mss_bytes"])
 
 
-def _differs(where: str, asked: object, found: object) -> str:
-    return f"{where}: requested {asked}, found {found}"
+def _differs(subject: str, setting: object, reading: object) -> str:
+    return f"{subject}: requested {setting}, found {reading}"
 
 
 def _address(syn: Json) -> str:

@@ -15,10 +15,10 @@ def multipath_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     fallen back to TCP."""
     if conditions.mptcp is None:
         return
-    asked = multipath.subflows(conditions.mptcp)
-    for host, found in record["workload"].get("subflows", {}).items():
-        if list(found) != ([] if asked is None else [asked]):
-            told = ", ".join(map(str, found)) or "none: its connections were TCP"
-            yield f"subflows of each connection from {host}: requested {asked or 'none'}, found {told}"
+    subflow_count = multipath.subflows(conditions.mptcp)
+    for host, counts in record["workload"].get("subflows", {}).items():
+        if list(counts) != ([] if subflow_count is None else [subflow_count]):
+            text = ", ".join(map(str, counts)) or "none: its connections were TCP"
+            yield f"subflows of each connection from {host}: requested {subflow_count or 'none'}, found {text}"
     if not record["workload"].get("subflows"):
         yield "subflows of connections: not read, expected readings of all sending ends"

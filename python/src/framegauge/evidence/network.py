@@ -67,14 +67,14 @@ def handshake_range(conditions: Conditions, record: Json) -> tuple[float, float]
 
 def through(conditions: Conditions, one: str, other: str, mtu: int) -> int:
     """The largest packet up to `mtu` that gets from one host to another, by any pair of NICs of the same number."""
-    found = mtu
+    largest = mtu
     routers = {name: mtu for name, (mtu, _) in _routers_asked(conditions).items()}
     if routers:
         links = topologies.drawn_links(_topology(conditions), conditions.hosts)
         ways = topologies.Ways(links, list(routers))
         for ends in zip(topologies.ends_of(links, one), topologies.ends_of(links, other), strict=False):
-            found = min(found, *(routers[name] for name in ways.routers(*ends) or ()), found)
-    return found
+            largest = min(largest, *(routers[name] for name in ways.routers(*ends) or ()), largest)
+    return largest
 
 
 def narrowed(conditions: Conditions, pairs: Iterable[tuple[str, str]]) -> bool:
@@ -82,24 +82,24 @@ def narrowed(conditions: Conditions, pairs: Iterable[tuple[str, str]]) -> bool:
     MTUs."""
     if not _routers_asked(conditions):
         return False
-    both = ((one, other, min(conditions.mtu[one], conditions.mtu[other])) for one, other in pairs)
-    return any(through(conditions, one, other, mtu) < mtu for one, other, mtu in both)
+    paths = ((one, other, min(conditions.mtu[one], conditions.mtu[other])) for one, other in pairs)
+    return any(through(conditions, one, other, mtu) < mtu for one, other, mtu in paths)
 
 
 def _answer(record: Json) -> Json | None:
-    found: Json | None = record["rack"].get("network")
-    return found
+    answer: Json | None = record["rack"].get("network")
+    return answer
 
 
 def _topology(conditions: Conditions) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = conditions.network.get("topology", {"kind": "rack"})
-    return found
+    topology: Mapping[str, Any] = conditions.network.get("topology", {"kind": "rack"})
+    return topology
 
 
 def _routers_asked(conditions: Conditions) -> dict[str, tuple[int, str]]:
     """The requested MTU and ICMP setting of each router, by name."""
-    asked = _topology(conditions).get("routers", ())
-    return {each["name"]: (each.get("mtu", conditions.port_mtu), each.get("icmp", "on")) for each in asked}
+    routers = _topology(conditions).get("routers", ())
+    return {router["name"]: (router.get("mtu", conditions.port_mtu), router.get("icmp", "on")) for router in routers}
 
 
 def _setting(conditions: Conditions, one: str, other: str) -> dict[str, Any]:
@@ -124,58 +124,58 @@ def _first_link(conditions: Conditions, end: str) -> tuple[str, str]:
 
 def own_rates(conditions: Conditions, record: Json, host: str, interface: str) -> list[int]:
     """The rates requested in turn for the link of a host's NIC, without skew, in bits per second; 0: unshaped."""
-    told: Json = next((each for each in record["rack"]["hosts"] if each["name"] == host), {})
-    end = next((nic["end"] for nic in told.get("nics", ()) if nic["interface"] == interface), host)
+    rack_host: Json = next((entry for entry in record["rack"]["hosts"] if entry["name"] == host), {})
+    end = next((nic["end"] for nic in rack_host.get("nics", ()) if nic["interface"] == interface), host)
     link = _first_link(conditions, end)
     return [_nominal_rate(conditions, *link), *conditions.set_on(*link, "bits_per_second")]
 
 
-def _differs(where: str, asked: object, found: object) -> str:
-    return f"{where}: requested {asked}, found {found}"
+def _differs(subject: str, setting: object, reading: object) -> str:
+    return f"{subject}: requested {setting}, found {reading}"
 
 
 def _links(conditions: Conditions, record: Json) -> Iterator[str]:
-    asked = Counter(topologies.directed(_topology(conditions), conditions.hosts))
+    expected = Counter(topologies.directed(_topology(conditions), conditions.hosts))
     ports = [(port["from"], port["to"]) for port in record["rack"]["network"]["ports"]]
-    found = Counter(ports)
-    for one, other in (asked - found).elements():
+    built = Counter(ports)
+    for one, other in (expected - built).elements():
         yield f"links of the network: requested one from {one} to {other}, found none"
-    for one, other in (found - asked).elements():
+    for one, other in (built - expected).elements():
         yield f"links of the network: requested none from {one} to {other}, found one"
 
 
 def _nics(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures in the number of NICs of every host, as built and as read by the host itself."""
     links = topologies.drawn_links(_topology(conditions), conditions.hosts)
-    told = {each["name"]: each for each in record["rack"].get("hosts", ())}
+    answers = {answer["name"]: answer for answer in record["rack"].get("hosts", ())}
     for host in conditions.hosts:
-        asked = topologies.ends_of(links, host)
+        ends = topologies.ends_of(links, host)
         # Older agents do not report NICs and build one for each host.
-        found = [nic["end"] for nic in told.get(host, {}).get("nics", [{"end": host}])]
-        if found != asked:
-            yield _differs(f"NICs of {host}", ", ".join(asked), ", ".join(found) or "none")
-        for when in ("before", "after"):
-            count = len(record.get(when, {}).get(host, {}).get("nics", asked[:1]))
-            if count != len(asked):
-                yield _differs(f"NICs that {host} reads {when} the run", len(asked), count)
+        built_ends = [nic["end"] for nic in answers.get(host, {}).get("nics", [{"end": host}])]
+        if built_ends != ends:
+            yield _differs(f"NICs of {host}", ", ".join(ends), ", ".join(built_ends) or "none")
+        for moment in ("before", "after"):
+            count = len(record.get(moment, {}).get(host, {}).get("nics", ends[:1]))
+            if count != len(ends):
+                yield _differs(f"NICs that {host} reads {moment} the run", len(ends), count)
 
 
 def _routers(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of routers: their MTUs, their links, and the filtering of their ICMP errors."""
     links = topologies.drawn_links(_topology(conditions), conditions.hosts)
-    asked = _routers_asked(conditions)
-    told = {each["name"]: each for each in record["rack"].get("routers", ())}
-    if list(told) != list(asked):
-        yield _differs("routers", ", ".join(asked) or "none", ", ".join(told) or "none")
+    settings = _routers_asked(conditions)
+    built = {router["name"]: router for router in record["rack"].get("routers", ())}
+    if list(built) != list(settings):
+        yield _differs("routers", ", ".join(settings) or "none", ", ".join(built) or "none")
         return
-    for name, (mtu, icmp) in asked.items():
-        if told[name]["mtu"] != mtu:
-            yield _differs(f"MTU of router {name}", mtu, told[name]["mtu"])
-        if told[name]["icmp"] != icmp:
-            yield _differs(f"ICMP errors of router {name}", icmp, told[name]["icmp"])
-        ends, found = topologies.ends_of(links, name), [nic["end"] for nic in told[name]["nics"]]
-        if found != ends:
-            yield _differs(f"NICs of router {name}", ", ".join(ends), ", ".join(found) or "none")
+    for name, (mtu, icmp) in settings.items():
+        if built[name]["mtu"] != mtu:
+            yield _differs(f"MTU of router {name}", mtu, built[name]["mtu"])
+        if built[name]["icmp"] != icmp:
+            yield _differs(f"ICMP errors of router {name}", icmp, built[name]["icmp"])
+        ends, built_ends = topologies.ends_of(links, name), [nic["end"] for nic in built[name]["nics"]]
+        if built_ends != ends:
+            yield _differs(f"NICs of router {name}", ", ".join(ends), ", ".join(built_ends) or "none")
 
 
 def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -196,9 +196,9 @@ def _by_nics(conditions: Conditions, record: Json) -> Iterator[str]:
         carried[ends[run["nic"] - 1]] += run["result"]["bytes"]
         mtus[ends[run["nic"] - 1]] = max(conditions.mtus(sender, run["nic"]))
     for end, amount in carried.items():
-        least = math.ceil(amount / (mtus[end] - HEADERS_BYTES[conditions.family]))
-        if sent[end] < least:
-            yield f"frames that {end} sent: expected {least} or more for {amount} bytes, found {sent[end]}"
+        fewest = math.ceil(amount / (mtus[end] - HEADERS_BYTES[conditions.family]))
+        if sent[end] < fewest:
+            yield f"frames that {end} sent: expected {fewest} or more for {amount} bytes, found {sent[end]}"
 
 
 def _ports(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -223,59 +223,59 @@ def _ports(conditions: Conditions, record: Json) -> Iterator[str]:
 def _impairments(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures in the impairments of links, and in delays that are set for single links."""
     for port in record["rack"]["network"]["ports"]:
-        asked = _setting(conditions, port["from"], port["to"])
+        setting = _setting(conditions, port["from"], port["to"])
         for key, usual in (("jitter_seconds", 0.0), ("loss", 0.0), ("tagged", False)):
-            if not _same(asked.get(key, usual), port[key]):
-                yield _differs(f"{key} of the link of port {port['port']}", asked.get(key, usual), port[key])
-        if "delay_seconds" in asked:
-            delay = asked["delay_seconds"] + asked.get("phase_seconds", 0.0)
+            if not _same(setting.get(key, usual), port[key]):
+                yield _differs(f"{key} of the link of port {port['port']}", setting.get(key, usual), port[key])
+        if "delay_seconds" in setting:
+            delay = setting["delay_seconds"] + setting.get("phase_seconds", 0.0)
             if abs(port["delay_seconds"] - delay) > CLOCK_SECONDS:
                 yield _differs(f"delay of the link of port {port['port']}", f"{delay:.9f} s", port["delay_seconds"])
 
 
 def _shared_buffer(conditions: Conditions, record: Json) -> Iterator[str]:
-    asked, found = conditions.network.get("shared_buffer"), record["rack"]["network"]["shared_buffer"]
-    if asked != found:
-        yield _differs("shared buffer of each switch", asked, found)
+    setting, reading = conditions.network.get("shared_buffer"), record["rack"]["network"]["shared_buffer"]
+    if setting != reading:
+        yield _differs("shared buffer of each switch", setting, reading)
 
 
 def _queues(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures in discipline, limit and parameters of the queues of switches and routers; hosts' ports have none."""
     hosts = set(conditions.hosts)
     for port in record["rack"]["network"]["ports"]:
-        name, found = port["port"], port["queue"]
+        name, built_queue = port["port"], port["queue"]
         if topologies.node_of(port["from"]) in hosts:
-            if found is not None:
-                yield _differs(f"queue of the NIC {name}", "none", found["kind"])
+            if built_queue is not None:
+                yield _differs(f"queue of the NIC {name}", "none", built_queue["kind"])
             continue
         setting = _setting(conditions, port["from"], port["to"])
-        asked = dict(setting.get("queue", conditions.network.get("queue", {"kind": "taildrop"})))
-        if "limit_frames" not in asked:
-            asked["limit_bytes"] = setting.get("buffer_bytes", conditions.buffer_bytes)
-        kind = None if found is None else found["kind"]
-        if kind != asked["kind"]:
-            yield _differs(f"queue of port {name}", asked["kind"], kind or "none")
+        queue = dict(setting.get("queue", conditions.network.get("queue", {"kind": "taildrop"})))
+        if "limit_frames" not in queue:
+            queue["limit_bytes"] = setting.get("buffer_bytes", conditions.buffer_bytes)
+        kind = None if built_queue is None else built_queue["kind"]
+        if kind != queue["kind"]:
+            yield _differs(f"queue of port {name}", queue["kind"], kind or "none")
             continue
-        for key, value in asked.items():
-            if not _same(value, found.get(key)):
-                yield _differs(f"{key} of the queue of port {name}", value, found.get(key))
+        for key, value in queue.items():
+            if not _same(value, built_queue.get(key)):
+                yield _differs(f"{key} of the queue of port {name}", value, built_queue.get(key))
 
 
-def _same(asked: Any, found: Any) -> bool:
+def _same(setting: Any, reading: Any) -> bool:
     """Whether two values are equal, up to rounding: the fabric keeps times in picoseconds."""
-    if isinstance(asked, float) and isinstance(found, int | float) and not isinstance(found, bool):
-        return math.isclose(asked, found, rel_tol=1e-6)
-    return bool(asked == found)
+    if isinstance(setting, float) and isinstance(reading, int | float) and not isinstance(reading, bool):
+        return math.isclose(setting, reading, rel_tol=1e-6)
+    return bool(setting == reading)
 
 
 def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of the base RTT between the hosts furthest apart; not checked if single links have their own delay."""
     links = conditions.network.get("links", ())
-    if any(not {"delay_seconds", "phase_seconds"}.isdisjoint(each) for each in links):
+    if any(not {"delay_seconds", "phase_seconds"}.isdisjoint(link) for link in links):
         return
-    found = record["rack"]["network"]["rtt_seconds"]["most"]
-    if abs(found - conditions.rtt_seconds) > CLOCK_SECONDS:
-        yield _differs("base RTT of the hosts furthest apart", f"{conditions.rtt_seconds:.9f} s", f"{found:.9f} s")
+    rtt = record["rack"]["network"]["rtt_seconds"]["most"]
+    if abs(rtt - conditions.rtt_seconds) > CLOCK_SECONDS:
+        yield _differs("base RTT of the hosts furthest apart", f"{conditions.rtt_seconds:.9f} s", f"{rtt:.9f} s")
 
 
 def _losses(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -296,33 +296,33 @@ def _losses(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _background(conditions: Conditions, record: Json) -> Iterator[str]:
-    asked, found = conditions.network.get("background", ()), record["measure"]["fabric"].get("background") or ()
-    if len(asked) != len(found):
-        yield _differs("background loads", len(asked), len(found))
+    loads, readings = conditions.network.get("background", ()), record["measure"]["fabric"].get("background") or ()
+    if len(loads) != len(readings):
+        yield _differs("background loads", len(loads), len(readings))
         return
     seconds = record["measure"]["elapsed_seconds"]
-    for load, told in zip(asked, found, strict=True):
+    for load, reading in zip(loads, readings, strict=True):
         name = f"background from {load['from']} to {load['to']}"
         rate = load["bits_per_second"] or load["share"] * _rate(conditions, *_first_link(conditions, load["from"]))
         expected = rate * seconds / 8 / (load["frame_bytes"] + WIRE_OVERHEAD_BYTES)
         slack = 3 + BACKGROUND_SHARE * expected
         slack += SIGMAS * math.sqrt(expected) if load["process"] == "poisson" else 0
         least = 1 if load["process"] == "on-off" else expected - slack
-        if not least <= told["sent_frames"] <= expected + slack:
-            yield _differs(name, f"about {expected:.0f} frames", told["sent_frames"])
+        if not least <= reading["sent_frames"] <= expected + slack:
+            yield _differs(name, f"about {expected:.0f} frames", reading["sent_frames"])
 
 
 def _ecn(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of ECN by the packets that arrive; not checked where other traffic arrives, too."""
-    asked = conditions.sysctls.get(ECN_SYSCTL)
-    if not conditions.capabilities.is_private or asked not in ("0", "1"):
+    setting = conditions.sysctls.get(ECN_SYSCTL)
+    if not conditions.capabilities.is_private or setting not in ("0", "1"):
         return
     for host in record["workload"]["receivers"]:
         nstat = deltas(record, host, "nstat")
-        found = sum(nstat.get(f"{layer}In{field}Pkts", 0) for layer in ("IpExt", "Ip6") for field in ECN_FIELDS)
-        if asked == "0" and found:
-            yield f"packets with ECN that {host} received: expected none, found {found}"
-        if asked == "1" and not found and is_bulk(conditions, record):
+        packets = sum(nstat.get(f"{layer}In{field}Pkts", 0) for layer in ("IpExt", "Ip6") for field in ECN_FIELDS)
+        if setting == "0" and packets:
+            yield f"packets with ECN that {host} received: expected none, found {packets}"
+        if setting == "1" and not packets and is_bulk(conditions, record):
             yield f"packets with ECN that {host} received: expected some, found none"
 
 

@@ -70,8 +70,8 @@ def segment_bytes(conditions: Conditions) -> int:
 
 def overlay_bytes(record: Json, host: str) -> int:
     """The bytes by which an overlay reduces a host's MTU, as computed by the agent; 0 without an overlay."""
-    found = record["rack"]["ceilings"][host]
-    return int(found["mtu"] - found.get("inner_mtu", found["mtu"]))
+    ceiling = record["rack"]["ceilings"][host]
+    return int(ceiling["mtu"] - ceiling.get("inner_mtu", ceiling["mtu"]))
 
 
 def is_bulk(conditions: Conditions, record: Json) -> bool:
@@ -86,21 +86,21 @@ def is_bulk(conditions: Conditions, record: Json) -> bool:
 
 def deltas(record: Json, host: str, group: str) -> dict[str, int]:
     """The increase of a host's counters (`interface` or `nstat`) during the run."""
-    before, after = (record[f"counters_{when}"][host][group] for when in ("before", "after"))
+    before, after = (record[f"counters_{moment}"][host][group] for moment in ("before", "after"))
     return {name: after[name] - before.get(name, 0) for name in after}
 
 
 def loopback_packets(record: Json, host: str) -> int:
     """Packets that a host sent to itself during the run; 0 where the agent does not count them."""
-    before, after = (record[f"counters_{when}"][host].get("loopback_packets", 0) for when in ("before", "after"))
+    before, after = (record[f"counters_{moment}"][host].get("loopback_packets", 0) for moment in ("before", "after"))
     return int(after - before)
 
 
 def fabric_hosts(record: Json) -> list[Json]:
     """The fabric's counts for each host, over all of its NICs, without routers. Empty if there is no fabric."""
     fabric = record["measure"]["fabric"]
-    routers = {each["name"] for each in record["rack"].get("routers", ())} if fabric is not None else ()
-    return [each for each in fabric["hosts"] if each["host"] not in routers] if fabric is not None else []
+    routers = {node["name"] for node in record["rack"].get("routers", ())} if fabric is not None else ()
+    return [node for node in fabric["hosts"] if node["host"] not in routers] if fabric is not None else []
 
 
 def nic_readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -108,16 +108,16 @@ def nic_readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
 
     The reading of the first NIC is that of the host, which has more keys.
     """
-    yield from ((where, host, reading) for where, host, _, reading in numbered_readings(record))
+    yield from ((place, host, reading) for place, host, _, reading in numbered_readings(record))
 
 
 def numbered_readings(record: Json) -> Iterator[tuple[str, str, int, Mapping[str, Any]]]:
     """The same with the number of each NIC, from 1: place, host, number, reading."""
-    for when in ("before", "after"):
-        for host, reading in record[when].items():
-            yield f"{host} {when} the run", host, 1, reading
+    for moment in ("before", "after"):
+        for host, reading in record[moment].items():
+            yield f"{host} {moment} the run", host, 1, reading
             for number, nic in enumerate(reading.get("nics", ())[1:], 2):
-                yield f"{host}.{number} {when} the run", host, number, nic
+                yield f"{host}.{number} {moment} the run", host, number, nic
 
 
 def frames_per_aggregate(record: Json, host: str) -> float | None:
@@ -130,7 +130,7 @@ def frames_per_aggregate(record: Json, host: str) -> float | None:
     layer = "IpExt" if nstat.get("IpInReceives", 0) >= nstat.get("Ip6InReceives", 0) else "Ip6"
     received = nstat.get("IpInReceives" if layer == "IpExt" else "Ip6InReceives", 0)
     segments = sum(nstat.get(f"{layer}In{field}Pkts", 0) for field in FIELDS)
-    hosts = {each["host"]: each for each in fabric_hosts(record)}
+    hosts = {fabric_host["host"]: fabric_host for fabric_host in fabric_hosts(record)}
     lro = _ratio(hosts, [host], "written_frames", "written_packets") if hosts else None
     return segments / received * (lro or 1.0) if received else None
 
@@ -151,15 +151,15 @@ def receives_bulk(conditions: Conditions, record: Json) -> bool:
 def readings(record: Json) -> dict[str, Any]:
     """Readings of aggregation for the report."""
     work: Record = record["workload"]
-    found: dict[str, Any] = {}
-    merged = [each for host in work["receivers"] if (each := frames_per_aggregate(record, host)) is not None]
-    found["frames_per_aggregate"] = sum(merged) / len(merged) if merged else None
-    hosts = {each["host"]: each for each in fabric_hosts(record)}
+    figures: dict[str, Any] = {}
+    merged = [item for host in work["receivers"] if (item := frames_per_aggregate(record, host)) is not None]
+    figures["frames_per_aggregate"] = sum(merged) / len(merged) if merged else None
+    hosts = {item["host"]: item for item in fabric_hosts(record)}
     if not hosts:
-        return found
-    found["frames_per_interrupt"] = _ratio(hosts, work["receivers"], "written_frames", "interrupts")
-    found["frames_per_read"] = _ratio(hosts, work["senders"], "read_frames", "read_packets")
-    return found
+        return figures
+    figures["frames_per_interrupt"] = _ratio(hosts, work["receivers"], "written_frames", "interrupts")
+    figures["frames_per_read"] = _ratio(hosts, work["senders"], "read_frames", "read_packets")
+    return figures
 
 
 def _ratio(hosts: Mapping[str, Json], names: list[str], above: str, below: str) -> float | None:
@@ -169,13 +169,13 @@ def _ratio(hosts: Mapping[str, Json], names: list[str], above: str, below: str) 
 
 def _read(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures in the kernel's offload settings. GSO follows TSO; LRO is done by the fabric."""
-    asked = {
+    settings = {
         "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
     }  # fmt: skip
-    for where, _, reading in nic_readings(record):
-        for name, on in asked.items():
-            if reading["offloads"][name] is not on:
-                yield f"{name} of {where}: requested {on}, found {reading['offloads'][name]}"
+    for place, _, reading in nic_readings(record):
+        for name, setting in settings.items():
+            if reading["offloads"][name] is not setting:
+                yield f"{name} of {place}: requested {setting}, found {reading['offloads'][name]}"
 
 
 def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -187,8 +187,8 @@ def _tso(conditions: Conditions, record: Json) -> Iterator[str]:
         # A packet is counted with its Ethernet header, 18 bytes if tagged.
         limit = max(*conditions.mtus(name), *conditions.mtus(name, 2)) + 18
         if not conditions.tso and host["largest_packet_bytes"] > limit:
-            found = host["largest_packet_bytes"]
-            yield f"largest packet from {name} with TSO off: expected at most {limit}, found {found}"
+            largest = host["largest_packet_bytes"]
+            yield f"largest packet from {name} with TSO off: expected at most {limit}, found {largest}"
         sends = name in record["workload"]["senders"] and is_bulk(conditions, record)
         if conditions.tso and sends and not host["aggregates"]:
             yield f"aggregates from {name} with TSO on: expected some, found none"
@@ -208,27 +208,27 @@ def _lro(conditions: Conditions, record: Json) -> Iterator[str]:
 def _merging(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of LRO and GRO together, by the counters of the receiving stacks."""
     for host in record["workload"]["receivers"]:
-        found = frames_per_aggregate(record, host)
-        if found is None and not is_over_udp(record):  # of what nothing answers, nothing may have arrived
+        ratio = frames_per_aggregate(record, host)
+        if ratio is None and not is_over_udp(record):  # of what nothing answers, nothing may have arrived
             yield f"packets that the stack of {host} took in: found none, expected some"
-        elif found is None:
+        elif ratio is None:
             continue
-        elif not (conditions.lro or conditions.gro) and found != 1:
-            yield f"frames per aggregate at {host} with LRO and GRO off: expected exactly 1, found {found:.3f}"
-        elif (conditions.lro or conditions.gro) and receives_bulk(conditions, record) and found <= 1:
-            yield f"frames per aggregate at {host} with LRO or GRO on: expected above 1, found {found:.3f}"
+        elif not (conditions.lro or conditions.gro) and ratio != 1:
+            yield f"frames per aggregate at {host} with LRO and GRO off: expected exactly 1, found {ratio:.3f}"
+        elif (conditions.lro or conditions.gro) and receives_bulk(conditions, record) and ratio <= 1:
+            yield f"frames per aggregate at {host} with LRO or GRO on: expected above 1, found {ratio:.3f}"
 
 
 def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of checksum offload, by the checksums that hosts left to the fabric, and wrong checksums."""
     work: Record = record["workload"]
-    for each in fabric_hosts(record):
-        left, whose = each["unfinished_checksums"], f"packets without a checksum from {each['host']}"
-        if left and not conditions.checksum:
-            yield f"{whose} with checksum offload off: expected none, found {left}"
+    for fabric_host in fabric_hosts(record):
+        count, whose = fabric_host["unfinished_checksums"], f"packets without a checksum from {fabric_host['host']}"
+        if count and not conditions.checksum:
+            yield f"{whose} with checksum offload off: expected none, found {count}"
         # The kernel itself sums up a datagram that it takes apart.
-        sends = each["host"] in work["senders"] and not is_over_udp(record)
-        if not left and conditions.checksum and sends:
+        sends = fabric_host["host"] in work["senders"] and not is_over_udp(record)
+        if not count and conditions.checksum and sends:
             yield f"{whose} with checksum offload on: expected some, found none"
     for host in record["counters_before"]:
         wrong = deltas(record, host, "nstat").get("TcpInCsumErrors", 0)
@@ -237,22 +237,22 @@ def _checksums(conditions: Conditions, record: Json) -> Iterator[str]:
 
 
 def _moderation(conditions: Conditions, record: Json) -> Iterator[str]:
-    fabric, asked = record["measure"]["fabric"], conditions.moderation_seconds
+    fabric, moderation = record["measure"]["fabric"], conditions.moderation_seconds
     if fabric is None:
-        for when in ("before", "after"):
-            for host, reading in record[when].items():
-                found = reading.get("moderation_seconds")
+        for moment in ("before", "after"):
+            for host, reading in record[moment].items():
+                seconds = reading.get("moderation_seconds")
                 # A moderation of 0 that cannot be read counts as 0.
-                if abs((found or 0.0) - asked) > 1e-9:
-                    yield f"moderation of {host} {when} the run: requested {asked:g} s, found {found}"
+                if abs((seconds or 0.0) - moderation) > 1e-9:
+                    yield f"moderation of {host} {moment} the run: requested {moderation:g} s, found {seconds}"
         return
-    if asked <= 0:
+    if moderation <= 0:
         return
     nics = {host["name"]: len(host.get("nics", ())) for host in record["rack"].get("hosts", ())}
-    for each in fabric_hosts(record):
-        most = (record["measure"]["elapsed_seconds"] / asked + SPARE_INTERRUPTS) * (nics.get(each["host"]) or 1)
-        if each["interrupts"] > most:
-            yield f"interrupts of {each['host']}: expected at most {most:.0f}, found {each['interrupts']}"
+    for entry in fabric_hosts(record):
+        limit = (record["measure"]["elapsed_seconds"] / moderation + SPARE_INTERRUPTS) * (nics.get(entry["host"]) or 1)
+        if entry["interrupts"] > limit:
+            yield f"interrupts of {entry['host']}: expected at most {limit:.0f}, found {entry['interrupts']}"
 
 
 _CHECKS: tuple[Callable[[Conditions, Json], Iterator[str]], ...] = (

@@ -23,18 +23,18 @@ def pacing_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     more than their rate allows."""
     if conditions.pacing is None:
         return
-    asked = pacing.bits_per_second(conditions.pacing)
-    kept = None if asked is None else asked // 8 * 8  # the kernel counts whole bytes
-    for host, found in record["workload"].get("pacing", {}).items():
-        if list(found) != [kept]:
-            told = ", ".join(map(_shown, found)) or "none read"
-            yield f"pacing of live sockets on {host}: requested {_shown(kept)}, found {told}"
+    rate = pacing.bits_per_second(conditions.pacing)
+    kernel_rate = None if rate is None else rate // 8 * 8  # the kernel counts whole bytes
+    for host, rates in record["workload"].get("pacing", {}).items():
+        if list(rates) != [kernel_rate]:
+            text = ", ".join(map(_shown, rates)) or "none read"
+            yield f"pacing of live sockets on {host}: requested {_shown(kernel_rate)}, found {text}"
     if not record["workload"].get("pacing"):
         yield "pacing of live sockets: not read, expected readings of all sending ends"
     ahead = record["workload"].get("ahead_bytes")
-    most = UNPACED_SEGMENTS * max(conditions.first_mtus) + USUAL_BYTES
-    if ahead is not None and ahead > most:
-        yield f"bytes that a flow delivered before its rate allows them: expected at most {most}, found {ahead}"
+    limit = UNPACED_SEGMENTS * max(conditions.first_mtus) + USUAL_BYTES
+    if ahead is not None and ahead > limit:
+        yield f"bytes that a flow delivered before its rate allows them: expected at most {limit}, found {ahead}"
 
 
 def _shown(rate: int | None) -> str:

@@ -55,14 +55,14 @@ def failures(conditions: Conditions, record: Json) -> list[str]:
 
 def unproved(conditions: Conditions, record: Json) -> list[str]:
     """Conditions that this record can neither prove nor disprove, with the reasons; they are not failures."""
-    found = [*unproved_aggregates(conditions, record), *unproved_probing(record), *unproved_blocks(record)]
-    found += [*unproved_mss(conditions, record), *unproved_mtu(conditions, record)]
-    found += unproved_discovery(conditions, record)
+    lines = [*unproved_aggregates(conditions, record), *unproved_probing(record), *unproved_blocks(record)]
+    lines += [*unproved_mss(conditions, record), *unproved_mtu(conditions, record)]
+    lines += unproved_discovery(conditions, record)
     for host, names in record["rack"].get("switched_along", {}).items():
-        found.append(f"{HARDWARE_GRO} alone: the interface of {host} has switched by itself: {', '.join(names)}")
+        lines.append(f"{HARDWARE_GRO} alone: the interface of {host} has switched by itself: {', '.join(names)}")
     if conditions.capabilities.delays and _repeated_every_syn(record):
-        found.append("RTT by a handshake: every connection repeated its SYN")
-    return found
+        lines.append("RTT by a handshake: every connection repeated its SYN")
+    return lines
 
 
 def readings(record: Json) -> dict[str, Any]:
@@ -71,32 +71,32 @@ def readings(record: Json) -> dict[str, Any]:
     return {**nic, **network_readings(record), **aggregate_readings(record), **block_readings(record)}
 
 
-def _differs(where: str, asked: object, found: object) -> str:
-    return f"{where}: requested {asked}, found {found}"
+def _differs(subject: str, setting: object, reading: object) -> str:
+    return f"{subject}: requested {setting}, found {reading}"
 
 
 def _readings(record: Json) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
     """The readings of every host before and after the run."""
-    for when in ("before", "after"):
-        for host, reading in record[when].items():
-            yield f"{host} {when} the run", host, reading
+    for moment in ("before", "after"):
+        for host, reading in record[moment].items():
+            yield f"{host} {moment} the run", host, reading
 
 
-def _turn(where: str) -> int:
+def _turn(place: str) -> int:
     """The index of the requested value for a reading: the first before the run, the last after it."""
-    return 0 if where.endswith(" before the run") else -1
+    return 0 if place.endswith(" before the run") else -1
 
 
 def _mtu(conditions: Conditions, record: Json) -> Iterator[str]:
-    for where, host, number, nic in numbered_readings(record):
-        asked = conditions.mtus(host, number)[_turn(where)]
-        if nic["mtu"] != asked:
-            yield _differs(f"MTU of {where}", asked, nic["mtu"])
-    for where, host, reading in _readings(record):
-        asked = conditions.mtus(host)[_turn(where)]
-        inside = None if conditions.overlay is None else asked - overlay_bytes(record, host)
-        if reading.get("overlay_mtu") != inside:
-            yield _differs(f"MTU of {where} inside the overlay", inside, reading.get("overlay_mtu"))
+    for place, host, number, nic in numbered_readings(record):
+        mtu = conditions.mtus(host, number)[_turn(place)]
+        if nic["mtu"] != mtu:
+            yield _differs(f"MTU of {place}", mtu, nic["mtu"])
+    for place, host, reading in _readings(record):
+        mtu = conditions.mtus(host)[_turn(place)]
+        inner_mtu = None if conditions.overlay is None else mtu - overlay_bytes(record, host)
+        if reading.get("overlay_mtu") != inner_mtu:
+            yield _differs(f"MTU of {place} inside the overlay", inner_mtu, reading.get("overlay_mtu"))
 
 
 def _segments(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -132,107 +132,109 @@ def _own_segments(conditions: Conditions, record: Json) -> Iterator[str]:
 
 def _offloads(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures in the offload settings as read from the kernel."""
-    asked = {
+    settings = {
         "tso": conditions.tso, "gso": conditions.tso, "gro": conditions.gro, "tx_checksum": conditions.checksum,
         "lro": conditions.lro,
     }  # fmt: skip
-    for where, _, reading in _readings(record):
-        for name, on in asked.items():
-            if on is not None and reading["offloads"][name] is not on:
-                yield _differs(f"{name} of {where}", on, reading["offloads"][name])
+    for place, _, reading in _readings(record):
+        for name, setting in settings.items():
+            if setting is not None and reading["offloads"][name] is not setting:
+                yield _differs(f"{name} of {place}", setting, reading["offloads"][name])
         if conditions.hw_gro is not None:
-            found = reading["features"][HARDWARE_GRO]
-            if found is None or found["on"] is not conditions.hw_gro:
-                yield _differs(f"{HARDWARE_GRO} of {where}", conditions.hw_gro, found and found["on"])
+            feature = reading["features"][HARDWARE_GRO]
+            if feature is None or feature["on"] is not conditions.hw_gro:
+                yield _differs(f"{HARDWARE_GRO} of {place}", conditions.hw_gro, feature and feature["on"])
 
 
 def _qdisc(conditions: Conditions, record: Json) -> Iterator[str]:
-    asked = conditions.qdisc
-    if asked is None:
+    qdisc = conditions.qdisc
+    if qdisc is None:
         return
-    for where, _, reading in _readings(record):
-        if not is_qdisc(reading["qdisc"], asked):
-            yield _differs(f"queue discipline of {where}", asked, reading["qdisc"]["kind"])
+    for place, _, reading in _readings(record):
+        if not is_qdisc(reading["qdisc"], qdisc):
+            yield _differs(f"queue discipline of {place}", qdisc, reading["qdisc"]["kind"])
 
 
 def _live_congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
-    asked = conditions.congestion_control
-    for host, found in record["workload"]["congestion_control"].items() if asked is not None else ():
-        if list(found) != [asked]:
-            yield _differs(f"congestion control of live sockets on {host}", asked, ", ".join(found) or "none")
+    algorithm = conditions.congestion_control
+    for host, algorithms in record["workload"]["congestion_control"].items() if algorithm is not None else ():
+        if list(algorithms) != [algorithm]:
+            yield _differs(f"congestion control of live sockets on {host}", algorithm, ", ".join(algorithms) or "none")
 
 
 def _congestion_control(conditions: Conditions, record: Json) -> Iterator[str]:
-    asked = conditions.congestion_control
-    for host, found in record["workload"]["congestion_control"].items():
-        if list(found) != [asked]:
-            yield _differs(f"congestion control of live sockets on {host}", asked, ", ".join(found) or "none")
-    for where, _, reading in nic_readings(record):
-        if reading["congestion_control_route"] != asked:
-            yield _differs(f"congestion control of the route of {where}", asked, reading["congestion_control_route"])
+    algorithm = conditions.congestion_control
+    for host, algorithms in record["workload"]["congestion_control"].items():
+        if list(algorithms) != [algorithm]:
+            yield _differs(f"congestion control of live sockets on {host}", algorithm, ", ".join(algorithms) or "none")
+    for place, _, reading in nic_readings(record):
+        if reading["congestion_control_route"] != algorithm:
+            yield _differs(
+                f"congestion control of the route of {place}", algorithm, reading["congestion_control_route"]
+            )
 
 
 def _nodelay(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of TCP_NODELAY in live sockets; settings of programs that cannot be read back are noted with the run."""
-    found = record["workload"].get("nodelay")
+    socket_options = record["workload"].get("nodelay")
     if conditions.nagle is None:
         return
-    if found is None:
+    if socket_options is None:
         if not record["workload"].get("not_proved"):
             yield "TCP_NODELAY of live sockets: not read, expected readings of both ends"
         return
-    asked = not conditions.nagle
-    for host, values in found.items():
-        if list(values) != [asked]:
-            shown = ", ".join(map(str, values)) or "none"
-            yield _differs(f"TCP_NODELAY of live sockets on {host}", asked, shown)
+    setting = not conditions.nagle
+    for host, values in socket_options.items():
+        if list(values) != [setting]:
+            text = ", ".join(map(str, values)) or "none"
+            yield _differs(f"TCP_NODELAY of live sockets on {host}", setting, text)
 
 
 def sizes_failures(_: Conditions, record: Json) -> Iterator[str]:
     """Failures in the buffers of live sockets, which Linux sets to twice the requested size, up to twice its limit
     (socket(7)), and in the largest call, which must not exceed a message."""
     work: Record = record["workload"]
-    asked, message = (work.get("sizes", {}).get(f"{name}_bytes") for name in ("socket_buffer", "message"))
-    for host, found in work.get("sockets", {}).items():
-        for way, limit in (("send", "wmem_max"), ("receive", "rmem_max")):
-            kept = found[f"{way}_buffer_bytes"]
-            if asked is None or kept == 2 * asked:
+    size, message = (work.get("sizes", {}).get(f"{name}_bytes") for name in ("socket_buffer", "message"))
+    for host, reading in work.get("sockets", {}).items():
+        for side, limit in (("send", "wmem_max"), ("receive", "rmem_max")):
+            actual = reading[f"{side}_buffer_bytes"]
+            if size is None or actual == 2 * size:
                 continue
-            line = _differs(f"{way} buffer of live sockets on {host}", f"{asked} bytes, kept as {2 * asked}", kept)
-            less = kept is not None and kept < 2 * asked
-            yield line + (f": raise net.core.{limit} on that host to {asked} or more" if less else "")
-        largest = found["largest_call_bytes"]
+            line = _differs(f"{side} buffer of live sockets on {host}", f"{size} bytes, kept as {2 * size}", actual)
+            less = actual is not None and actual < 2 * size
+            yield line + (f": raise net.core.{limit} on that host to {size} or more" if less else "")
+        largest = reading["largest_call_bytes"]
         if message is not None and (largest is None or largest > message):
             yield _differs(f"bytes of the largest write or read on {host}", f"at most {message}", largest)
 
 
 def _shaper(conditions: Conditions, record: Json) -> Iterator[str]:
     fabric = conditions.capabilities.has_fabric
-    for where, host, reading in nic_readings(record):
-        qdisc, line = reading["qdisc"], conditions.bits_per_second
-        if line is None or not conditions.shaping:
+    for place, host, reading in nic_readings(record):
+        qdisc, link_rate = reading["qdisc"], conditions.bits_per_second
+        if link_rate is None or not conditions.shaping:
             if qdisc["kind"] == "tbf":
-                yield _differs(f"shaper of {where}", "none", "tbf")
+                yield _differs(f"shaper of {place}", "none", "tbf")
             continue
         if qdisc["kind"] != "tbf":
-            yield _differs(f"shaper of {where}", "tbf", qdisc["kind"])
+            yield _differs(f"shaper of {place}", "tbf", qdisc["kind"])
             continue
-        own = own_rates(conditions, record, host, reading["interface"]) if fabric else []
-        rate = own[_turn(where)] * conditions.shaper_factor if fabric else line
+        rates = own_rates(conditions, record, host, reading["interface"]) if fabric else []
+        rate = rates[_turn(place)] * conditions.shaper_factor if fabric else link_rate
         if abs(qdisc["bits_per_second"] - rate) > RATE_SHARE * rate:
-            yield _differs(f"rate of the shaper of {where}", f"{rate:.0f} b/s", qdisc["bits_per_second"])
+            yield _differs(f"rate of the shaper of {place}", f"{rate:.0f} b/s", qdisc["bits_per_second"])
         burst = conditions.shaper_burst_bytes
         if fabric and abs(qdisc["burst_bytes"] - burst) > BURST_SHARE * burst:
-            yield _differs(f"burst of the shaper of {where}", f"{burst} bytes", qdisc["burst_bytes"])
+            yield _differs(f"burst of the shaper of {place}", f"{burst} bytes", qdisc["burst_bytes"])
 
 
 def _sysctls(conditions: Conditions, record: Json) -> Iterator[str]:
-    for where, _, reading in _readings(record):
-        for name, asked in conditions.sysctls.items():
-            found = reading["sysctls"].get(name)
+    for place, _, reading in _readings(record):
+        for name, setting in conditions.sysctls.items():
+            actual = reading["sysctls"].get(name)
             # The kernel prints vectors with tabs.
-            if found is None or found.split() != asked.split():
-                yield _differs(f"{name} of {where}", asked, found)
+            if actual is None or actual.split() != setting.split():
+                yield _differs(f"{name} of {place}", setting, actual)
     for host, before in record["before"].items():
         after = record["after"][host]["sysctls"]
         for name, value in before["sysctls"].items():
@@ -251,23 +253,23 @@ def _clean_start(_: Conditions, record: Json) -> Iterator[str]:
 def _rtt(conditions: Conditions, record: Json) -> Iterator[str]:
     """Failures of the fastest handshake of the run, which must match the RTT of the network. Where the machine held the
     run up, that it was late says nothing of the network."""
-    found = record["workload"].get("handshake_seconds")
-    if not conditions.capabilities.delays or found is None or _repeated_every_syn(record):
+    handshake = record["workload"].get("handshake_seconds")
+    if not conditions.capabilities.delays or handshake is None or _repeated_every_syn(record):
         return
     least, most = handshake_range(conditions, record)  # including connections opened before any change
     most += 2 * conditions.moderation_seconds + HANDSHAKE_SLACK_SECONDS
     # The client's clock starts before connect() and ends after it, so the time is not below the RTT but for what the
     # fabric delivers early: the SYN, and the SYN-ACK.
     # Handshakes of QUIC compute keys, one after another where several begin together: no RTT bounds that from above.
-    is_late = found > most and not is_over_udp(record) and not fidelity.assess(conditions, record).reasons
-    if found < least - EARLY_SECONDS or is_late:
-        yield f"fastest handshake: expected {least:.6f} to {most:.6f} s, found {found:.6f} s"
+    is_late = handshake > most and not is_over_udp(record) and not fidelity.assess(conditions, record).reasons
+    if handshake < least - EARLY_SECONDS or is_late:
+        yield f"fastest handshake: expected {least:.6f} to {most:.6f} s, found {handshake:.6f} s"
 
 
 def _repeated_every_syn(record: Json) -> bool:
     """Whether even the fastest handshake waited for a SYN timer, by its length and by the kernels' counters."""
-    found = record["workload"].get("handshake_seconds")
-    if found is None or found < SYN_TIMER_SECONDS:
+    handshake = record["workload"].get("handshake_seconds")
+    if handshake is None or handshake < SYN_TIMER_SECONDS:
         return False
     return any(deltas(record, host, "nstat").get("TcpExtTCPSynRetrans", 0) > 0 for host in record["counters_after"])
 

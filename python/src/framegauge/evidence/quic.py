@@ -33,34 +33,34 @@ def quic_failures(conditions: Conditions, record: Json) -> Iterator[str]:
         return
     written, served = counts["written_bytes"], counts["served_bytes"]
     if not written == counts["confirmed_bytes"] == served:
-        told = f"{counts['confirmed_bytes']} confirmed, {served} taken in by {counts['server']}"
-        yield f"bytes that {counts['client']} wrote to QUIC: {written} is not what was delivered: {told}"
+        text = f"{counts['confirmed_bytes']} confirmed, {served} taken in by {counts['server']}"
+        yield f"bytes that {counts['client']} wrote to QUIC: {written} is not what was delivered: {text}"
     if not conditions.capabilities.is_private:
         return
     for name, end in counts["ends"].items():
         kernel = _udp(record, name, "OutDatagrams")
         if kernel != end["calls"]:
-            made = end["calls"]
-            yield f"calls of QUIC that the kernel of {name} took: {kernel} is not the number that it made: {made}"
-    for each in fabric_hosts(record):
-        end, host = counts["ends"].get(each["host"]), each["host"]
+            calls = end["calls"]
+            yield f"calls of QUIC that the kernel of {name} took: {kernel} is not the number that it made: {calls}"
+    for fabric_host in fabric_hosts(record):
+        end, host = counts["ends"].get(fabric_host["host"]), fabric_host["host"]
         # Of what a ring had no room for nobody knows the sizes; `fidelity` has its say about such a run.
         if end is not None and not deltas(record, host, "interface").get("tx_dropped"):
-            yield from _on_the_wire(conditions, record, each, end)
+            yield from _on_the_wire(conditions, record, fabric_host, end)
 
 
-def _on_the_wire(conditions: Conditions, record: Json, each: Json, end: Json) -> Iterator[str]:
+def _on_the_wire(conditions: Conditions, record: Json, fabric_host: Json, end: Json) -> Iterator[str]:
     """Failures of the frames of one end, which carry its datagrams and a few messages of ICMP."""
-    name = each["host"]
+    name = fabric_host["host"]
     around = _headers(conditions) + FRAME_BYTES + overlay_bytes(record, name)
     frames, amount = _count(end), sum(count * (size + around) for size, count in end["sizes"])
-    found = each["read_bytes"] + FCS_BYTES * each["read_frames"]
-    others = each["read_frames"] - frames
-    most = others * (max(conditions.sent_mtus(name)) + FRAME_BYTES)
-    if others < 0:
-        yield f"frames of {name}: {each['read_frames']} is less than its datagrams of QUIC: {frames}"
-    elif not amount <= found <= amount + most:
-        yield f"bytes of the frames of {name}: {found} is not that of its datagrams of QUIC: {amount}"
+    wire_bytes = fabric_host["read_bytes"] + FCS_BYTES * fabric_host["read_frames"]
+    other_frames = fabric_host["read_frames"] - frames
+    slack = other_frames * (max(conditions.sent_mtus(name)) + FRAME_BYTES)
+    if other_frames < 0:
+        yield f"frames of {name}: {fabric_host['read_frames']} is less than its datagrams of QUIC: {frames}"
+    elif not amount <= wire_bytes <= amount + slack:
+        yield f"bytes of the frames of {name}: {wire_bytes} is not that of its datagrams of QUIC: {amount}"
 
 
 def discovery_failures(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -73,13 +73,13 @@ def discovery_failures(conditions: Conditions, record: Json) -> Iterator[str]:
         largest = max((size for size, _ in end["sizes"]), default=0)
         settled = max(end["settled_bytes"], default=0)
         limit = max(conditions.sent_mtus(name)) - headers
-        found = max(largest, settled)
-        if found > limit:
-            yield f"datagrams of QUIC of {name}: expected at most {limit} bytes at this MTU, found {found}"
+        highest = max(largest, settled)
+        if highest > limit:
+            yield f"datagrams of QUIC of {name}: expected at most {limit} bytes at this MTU, found {highest}"
         if settled > max(largest, BASE_BYTES):
             yield f"settled path MTU of {name}: {settled} bytes is more than any datagram that it sent: {largest}"
-        if conditions.plpmtud is False and found > BASE_BYTES:
-            yield f"datagrams of QUIC of {name} without discovery: expected at most {BASE_BYTES} bytes, found {found}"
+        if conditions.plpmtud is False and highest > BASE_BYTES:
+            yield f"datagrams of QUIC of {name} without discovery: expected at most {BASE_BYTES} bytes, found {highest}"
         count, calls = _count(end), end["calls"]
         if counts["gso"] is False and calls != count:
             yield f"datagrams of QUIC of {name} with GSO off: expected one a call, found {count} in {calls}"

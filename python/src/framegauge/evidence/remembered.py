@@ -29,13 +29,13 @@ def remembered_failures(conditions: Conditions, record: Json) -> Iterator[str]:
         for address in (host["address"], *(nic["address"] for nic in host.get("nics", ())))
     }
     for host, reading in record["before"].items():
-        for each in reading.get("path_mtu_exceptions", ()):
-            other = addresses.get(each["destination"])
+        for entry in reading.get("path_mtu_exceptions", ()):
+            other = addresses.get(entry["destination"])
             # Elsewhere than to the study's hosts it bears on nothing; hosts that are built know nobody else.
             if other is not None or conditions.capabilities.builds_hosts:
-                to = each["destination"] if other is None else f"{other} ({each['destination']})"
-                line = f"path MTU that {host} remembered to {to} before the run: expected none, found {each['mtu']}"
-                version = "-6 " if ":" in each["destination"] else ""
+                to = entry["destination"] if other is None else f"{other} ({entry['destination']})"
+                line = f"path MTU that {host} remembered to {to} before the run: expected none, found {entry['mtu']}"
+                version = "-6 " if ":" in entry["destination"] else ""
                 yield f"{line} (ip {version}route flush cache forgets it)"
 
 
@@ -43,17 +43,17 @@ def _probing(record: Json) -> dict[str, str]:
     """The hosts that probe path MTUs from the start, with the MSS at which their connections begin."""
     sysctls = {host: reading["sysctls"] for host, reading in record.get("before", {}).items()}
     return {
-        host: found.get(BASE_MSS) or USUAL_BASE_MSS
-        for host, found in sysctls.items()
-        if found.get(PROBING) == FROM_THE_START
+        host: settings.get(BASE_MSS) or USUAL_BASE_MSS
+        for host, settings in sysctls.items()
+        if settings.get(PROBING) == FROM_THE_START
     }
 
 
 def first_payload(record: Json, hosts: Iterable[str]) -> int | None:
     """The smallest payload of a full segment with which these hosts begin, in bytes, where one of them probes path MTUs
     from the start; a connection that ends before its probes are answered has no other."""
-    found = [int(base) for host, base in _probing(record).items() if host in hosts and base.isdigit()]
-    return min(found) - TIMESTAMPS_BYTES if found else None
+    sizes = [int(base) for host, base in _probing(record).items() if host in hosts and base.isdigit()]
+    return min(sizes) - TIMESTAMPS_BYTES if sizes else None
 
 
 def unproved_probing(record: Json) -> list[str]:

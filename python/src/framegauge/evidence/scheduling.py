@@ -54,13 +54,13 @@ def of_run(record: Json) -> Scheduling | None:
         return None
     fabric = measure["fabric"]
     shared = fabric["thread"]["cpu_seconds"] if fabric is not None and cpus[0]["role"] == "shared" else 0.0
-    own = shared + sum(host["used"] for host in hosts if host is not None)
+    own_seconds = shared + sum(host["used"] for host in hosts if host is not None)
     busy = sum(cpu[f"{state}_seconds"] for cpu in cpus for state in ("user", "nice", "system"))
     waits = [_waited(host, measure["elapsed_seconds"]) for host in hosts if host is not None]
     measured = [wait for wait in waits if wait is not None]
     return Scheduling(
-        own=own / capacity,
-        others=max(0.0, busy - own) / capacity,
+        own=own_seconds / capacity,
+        others=max(0.0, busy - own_seconds) / capacity,
         idle=sum(cpu["idle_seconds"] + cpu["iowait_seconds"] for cpu in cpus) / capacity,
         waited=None if None in waits else max(measured, default=0.0),
         precedes=all(_precedes(host) for host in hosts if host is not None),
@@ -73,10 +73,10 @@ def _since(before: Json, after: Json) -> Json | None:
         return None
     early, late = before["scheduling"], after["scheduling"]
     parts = {name: _difference(early[name], late[name]) for name in ("generators", "receive_path", "programs")}
-    used = sum(part["run_seconds"] for part in parts.values())
+    total = sum(part["run_seconds"] for part in parts.values())
     # What has prepared a run, and ended before it, does not count.
     gave_way = late["programs"]["gave_way_seconds"] > early["programs"]["gave_way_seconds"]
-    return {**parts, "used": used, "precedence": late["precedence"], "gave_way": gave_way}
+    return {**parts, "used": total, "precedence": late["precedence"], "gave_way": gave_way}
 
 
 def _difference(before: Json, after: Json) -> Json:

@@ -114,9 +114,9 @@ def _flows(
         behind, size = (table.column(name).to_numpy().astype(float) for name in ("sacked_segments", "mss_bytes"))
         amounts = amounts + behind * size
     return [
-        (times[flow == each] + offset, amounts[flow == each])
-        for each in np.unique(flow)
-        if np.count_nonzero(flow == each) > BATCH * LEAST_BATCHES // 2
+        (times[flow == flow_number] + offset, amounts[flow == flow_number])
+        for flow_number in np.unique(flow)
+        if np.count_nonzero(flow == flow_number) > BATCH * LEAST_BATCHES // 2
     ]
 
 

@@ -26,12 +26,12 @@ MOST_KEPT = 50  # connections, that readings list
 def readings(record: Json) -> dict[str, Any]:
     """`switch`, for runs whose hosts' MTUs were changed under a workload that counts in windows."""
     work = record["workload"]
-    courses = {host: one["course"] | {"begun": one["began_seconds"]} for host, one in _clients(work)}
-    made = [each for each in record.get("changes", ()) if each["error"] is None and "host" in each["set"]]
+    courses = {host: client["course"] | {"begun": client["began_seconds"]} for host, client in _clients(work)}
+    changes = [change for change in record.get("changes", ()) if change["error"] is None and "host" in change["set"]]
     # A link that the change of an MTU took down is part of the switch until it is up again.
-    links = [each for each in record.get("changes", ()) if each["error"] is None and "up" in each["set"]]
-    moments = [each["made_seconds"] for each in (*made, *links)]
-    switched = {node_of(each["set"]["host"]) for each in made if "mtu" in each["set"]}
+    link_changes = [change for change in record.get("changes", ()) if change["error"] is None and "up" in change["set"]]
+    moments = [change["made_seconds"] for change in (*changes, *link_changes)]
+    switched = {node_of(change["set"]["host"]) for change in changes if "mtu" in change["set"]}
     if not courses or not switched:
         return {}
     first, last, begun = min(moments), max(moments), record["begun_seconds"]
@@ -58,9 +58,9 @@ def readings(record: Json) -> dict[str, Any]:
 
 def _clients(work: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
     for key in ("iscsi", "nfs", "ceph"):
-        for host, one in work.get(key, {}).get("clients", {}).items():
-            if "course" in one:
-                yield host, one
+        for host, client in work.get(key, {}).get("clients", {}).items():
+            if "course" in client:
+                yield host, client
 
 
 def _hosts(
@@ -69,22 +69,22 @@ def _hosts(
     """What each host carried and used before and after."""
     marks: Sequence[Json] = record.get("marks", ())
     starts = [course["begun"] - record["begun_seconds"] for course in courses.values()]
-    whole = [course["window_seconds"] * (len(course["answered"]) - 1) for course in courses.values()]
-    most = min(start + seconds for start, seconds in zip(starts, whole, strict=True))
+    durations = [course["window_seconds"] * (len(course["answered"]) - 1) for course in courses.values()]
+    end = min(start + seconds for start, seconds in zip(starts, durations, strict=True))
     for host in marks[0] if marks else ():
-        mine = [each[host] for each in marks if host in each]
+        host_marks = [mark[host] for mark in marks if host in mark]
         idle = record["cpu_idle"][host]
         yield {
             "host": host,
             "switched": host in switched,
-            "before": _used(mine, max(starts), switch[0], idle),
-            "after": _used(mine, switch[1], most, idle),
+            "before": _used(host_marks, max(starts), switch[0], idle),
+            "after": _used(host_marks, switch[1], end, idle),
         }
 
 
 def _used(marks: Sequence[Json], least: float, most: float, idle: Json) -> Json | None:
     """Packets and seconds of CPU per second between two moments, by the marks in between; None with too few."""
-    inside = [each for each in marks if least <= each["at_seconds"] <= most]
+    inside = [mark for mark in marks if least <= mark["at_seconds"] <= most]
     if len(inside) < 2:
         return None
     first, last = inside[0], inside[-1]
@@ -120,7 +120,7 @@ def _rates(course: Json, begun: float, least: float, most: float) -> Json | None
 
 def _packets(counts: Sequence[tuple[float, int]], least: float, most: float) -> float | None:
     """The packets per second of a client's host between two moments, by the counts in between; None with too few."""
-    inside = [each for each in counts if least <= each[0] <= most]
+    inside = [count for count in counts if least <= count[0] <= most]
     if len(inside) < 2:
         return None
     (first, fewer), (last, more) = inside[0], inside[-1]
@@ -130,9 +130,9 @@ def _packets(counts: Sequence[tuple[float, int]], least: float, most: float) -> 
 def _longest(course: Json, begun: float, least: float, most: float) -> float | None:
     """The longest time without an answer that touches the time between two moments; None if none that is kept does."""
     touching = [
-        each["seconds"]
-        for each in course["gaps"]
-        if each["begun_seconds"] - begun < most and each["begun_seconds"] + each["seconds"] - begun > least
+        gap["seconds"]
+        for gap in course["gaps"]
+        if gap["begun_seconds"] - begun < most and gap["begun_seconds"] + gap["seconds"] - begun > least
     ]
     return max(touching, default=None)
 
@@ -143,16 +143,16 @@ def _kept(work: Mapping[str, Any], began: float, ended: float) -> Iterator[Json]
     One that was opened again while the last host was still to come has the new MSS.
     """
     lifetimes: Sequence[Json] = work.get("lifetimes", ())
-    old = {mss for each in lifetimes if each["first_seconds"] < began for mss in each["mss_bytes"][:1]}
-    for each in lifetimes:
+    old = {mss for lifetime in lifetimes if lifetime["first_seconds"] < began for mss in lifetime["mss_bytes"][:1]}
+    for lifetime in lifetimes:
         if (
-            each["first_seconds"] < ended
-            and each["last_seconds"] > ended + KEEPS_SECONDS
-            and old.intersection(each["mss_bytes"][-1:])
+            lifetime["first_seconds"] < ended
+            and lifetime["last_seconds"] > ended + KEEPS_SECONDS
+            and old.intersection(lifetime["mss_bytes"][-1:])
         ):
             yield {
-                "host": each["host"],
-                "other": each["other"],
-                "mss_bytes": each["mss_bytes"],
-                "seconds": each["last_seconds"] - ended,
+                "host": lifetime["host"],
+                "other": lifetime["other"],
+                "mss_bytes": lifetime["mss_bytes"],
+                "seconds": lifetime["last_seconds"] - ended,
             }

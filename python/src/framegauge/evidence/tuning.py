@@ -13,20 +13,20 @@ __all__ = ["window_failures"]
 def window_failures(conditions: Conditions, record: Json) -> Iterator[str]:
     """One line for each route of a host that asks for other initial windows than the conditions; without a tuning, for
     any windows at all. An agent from before tunings does not tell them, and has set none."""
-    asked = {
+    settings = {
         "initial_window_segments": conditions.initial_window_segments,
         "initial_receive_window_segments": conditions.initial_receive_window_segments,
     }
-    wanted = [name for name, segments in asked.items() if segments is not None]
-    for where, _, nic in nic_readings(record):
+    names = [name for name, segments in settings.items() if segments is not None]
+    for place, _, nic in nic_readings(record):
         routes = nic.get("route_windows") or []
-        for name in wanted if not routes else ():
-            yield f"{_words(name)} of {where}: requested {asked[name]}, found no route that says it"
+        for name in names if not routes else ():
+            yield f"{_words(name)} of {place}: requested {settings[name]}, found no route that says it"
         for route in routes:
-            for name, segments in asked.items():
+            for name, segments in settings.items():
                 if route[name] != segments:
-                    told = f"requested {_shown(segments)}, found {_shown(route[name])}"
-                    yield f"{_words(name)} of {where}, to {route['destination']}: {told}"
+                    text = f"requested {_shown(segments)}, found {_shown(route[name])}"
+                    yield f"{_words(name)} of {place}, to {route['destination']}: {text}"
 
 
 def _words(name: str) -> str:

@@ -33,15 +33,15 @@ def unanswered(record: Json, drops: pa.Table | None = None) -> Iterator[str]:
     """A line for each client that asked and was answered nothing, with the ports at it, or else any, that dropped
     frames larger than their MTU. `drops`: those of the fabric, one by one."""
     answers = record["workload"].get("answers", {})
-    told = list(dropped(record, drops))
-    nobody = not any(each["answered"] for each in answers.values())
-    for name, each in answers.items():
-        if not each["asked"] or each["answered"]:
+    lines = list(dropped(record, drops))
+    has_no_answers = not any(answer["answered"] for answer in answers.values())
+    for name, answer in answers.items():
+        if not answer["asked"] or answer["answered"]:
             continue
-        if told or nobody or not each.get("may_starve"):
-            what = each.get("what", OPERATIONS)
-            near = dropped(record, drops, near=each.get("host", name))
-            yield "; ".join([f"{name}: 0 of {each['asked']} {what}", *near])
+        if lines or has_no_answers or not answer.get("may_starve"):
+            noun = answer.get("what", OPERATIONS)
+            near = dropped(record, drops, near=answer.get("host", name))
+            yield "; ".join([f"{name}: 0 of {answer['asked']} {noun}", *near])
 
 
 def failed(record: Json, text: str, before: Giants, after: Giants, drops: pa.Table | None = None) -> str | None:
@@ -55,21 +55,21 @@ def failed(record: Json, text: str, before: Giants, after: Giants, drops: pa.Tab
 
 def giants(ports: Sequence[Json]) -> dict[str, int]:
     """The frames that ports dropped because they were too large, of those that did."""
-    return {each["port"]: each["giant_frames"] for each in ports if each.get("giant_frames")}
+    return {port["port"]: port["giant_frames"] for port in ports if port.get("giant_frames")}
 
 
 def dropped(record: Json, drops: pa.Table | None = None, near: str | None = None) -> Iterator[str]:
     """What ports dropped for its size: those at the host `near`, or else any."""
     fabric = record["measure"]["fabric"]
     counts = giants(fabric["ports"] if fabric is not None else ())
-    at = {port: count for port, count in counts.items() if near in [node_of(end) for end in _ends(port)]}
-    return _told(record, at or counts, _sizes(drops) if counts and drops is not None else {})
+    near_counts = {port: count for port, count in counts.items() if near in [node_of(end) for end in _ends(port)]}
+    return _told(record, near_counts or counts, _sizes(drops) if counts and drops is not None else {})
 
 
 def _told(record: Json, counts: Giants, sizes: Mapping[str, int]) -> Iterator[str]:
     """Each port with its MTU, how many frames it dropped, and their largest size, as far as these are known."""
     network: Mapping[str, Any] = record.get("rack", {}).get("network") or {"ports": ()}
-    mtus = {each["port"]: each["mtu"] for each in network["ports"] if each.get("mtu") is not None}
+    mtus = {entry["port"]: entry["mtu"] for entry in network["ports"] if entry.get("mtu") is not None}
     for port, count in list(counts.items())[:MOST_PORTS]:
         mtu = f" (MTU {mtus[port]})" if port in mtus else ""
         frames = "1 frame that is" if count == 1 else f"{count} frames that are"

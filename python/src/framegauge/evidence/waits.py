@@ -15,14 +15,14 @@ def readings(record: Json) -> Json:
     """The waiting times in seconds of the client's frames at the port to the server, for a workload with one client and
     one server (`mixed`) on one switch. Empty if there is no single pair of ports (behind several switches), and on the
     kernel testbed, whose switch records no times."""
-    fabric, done = record["measure"]["fabric"], record["workload"]
-    if fabric is None or "client" not in done:
+    fabric, work = record["measure"]["fabric"], record["workload"]
+    if fabric is None or "client" not in work:
         return {}
-    ends = _between(record, done["client"], done["receivers"][0])
-    found = [wait for wait in fabric["waits"] if (wait["input_port"], wait["port"]) in ends]
-    if len(ends) != 1 or len(found) != 1:
+    ends = _between(record, work["client"], work["receivers"][0])
+    waits = [wait for wait in fabric["waits"] if (wait["input_port"], wait["port"]) in ends]
+    if len(ends) != 1 or len(waits) != 1:
         return {}
-    return {f"queue_wait_{name}_seconds": found[0][f"{name}_seconds"] for name in QUANTILES}
+    return {f"queue_wait_{name}_seconds": waits[0][f"{name}_seconds"] for name in QUANTILES}
 
 
 def _between(record: Json, client: str, server: str) -> list[tuple[str, str]]:

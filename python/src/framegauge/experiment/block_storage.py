@@ -33,4 +33,4 @@ def nagle_on(hosts: Sequence[str], factors: Mapping[str, Any]) -> dict[str, Any]
 
 def reconnects(study: Study) -> int:
     """How often a client opens a connection again: only where the study ends some."""
-    return RECONNECTS if any(each.reopen for each in study.changes) else 0
+    return RECONNECTS if any(change.reopen for change in study.changes) else 0

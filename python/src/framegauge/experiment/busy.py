@@ -112,5 +112,5 @@ def _line(process: Process, processes: Mapping[int, Process]) -> Iterator[int]:
 
 def said(users: Sequence[User]) -> str:
     """The users in words: "cc1plus (process 4711, 98 % of a CPU), …"."""
-    named = [f"{user.name} (process {user.pid}, {100 * user.share:.0f} % of a CPU)" for user in users]
-    return ", ".join(named)
+    texts = [f"{user.name} (process {user.pid}, {100 * user.share:.0f} % of a CPU)" for user in users]
+    return ", ".join(texts)

@@ -23,24 +23,24 @@ LIGHT_WORKER_SECONDS = 10.0  # of one daemon, and tasks of one job
 
 def mapreduce_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> MapReduce:
     """The workload of a slot: the first host is the master. There are at least as many maps as workers."""
-    asked = study.workloads[slot.cell.place].mapreduce
-    if asked is None:
+    spec = study.workloads[slot.cell.place].mapreduce
+    if spec is None:
         raise ValueError(f"workload {slot.cell.place} is no mapreduce")
     names, size, nagle = study.testbed.host_names, slot.cell.parameters["size_bytes"], factors["nagle"]
-    workers = asked.workers or names[1:]
-    each = LIGHT_WORKER_SECONDS if asked.hdfs == "master" else WORKER_SECONDS
-    guess = START_SECONDS + each * len(workers) + size / BYTES_PER_SECOND
+    workers = spec.workers or names[1:]
+    worker_seconds = LIGHT_WORKER_SECONDS if spec.hdfs == "master" else WORKER_SECONDS
+    guess = START_SECONDS + worker_seconds * len(workers) + size / BYTES_PER_SECOND
     base = Command(
         name="mapreduce", clients=(), metrics_={}, mtu=host_mtus(factors["mtu"], names), nagle=nagle, nagle_on=names,
         preload=find_nodelay if nagle is not None else None,
-        expect_seconds=guess if asked.expect is None else asked.expect,
+        expect_seconds=guess if spec.expect is None else spec.expect,
     )  # fmt: skip
     cluster = Cluster(
-        files=str(store.folder(store.named("hadoop"))), master=names[0], workers=workers, block_bytes=asked.block,
-        replication=asked.replication, slots=asked.slots, is_stored_on_master=asked.hdfs == "master",
-        at_once=asked.at_once, reduces_at_once=asked.reduces_at_once or 0,
+        files=str(store.folder(store.named("hadoop"))), master=names[0], workers=workers, block_bytes=spec.block,
+        replication=spec.replication, slots=spec.slots, is_stored_on_master=spec.hdfs == "master",
+        at_once=spec.at_once, reduces_at_once=spec.reduces_at_once or 0,
     )  # fmt: skip
     return MapReduce.of(
-        cluster, slot.cell.parameters["job"], rows=size // ROW_BYTES, maps=max(len(workers), -(-size // asked.block)),
-        reduces=asked.reduces or len(workers), within=asked.within, base=base,
+        cluster, slot.cell.parameters["job"], rows=size // ROW_BYTES, maps=max(len(workers), -(-size // spec.block)),
+        reduces=spec.reduces or len(workers), within=spec.within, base=base,
     )  # fmt: skip

@@ -41,7 +41,9 @@ def extend(study: Study, saved: Saved, more: int) -> tuple[Study, list[int]]:
 
 def cost(plan: Mapping[str, Any], saved: Saved) -> str:
     """What the extension of this plan costs, in words; `saved` is what there is so far."""
-    treated = sum(each.role != "control" and each.judged is not None for each in judging.compare(saved))
+    treated = sum(
+        comparison.role != "control" and comparison.judged is not None for comparison in judging.compare(saved)
+    )
     return (
         f"extended from {planned_before(plan)[-1]} to {plan['planned_blocks']} blocks: at most "
         f"{units.error(judging.family_error(plan, treated))} of such studies have a wrong verdict, instead of "

@@ -20,15 +20,15 @@ BEFORE = "giants_before"  # of a record: what ports had dropped for its size whe
 def reason(bed: Testbed, record: Json, error: FramegaugeError) -> str:
     """The reason why a run does not count: that its workload does not work, if ports dropped frames for their size
     meanwhile, or the error."""
-    said = one_line(error)
+    message = one_line(error)
     if isinstance(error, AgentError | AgentTimeout | ProgramFailure):
         is_late = isinstance(error, AgentTimeout)
-        text = f"the workload had not ended when its time was over ({said})" if is_late else said
+        text = f"the workload had not ended when its time was over ({message})" if is_late else message
         after = giants_so_far(bed)
         drops = _drops(bed, record) if after else None
         if (why := failed(record, text, record.get(BEFORE, {}), after, drops)) is not None:
             return f"{DOES_NOT_WORK}{why}"
-    return f"error: {said}"
+    return f"error: {message}"
 
 
 def _drops(bed: Testbed, record: Json) -> pa.Table | None:

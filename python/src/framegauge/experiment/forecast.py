@@ -72,7 +72,7 @@ def forecast(
         "trial": {"bits_per_second": list(dict.fromkeys(trial.rates_of(study))), "adapts": may_adapt}
         if trial.applies(study)
         else None,
-        "warnings": [each.as_json() for each in narrow(study)],
+        "warnings": [warning.as_json() for warning in narrow(study)],
         "order": [_slot(study, number, slot) for number, slot in enumerate(slots, 1)],
         "reach": [
             _reach(metric, margin, shared[metric], study, rule, pilot, given) for metric, margin in margins.items()
@@ -103,42 +103,42 @@ def _reach(
     study: Study,
     rule: StoppingRule,
     pilot: Mapping[str, Sequence[Spread]],
-    given: Mapping[str, float],
+    stated: Mapping[str, float],
 ) -> dict[str, Any]:
     """The effects that the study's blocks find in a metric, among so many comparisons of its family."""
-    spread, source = _spread(metric, study, pilot, given)
-    own = spread * (REFERENCE_OF_TWO if study.control else 1.0)
+    spread, source = _spread(metric, study, pilot, stated)
+    scaled_spread = spread * (REFERENCE_OF_TWO if study.control else 1.0)
     if metric in study.estimators():
-        own /= math.sqrt(EFFICIENCY)
-    found = reach(own, study.blocks, margin, comparisons, rule)
+        scaled_spread /= math.sqrt(EFFICIENCY)
+    prospect = reach(scaled_spread, study.blocks, margin, comparisons, rule)
     return {
         "metric": metric,
         "primary": _is_primary(study, metric),
         "margin": margin,
         "spread": spread,
         "spread_is": source,
-        "confidence": 1 - found.alpha,
-        "half_width": found.half_width - 1,
-        "finds_better_from": found.better - 1,
-        "finds_equality_with_probability": found.equal_power if study.blocks >= LEAST_FOR_EQUALITY else 0.0,
-        "blocks_for_equality": _blocks_for(own, margin, comparisons, rule.planned is not None),
-        "ending_early_costs_at_most": round(found.looks_cost, 4),
+        "confidence": 1 - prospect.alpha,
+        "half_width": prospect.half_width - 1,
+        "finds_better_from": prospect.better - 1,
+        "finds_equality_with_probability": prospect.equal_power if study.blocks >= LEAST_FOR_EQUALITY else 0.0,
+        "blocks_for_equality": _blocks_for(scaled_spread, margin, comparisons, rule.planned is not None),
+        "ending_early_costs_at_most": round(prospect.looks_cost, 4),
     }
 
 
 def _spread(
-    metric: str, study: Study, pilot: Mapping[str, Sequence[Spread]], given: Mapping[str, float]
+    metric: str, study: Study, pilot: Mapping[str, Sequence[Spread]], stated: Mapping[str, float]
 ) -> tuple[float, str]:
     """The spread of a metric, and whether it is given, a pilot's, assumed to be as measured, or guessed."""
-    if metric in given:
-        return given[metric], "given"
-    if seen := pilot.get(metric):
-        return upper_limit(seen), "pilot"
+    if metric in stated:
+        return stated[metric], "given"
+    if spreads := pilot.get(metric):
+        return upper_limit(spreads), "pilot"
     if metric in MEASURED:
         return MEASURED[metric], "assumed" if _as_measured(study, MEASURED_OF) else "guessed"
     if metric in MEASURED_OF_DATAGRAMS:
         is_as_measured = _as_measured(study, {"datagrams"}) and all(
-            each.datagrams is not None and each.datagrams.bulk is not None for each in study.workloads
+            workload.datagrams is not None and workload.datagrams.bulk is not None for workload in study.workloads
         )
         return MEASURED_OF_DATAGRAMS[metric], "assumed" if is_as_measured else "guessed"
     return GUESSED.get(metric, UNKNOWN), "guessed"
@@ -146,9 +146,9 @@ def _spread(
 
 def _as_measured(study: Study, measured: Collection[str]) -> bool:
     """Whether its hosts and workloads are those of the studies that were measured."""
-    able = study.testbed.capabilities
+    capabilities = study.testbed.capabilities
     workloads = {workload.parameters.key for workload in study.workloads}
-    return able.has_fabric and not able.is_virtual and workloads <= set(measured)
+    return capabilities.has_fabric and not capabilities.is_virtual and workloads <= set(measured)
 
 
 def _blocks_for(spread: float, margin: float, comparisons: int, may_stop: bool) -> int | None:
@@ -177,32 +177,32 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
         f"{found['runs']} runs: {found['blocks']} blocks of {found['cells']} cells x {len(found['arms'])} arms, "
         f"{ends}; about {print_seconds(found['seconds'])} (budget {print_seconds(found['budget_seconds'])})"
     )
-    if tried := found["trial"]:
-        yield trial.planned(tried["bits_per_second"], tried["adapts"])
-    yield from (f"warning: {each['text']}" for each in found["warnings"])
+    if trial_plan := found["trial"]:
+        yield trial.planned(trial_plan["bits_per_second"], trial_plan["adapts"])
+    yield from (f"warning: {entry['text']}" for entry in found["warnings"])
     for cell in {_cell_key(slot): slot for slot in found["order"]}.values():
         yield f"  {cell['workload']}: {words.conditions(cell['conditions'])}"
     treatment = found["treatment"]
     first = ", ".join(level_text(slot[treatment]) for slot in found["order"] if slot["block"] == 0)
     yield f"order of the first block, cell by cell: {first} (all with --json)"
     yield f"what it can find, with a 5 % chance of any error in {found['comparisons']} comparisons:"
-    for each in found["reach"]:
+    for entry in found["reach"]:
         yield (
-            f"  {words.metric(each['metric'])}, margin {each['margin']:.2%}: blocks spread by {each['spread']:.2%} "
-            f"({each['spread_is']}), so intervals of about ±{each['half_width']:.2%}; better from "
-            f"{each['finds_better_from']:+.2%} on is found with 80 %, equality with "
-            f"{each['finds_equality_with_probability']:.0%}" + _advice(each, found["blocks"])
+            f"  {words.metric(entry['metric'])}, margin {entry['margin']:.2%}: blocks spread by {entry['spread']:.2%} "
+            f"({entry['spread_is']}), so intervals of about ±{entry['half_width']:.2%}; better from "
+            f"{entry['finds_better_from']:+.2%} on is found with 80 %, equality with "
+            f"{entry['finds_equality_with_probability']:.0%}" + _advice(entry, found["blocks"])
         )
-    cost = max((each["ending_early_costs_at_most"] for each in found["reach"]), default=0.0)
+    cost = max((entry["ending_early_costs_at_most"] for entry in found["reach"]), default=0.0)
     if cost:
         yield (
             f"that it may end early costs up to {100 * cost:.0f} points of power: what `stop: blocks` finds with 80 % "
             f"in as many blocks, this finds with {POWER - cost:.0%} at least"
         )
-    if not all(each["primary"] for each in found["reach"]):
-        first = ", ".join(words.metric(each["metric"]) for each in found["reach"] if each["primary"])
+    if not all(entry["primary"] for entry in found["reach"]):
+        first = ", ".join(words.metric(entry["metric"]) for entry in found["reach"] if entry["primary"])
         yield f"{first} come first: the others have a verdict only once these have theirs"
-    if any(each["spread_is"] == "guessed" for each in found["reach"]):
+    if any(entry["spread_is"] == "guessed" for entry in found["reach"]):
         yield (
             "guessed: no study has measured this spread here; --pilot DIR takes that of a study of yours, "
             "--noise METRIC=SHARE what you say"
@@ -214,9 +214,9 @@ def _cell_key(slot: Mapping[str, Any]) -> str:
     return f"{slot['workload']} {sorted((name, str(value)) for name, value in slot['conditions'].items())}"
 
 
-def _advice(each: Mapping[str, Any], blocks: int) -> str:
-    needed = each["blocks_for_equality"]
-    if each["finds_equality_with_probability"] >= POWER:
+def _advice(entry: Mapping[str, Any], blocks: int) -> str:
+    needed = entry["blocks_for_equality"]
+    if entry["finds_equality_with_probability"] >= POWER:
         return ""
     if needed is None:
         return f" (80 % would take more than {MOST_BLOCKS} blocks)"

@@ -23,23 +23,23 @@ def model(folder: Path) -> Json:
     """The document: the costs in seconds with the ends of their 95 % intervals, what they were fitted to, and how well.
     InputError if the runs do not tell."""
     saved = journal.read(folder)
-    done: list[Work] = []
+    all_works: list[Work] = []
     reasons = Counter[str]()
-    counted = [run for run in saved.runs if not run.excluded]
-    for run in counted:
+    valid_runs = [run for run in saved.runs if not run.excluded]
+    for run in valid_runs:
         record = dict(spools.record(saved.folder, run))
         why = not_modelled(record) if record else "its record is missing"
         if why is None:
-            done += works(record, run.block)
+            all_works += works(record, run.block)
         else:
             reasons[why.partition(": ")[0]] += 1
     try:
-        fitted = fit(done)
+        fitted = fit(all_works)
     except Unfit as error:
-        more = "; ".join(f"{count} of {len(counted)} runs: {why}" for why, count in reasons.most_common())
+        more = "; ".join(f"{count} of {len(valid_runs)} runs: {why}" for why, count in reasons.most_common())
         raise InputError(f"{folder}: {error}{f' ({more})' if more else ''}") from None
     return {
-        "schema": SCHEMA, "source": one_line(str(folder)), "runs": len(counted) - sum(reasons.values()),
+        "schema": SCHEMA, "source": one_line(str(folder)), "runs": len(valid_runs) - sum(reasons.values()),
         "left_out": dict(reasons), "costs": {name: _cost(fitted, name) for name in COSTS},
         "deviations": dict(fitted.deviations),
     }  # fmt: skip

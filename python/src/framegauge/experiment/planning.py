@@ -94,7 +94,7 @@ def conditions_of(study: Study, slot: Slot) -> Conditions:
     tuning = study.tunings.get(factors["tuning"] or AS_IS, Tuning())
     mtus, network = host_mtus(factors["mtu"], bed.host_names), _network(study, slot, factors)
     second = storage_mtu(factors["mtu"], bed.host_names)
-    least_port_mtu = min([bed.link.port_mtu, *(each["mtu"] for each in network.get("links", ()) if "mtu" in each)])
+    least_port_mtu = min([bed.link.port_mtu, *(link["mtu"] for link in network.get("links", ()) if "mtu" in link)])
     return Conditions(
         testbed=_TESTBEDS.get(bed.kind, "fabric"),
         mtu=mtus,
@@ -142,20 +142,20 @@ def _network(study: Study, slot: Slot, factors: Mapping[str, Any]) -> dict[str, 
     if not bed.capabilities.has_fabric:
         return {}
     skew = [{"from": "*", "to": host, "skew_ppm": factors["skew"]} for host in bed.host_names if factors["skew"]]
-    follows = any(isinstance(each.mtu, str) for each in bed.links)
+    follows = any(isinstance(entry.mtu, str) for entry in bed.links)
     ports = topologies.directed(bed.topology.as_json(), bed.host_names) if follows else []
     second = storage_mtu(factors["mtu"], bed.host_names)
     links = link_settings(bed.links, ports, host_mtus(factors["mtu"], bed.host_names), second)
-    found = {
+    settings = {
         "topology": bed.topology.as_json() if bed.topology.text() is not None else None,
         "queue": None if factors["queue"] in (None, "taildrop") else disciplines.as_json(factors["queue"]),
         "shared_buffer": None if shared is None else shared.as_json(),
         "links": [*skew, *links],
         "routing": None if factors["routing"] in (None, "ecmp") else dict(topologies.ROUTINGS[factors["routing"]]),
-        "background": [each.as_json() for each in bed.background],
+        "background": [entry.as_json() for entry in bed.background],
     }
-    given = {name: value for name, value in found.items() if value}
-    return {**given, "seed": seed_of(study, slot)} if given else {}
+    network = {name: value for name, value in settings.items() if value}
+    return {**network, "seed": seed_of(study, slot)} if network else {}
 
 
 def _nic(study: Study, factors: Mapping[str, Any]) -> dict[str, Any]:
@@ -173,9 +173,9 @@ def seed_of(study: Study, slot: Slot) -> int:
 
 def _stream(parameters: Mapping[str, Any], factors: Mapping[str, Any]) -> Stream:
     """The stream with the sizes for this MTU, since the workload itself does not depend on the MTU."""
-    given = {name: value for name, value in parameters.items() if name != "sizes"}
+    arguments = {name: value for name, value in parameters.items() if name != "sizes"}
     sizes = at_mtu(parameters.get("sizes"), factors["mtu"])
-    return Stream(**given, **sizes, pacing=factors["pacing"], subflows=multipath.subflows(factors["mptcp"]))
+    return Stream(**arguments, **sizes, pacing=factors["pacing"], subflows=multipath.subflows(factors["mptcp"]))
 
 
 def _quic(study: Study, parameters: Mapping[str, Any], factors: Mapping[str, Any]) -> Quic:
@@ -225,10 +225,10 @@ def workload_of(study: Study, slot: Slot) -> Workload:
 
 def runnable_of(study: Study, slot: Slot) -> Runnable:
     """The same to be run on hosts; AgentFailure for a workload that is only simulated, which a study refuses there."""
-    found = workload_of(study, slot)
-    if not isinstance(found, Runnable):
+    workload = workload_of(study, slot)
+    if not isinstance(workload, Runnable):
         raise AgentFailure(f"{slot.cell.workload}: found a workload that is only simulated, expected testbed simulator")
-    return found
+    return workload
 
 
 def expected_seconds(study: Study, slot: Slot) -> float:
@@ -244,9 +244,9 @@ def total_seconds(study: Study) -> float:
 
 def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
     """The conditions that are the same within a comparison, in base units, as shown in the summary."""
-    given = slot.cell.parameters
-    stated = {name: value for name, value in given.items() if not name.endswith("_seconds")}
-    stated |= {name: given[name] for name in _TIMES if name in given}
+    parameters = slot.cell.parameters
+    stated = {name: value for name, value in parameters.items() if not name.endswith("_seconds")}
+    stated |= {name: parameters[name] for name in _TIMES if name in parameters}
     # Settings that follow `offloads`, or that the workload decides, are not stated twice.
     followers = (
         *OFFLOADS, "hw_gro", "nagle", "qdisc", *NETWORK, "gso_size", "gro_size", "mtu_probing", "pacing", "mptcp",
@@ -257,27 +257,27 @@ def stated_conditions(study: Study, slot: Slot) -> dict[str, Any]:
         for name, value in slot.cell.factors.items()
         if value is not None or name not in followers
     }
-    found = {**stated, **factors, "bits_per_second": study.testbed.link.rate}
+    conditions = {**stated, **factors, "bits_per_second": study.testbed.link.rate}
     if (topology := study.testbed.topology.text()) is not None:
-        found["topology"] = topology
+        conditions["topology"] = topology
     if study.changes:
-        found["changes"] = _told(study)
+        conditions["changes"] = _told(study)
     if not study.testbed.capabilities.builds_hosts:
         # Only what was requested: anything else is left unchanged on the user's own hosts.
-        return {name: value for name, value in found.items() if value is not None}
-    return found if study.testbed.hosts is None else {**found, "hosts": study.testbed.hosts}
+        return {name: value for name, value in conditions.items() if value is not None}
+    return conditions if study.testbed.hosts is None else {**conditions, "hosts": study.testbed.hosts}
 
 
 def _told(study: Study) -> str:
     """The changes during a run in words: "after 1.5 s h1, h2: MTU 9000"."""
-    asked = changes_as_json(study.changes, study.testbed.host_names)
-    held = {each.at for each in study.changes if each.hold}
-    moments = dict.fromkeys(each["at_seconds"] for each in asked)
-    told = ((at, together([each["set"] for each in asked if each["at_seconds"] == at])) for at in moments)
+    changes = changes_as_json(study.changes, study.testbed.host_names)
+    held = {change.at for change in study.changes if change.hold}
+    moments = dict.fromkeys(change["at_seconds"] for change in changes)
+    texts = ((at, together([change["set"] for change in changes if change["at_seconds"] == at])) for at in moments)
     lost = study.testbed.nic.link_loss
     return ", ".join(
         [
-            *(f"after {print_seconds(at)} {text}{', routes held' if at in held else ''}" for at, text in told),
+            *(f"after {print_seconds(at)} {text}{', routes held' if at in held else ''}" for at, text in texts),
             *([f"links whose MTU changes down for {print_seconds(lost)}"] if lost else []),
         ]
     )
@@ -289,8 +289,8 @@ def searched() -> str:
     A host looks in the PATH of its agent, then in the system's folders. Root's agent has root's own PATH; another
     user's agent is started by sudo, which does not pass theirs on.
     """
-    own = os.environ.get("PATH", "") if os.geteuid() == 0 else ""
-    return f"{own}:{PLACES}" if own else PLACES
+    path = os.environ.get("PATH", "") if os.geteuid() == 0 else ""
+    return f"{path}:{PLACES}" if path else PLACES
 
 
 def missing_programs(study: Study, places: str | None = None) -> list[dict[str, str]]:
@@ -298,27 +298,27 @@ def missing_programs(study: Study, places: str | None = None) -> list[dict[str, 
     places = searched() if places is None else places
     workloads = {slot.cell.workload: workload_of(study, slot) for slot in block_order(study, 0)}
     needed = [
-        (f"workload {name}", each.name, each.remedy)
+        (f"workload {name}", item.name, item.remedy)
         for name, workload in sorted(workloads.items())
         if isinstance(workload, Runnable)
-        for each in workload.needs
-        if not each.is_there(places)
+        for item in workload.needs
+        if not item.is_there(places)
     ]
-    own: dict[str, list[str]] = {}
+    hosts_by_program: dict[str, list[str]] = {}
     for host, programs in programs_of(study).items():
         for program in programs:
-            own.setdefault(program, []).append(host)
+            hosts_by_program.setdefault(program, []).append(host)
     needed += [
         (f"command on {', '.join(hosts)}", program, remedy(study, program))
-        for program, hosts in own.items()
+        for program, hosts in hosts_by_program.items()
         if shutil.which(program, path=places) is None
     ]
     lacking = [
-        {"name": program, "needed_for": what, "found": "no such program", "remedy": how}
-        for what, program, how in needed
+        {"name": program, "needed_for": purpose, "found": "no such program", "remedy": how}
+        for purpose, program, how in needed
     ]
-    used = {app for each in study.workloads for app in each.parameters.apps}
-    absent = [app for name in sorted(used) if not store.installed(app := store.named(name))]
+    apps = {app for item in study.workloads for app in item.parameters.apps}
+    absent = [app for name in sorted(apps) if not store.installed(app := store.named(name))]
     return lacking + [
         {
             "name": app.full_name, "needed_for": app.needed_for, "found": f"no {store.folder(app)}",

@@ -30,46 +30,46 @@ LOOK = 'for each; do command -v "$each" >/dev/null 2>&1 || printf "%s\\n" "$each
 
 def command_of(study: Study, slot: Slot, factors: Mapping[str, Any]) -> Command:
     """The workload of a slot, with the levels of factors and parameters as values of placeholders."""
-    asked = study.workloads[slot.cell.place].command
-    if asked is None:
+    settings = study.workloads[slot.cell.place].command
+    if settings is None:
         raise ValueError(f"workload {slot.cell.place} is no command")
     names = study.testbed.host_names
     levels = {name: level_text(value) for name, value in factors.items() if value is not None and name != "mtu"}
     nagle = factors["nagle"]
     return Command(
-        name=asked.name,
-        clients=[_task(each, each.within, name=each.name) for each in asked.clients],
-        metrics_={name: _reading(each) for name, each in asked.metrics.items()},
-        servers=[_task(each, ready=_ready(each.ready), lives=each.lives) for each in asked.servers],
-        prepare=[_task(each, each.within, lives=each.lives) for each in asked.prepare],
-        after=[_task(each, each.within) for each in asked.after],
-        roles=asked.roles,
+        name=settings.name,
+        clients=[_task(entry, entry.within, name=entry.name) for entry in settings.clients],
+        metrics_={name: _reading(entry) for name, entry in settings.metrics.items()},
+        servers=[_task(entry, ready=_ready(entry.ready), lives=entry.lives) for entry in settings.servers],
+        prepare=[_task(entry, entry.within, lives=entry.lives) for entry in settings.prepare],
+        after=[_task(entry, entry.within) for entry in settings.after],
+        roles=settings.roles,
         values={**levels, **{name: level_text(value) for name, value in slot.cell.parameters.items()}},
         mtu=host_mtus(factors["mtu"], names),
-        keep=asked.keep,
+        keep=settings.keep,
         nagle=nagle,
-        nagle_on=asked.hosts_of(asked.nagle_on) if asked.nagle_on is not None else names,
+        nagle_on=settings.hosts_of(settings.nagle_on) if settings.nagle_on is not None else names,
         preload=find_nodelay if nagle is not None else None,
-        expect_seconds=asked.expect if asked.expect is not None else 10.0,
+        expect_seconds=settings.expect if settings.expect is not None else 10.0,
     )
 
 
 def programs_of(study: Study) -> dict[str, list[str]]:
     """The programs that hosts must have, by host: the first words of commands, if they are names or whole paths that
     can be known beforehand, and of those with a package the ones that a step names."""
-    found: dict[str, dict[str, None]] = {}
+    programs: dict[str, dict[str, None]] = {}
     for command in _commands(study):
         for _, step in command.steps():
             first = step.argv[0]
-            known = "{" not in first and (first.startswith("/") or "/" not in first)
-            needed = [*([first] if known else []), *(each for each in command.packages if step.names(each))]
+            is_known = "{" not in first and (first.startswith("/") or "/" not in first)
+            needed = [*([first] if is_known else []), *(package for package in command.packages if step.names(package))]
             for host in command.hosts_of(step.host) if needed else ():
-                found.setdefault(host, {}).update(dict.fromkeys(needed))
-    return {host: list(found[host]) for host in study.testbed.host_names if host in found}
+                programs.setdefault(host, {}).update(dict.fromkeys(needed))
+    return {host: list(programs[host]) for host in study.testbed.host_names if host in programs}
 
 
 def _commands(study: Study) -> list[model.Command]:
-    return [each.command for each in study.workloads if each.command is not None]
+    return [workload.command for workload in study.workloads if workload.command is not None]
 
 
 def remedy(study: Study, program: str) -> str:
@@ -81,34 +81,34 @@ def remedy(study: Study, program: str) -> str:
 def lacking(study: Study, agents: Mapping[str, Requests]) -> list[dict[str, str]]:
     """The programs that the user's own hosts lack, as requirements: all programs of all hosts. Hosts that a testbed
     builds are not among `agents`; they have this machine's programs (`planning.missing_programs`)."""
-    found: dict[str, list[str]] = {}
+    hosts_by_program: dict[str, list[str]] = {}
     for host, programs in programs_of(study).items():
         if (agent := agents.get(host)) is not None:
             with running(Host(host, "", agent), "sh", ["/bin/sh", "-c", LOOK, "sh", *programs]) as look:
                 look.wait(LOOK_SECONDS)
                 absent = set(look.output().splitlines())
-                for program in (each for each in programs if each in absent):
-                    found.setdefault(program, []).append(host)
+                for program in (candidate for candidate in programs if candidate in absent):
+                    hosts_by_program.setdefault(program, []).append(host)
     return [
         {
             "name": name, "needed_for": f"command on {', '.join(hosts)}", "found": "no such program",
             "remedy": remedy(study, name),
         }
-        for name, hosts in found.items()
+        for name, hosts in hosts_by_program.items()
     ]  # fmt: skip
 
 
 def program_lines(study: Study) -> list[str]:
     """What a study would start, and where, for --dry-run: one line per program, with its placeholders."""
     lines = []
-    for each in study.workloads:
-        for where, step in each.command.steps() if each.command is not None else ():
-            hosts = ", ".join(each.command.hosts_of(step.host)) if each.command is not None else ""
+    for workload in study.workloads:
+        for place, step in workload.command.steps() if workload.command is not None else ():
+            hosts = ", ".join(workload.command.hosts_of(step.host)) if workload.command is not None else ""
             user = f" as {step.user}" if step.user is not None else ""
             lives = getattr(step, "lives", "run")
             stays = "" if lives == "run" else f", kept for the {lives}"
             words = one_line(shlex.join(step.argv), MOST_SHOWN)
-            lines.append(f"  {each.parameters.label}, {KINDS[str(where[0])]} on {hosts}{user}{stays}: {words}")
+            lines.append(f"  {workload.parameters.label}, {KINDS[str(place[0])]} on {hosts}{user}{stays}: {words}")
     return lines
 
 
@@ -129,11 +129,11 @@ def _task(
     )  # fmt: skip
 
 
-def _ready(asked: model.Ready) -> Readiness:
-    port = None if asked.port is None else str(asked.port)
-    return Readiness(asked.within, port, asked.output, asked.file, asked.seconds)
+def _ready(settings: model.Ready) -> Readiness:
+    port = None if settings.port is None else str(settings.port)
+    return Readiness(settings.within, port, settings.output, settings.file, settings.seconds)
 
 
-def _reading(asked: model.Reading) -> Reading:
-    factor = metrics.UNITS[asked.unit][1]
-    return Reading(asked.output, asked.json_, asked.file, asked.client, factor, asked.over_clients)
+def _reading(settings: model.Reading) -> Reading:
+    factor = metrics.UNITS[settings.unit][1]
+    return Reading(settings.output, settings.json_, settings.file, settings.client, factor, settings.over_clients)

@@ -83,8 +83,8 @@ class Kept(Protocol):
 def said_of(slot: Slot, treatment: str) -> str:
     """What a slot's run is: "stream, RTT 200 us, offloads off, MTU 9000"."""
     levels = {**slot.cell.factors, treatment: slot.arm.level}
-    known = {FACTOR_KEYS.get(name, name): level for name, level in levels.items() if level is not None}
-    return ", ".join([slot.cell.workload, *(words.condition(name, level) for name, level in known.items())])
+    settings = {FACTOR_KEYS.get(name, name): level for name, level in levels.items() if level is not None}
+    return ", ".join([slot.cell.workload, *(words.condition(name, level) for name, level in settings.items())])
 
 
 def tries(runs: Sequence[Run]) -> dict[Key, list[Run]]:
@@ -174,12 +174,14 @@ def _kind(slot: Slot) -> tuple[int, str]:
 
 def progress(study: Study, estimate: Estimate, slot: Slot, runs: Sequence[Run], planned: int, is_over: bool) -> Event:
     """How far a study is in one of its slots, whose run `is_over` or under way, after these runs of about `planned`."""
-    tried = tries(runs)
+    attempts = tries(runs)
     block = block_order(study, slot.block)
-    seconds = estimate.seconds([each for each in block if has_attempts(tried.get(each.key, ()), study.retries)], runs)
+    seconds = estimate.seconds(
+        [item for item in block if has_attempts(attempts.get(item.key, ()), study.retries)], runs
+    )
     # Later blocks are as long as this one, and nothing of them is run before this one is.
     seconds += max(0, study.blocks - slot.block - 1) * estimate.seconds(block, runs)
-    number = min(len(tried) + (not is_over), planned)
+    number = min(len(attempts) + (not is_over), planned)
     return Event(number, planned, seconds, said_of(slot, study.treatment), excluded=exclusions(runs))
 
 
@@ -213,13 +215,13 @@ class Losses:
         if self._is_over:
             return
         reading = self._read()
-        tried = [run for run in runs if run.block == block]
-        lost = sum(map(_is_lost_to_load, tried))
-        if 2 * lost > len(tried):
+        attempts = [run for run in runs if run.block == block]
+        lost = sum(map(_is_lost_to_load, attempts))
+        if 2 * lost > len(attempts):
             self._is_over = True
             self._say(
-                f"{lost} of {len(tried)} runs of block {block + 1} were excluded because the machine was too busy: "
-                f"{remedy(busy.largest(self._before, reading, self._own), _reasons(tried))}"
+                f"{lost} of {len(attempts)} runs of block {block + 1} were excluded because the machine was too busy: "
+                f"{remedy(busy.largest(self._before, reading, self._own), _reasons(attempts))}"
             )
         self._before = reading
 

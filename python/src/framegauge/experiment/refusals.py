@@ -92,8 +92,8 @@ def lines(study: Study) -> list[str]:
 
 def _runs_here(study: Study) -> bool:
     """Whether hosts are built of this machine's kernel."""
-    able = study.testbed.capabilities
-    return able.builds_hosts and not able.is_invented and not able.is_virtual
+    capabilities = study.testbed.capabilities
+    return capabilities.builds_hosts and not capabilities.is_invented and not capabilities.is_virtual
 
 
 def _asked(study: Study) -> Iterator[tuple[str, str]]:
@@ -120,10 +120,10 @@ def _levels(study: Study) -> Iterator[str]:
 def _algorithms(study: Study, kernel: Kernel) -> Iterator[str]:
     if not _runs_here(study) or not kernel.available:
         return
-    known = kernel.available | kernel.loadable
+    algorithms = kernel.available | kernel.loadable
     for key, name in _asked(study):
-        if name not in known:
-            yield f'{key}: found "{name}", expected one that this kernel has: {", ".join(sorted(known))}'
+        if name not in algorithms:
+            yield f'{key}: found "{name}", expected one that this kernel has: {", ".join(sorted(algorithms))}'
 
 
 def _budget(study: Study) -> Iterator[str]:

@@ -187,7 +187,7 @@ class Runner:
         conditions, workload = conditions_of(self._study, slot), runnable_of(self._study, slot)
         begun = self._now()
         run = Run(
-            number=1 + max((each.number for each in self._journal.runs), default=0),
+            number=1 + max((earlier_run.number for earlier_run in self._journal.runs), default=0),
             block=slot.block,
             cell=slot.cell.index,
             arm=slot.arm.name,
@@ -205,7 +205,7 @@ class Runner:
         bulk: dict[str, bytes] = {}
         with afterwards(self._standing.settle):
             try:
-                self._measure(conditions, workload, record, bulk, lambda part, what: self._event(slot, what, part))
+                self._measure(conditions, workload, record, bulk, lambda part, step: self._event(slot, step, part))
                 run = _checked(run, conditions, workload, record, bulk, self._study.margin())
                 # That the machine was too busy says nothing against what stands on the hosts.
                 if all(line.startswith(FIDELITY) for line in run.excluded):
@@ -264,30 +264,30 @@ class Runner:
             # Wait for quiet first: packets that hosts send when they come up must not be metered.
             record["counters_before"] = self._quiet(hosts)
             record["begun_seconds"] = bed.begin(meters.watch)
-            own = self._cpu_time()
+            own_seconds = self._cpu_time()
             if meters.cpu:
                 _ask(hosts, "cpu.begin")
             reading = marked(hosts if meters.cpu else (), conditions.changes, record["begun_seconds"], self._now)
-            with bed.changing(conditions.changes, record["begun_seconds"]) as made, reading as marks:
-                done = go(on_progress)
-            record["changes"], record["workload"] = made, done.record
+            with bed.changing(conditions.changes, record["begun_seconds"]) as changes, reading as marks:
+                outcome = go(on_progress)
+            record["changes"], record["workload"] = changes, outcome.record
             record |= {"marks": marks} if marks else {}
             # Before the last reading of the counters, because removing the CPU meter takes the kernel about 10 ms.
             if meters.cpu:
                 record["cpu"] = _ask(hosts, "cpu.end")
             record["counters_after"] = self._quiet(hosts)
-            record["controller_seconds"] = self._cpu_time() - own
+            record["controller_seconds"] = self._cpu_time() - own_seconds
             record["measure"] = bed.end()
         if diagnosis:
             bulk |= taps.flows(diagnosis)
             record["diagnosis"] = diagnosis
-        if alone_bytes := done.record.get("alone_bytes"):
+        if alone_bytes := outcome.record.get("alone_bytes"):
             record["predicted_seconds"] = bed.predict(conditions, alone_bytes)
         if meters.wire:
             record["wire"] = _ask(hosts, "wire.end")
         record["after"] = _ask(hosts, "host.read")
         agents = {host.name: host.agent for host in hosts}
-        for spool in done.spools:
+        for spool in outcome.spools:
             bulk[spool.name] = read_spool(agents[spool.host], spool.number)
         fabric = record["measure"]["fabric"]
         for name, key in (("drops", "drops"), ("queues", "series"), ("events", "events")):
@@ -313,14 +313,14 @@ class Runner:
 def _nonsense(run: Run, conditions: Conditions, error: Exception) -> tuple[Run, Json, dict[str, bytes]]:
     """A run of which nothing is kept but that its hosts' answers make no sense."""
     why = f"the hosts' answers make no sense ({type(error).__name__}: {one_line(error)})"
-    kept = replace(run, excluded=[f"error: {why}"], metrics={}, readings={}, degraded=[])
-    return kept, {"conditions": conditions.as_json()}, {}
+    bare_run = replace(run, excluded=[f"error: {why}"], metrics={}, readings={}, degraded=[])
+    return bare_run, {"conditions": conditions.as_json()}, {}
 
 
 def _left(run: Run, lines: Sequence[str]) -> Run:
     """A run with what was not put back after it."""
-    known = run.readings.get("not_restored", [])
-    return replace(run, readings={**run.readings, "not_restored": _few([*known, *lines])})
+    old_lines = run.readings.get("not_restored", [])
+    return replace(run, readings={**run.readings, "not_restored": _few([*old_lines, *lines])})
 
 
 def _few(lines: Sequence[str]) -> list[str]:
@@ -343,25 +343,25 @@ def _checked(
 ) -> Run:
     """The run with its metrics, and with all reasons to exclude it; adds the table of what flows carried over time."""
     tables = {name: _table(data) for name, data in bulk.items()}
-    done = record["workload"]
-    done |= few.sharing(conditions, record)
-    done |= workload.evidence(done, tables)
-    metrics = workload.metrics(done, tables) | costs.metrics(record)
-    if (course := over_time(done, tables)) is not None:
+    work = record["workload"]
+    work |= few.sharing(conditions, record)
+    work |= workload.evidence(work, tables)
+    metrics = workload.metrics(work, tables) | costs.metrics(record)
+    if (course := over_time(work, tables)) is not None:
         bulk["few"] = written(course)
     # A run with changes has no steady part, and no ceiling that holds throughout.
-    part = None if conditions.changes else steady.of_streams(done, tables)
+    part = None if conditions.changes else steady.of_streams(work, tables)
     metrics, short = steady.bulk(metrics, part, conditions.rtt_seconds)
     metrics, no_tails = held.without_tails(metrics, conditions, record)
-    found = fidelity.assess(conditions, record)
+    assessment = fidelity.assess(conditions, record)
     excluded = [f"proof: {line}" for line in proof.failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
-    excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
+    excluded += [f"load: {line}" for line in load_failures(work.get("offered_bits_per_second"), metrics.get("goodput"))]
     excluded += [f"conservation: {line}" for line in costs.disagreements(record)]
     late = conservation.caught_up(conditions, record, part)
-    excluded += [f"{FIDELITY}{line}" for line in (*found.reasons, *late)]
+    excluded += [f"{FIDELITY}{line}" for line in (*assessment.reasons, *late)]
     excluded += [f"{DOES_NOT_WORK}{line}" for line in unanswered(record, tables.get("drops"))]
-    readings = {**found.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
+    readings = {**assessment.readings, **proof.readings(record), **costs.readings(record), **queueing.readings(record)}
     readings |= few.readings(record) | carried.readings(record) | switch.readings(record) | datagrams.readings(record)
     readings |= quic.readings(record)
     readings["ceiling_bits_per_second"] = conservation.ceiling(conditions, record)
@@ -369,16 +369,16 @@ def _checked(
     readings["predicted_seconds"] = record.get("predicted_seconds")
     if old := record["rack"].get("old_connections"):
         readings["old_connections"] = old
-    if "lasting_runs" in done:
-        readings["lasting_runs"] = done["lasting_runs"]
+    if "lasting_runs" in work:
+        readings["lasting_runs"] = work["lasting_runs"]
     if found_in := record.get("diagnosis"):
         readings["diagnosis"] = {name: found_in[name] for name in DIAGNOSED}
-    if strangers := done.get("refused"):
+    if strangers := work.get("refused"):
         readings["refused_connections"] = strangers
     lacking = {metric: why for metric, why in costs.not_measured(record).items() if metric in judged}
-    if lacking := done.get("not_measured", {}) | lacking | short | no_tails:
+    if lacking := work.get("not_measured", {}) | lacking | short | no_tails:
         readings["not_measured"] = lacking
-    unproved = [*done.get("not_proved", []), *proof.unproved(conditions, record)]
+    unproved = [*work.get("not_proved", []), *proof.unproved(conditions, record)]
     unproved += [] if "wire" in record else ["MSS on the wire: the meter is off"]
     degraded = [*run.degraded, *(f"not proved: {line}" for line in unproved)]
     degraded += [f"not measured: {line}" for line in fidelity.not_measured(record)]
@@ -388,8 +388,8 @@ def _checked(
 def load_failures(offered: float | None, carried: float | None) -> Iterator[str]:
     """Reasons if a run did not carry the offered load."""
     if offered is not None and (carried is None or abs(carried / offered - 1) > LOAD_TOLERANCE):
-        found = "none" if carried is None else print_bits_per_second(carried)
-        yield f"found a goodput of {found}, expected the offered {print_bits_per_second(offered)}"
+        goodput = "none" if carried is None else print_bits_per_second(carried)
+        yield f"found a goodput of {goodput}, expected the offered {print_bits_per_second(offered)}"
 
 
 def _table(data: bytes) -> pa.Table:

@@ -64,12 +64,12 @@ class Standing:
         if not isinstance(workload, Lasting) or not workload.lasts:
             return workload
         # A host that was reached anew has lost what ran there.
-        same = [each.agent for each in hosts] == [each.agent for each in self._hosts]
-        what = workload.lasting_key(hosts)
-        if self._part is None or not same or what != self._what:
+        same = [host.agent for host in hosts] == [host.agent for host in self._hosts]
+        key = workload.lasting_key(hosts)
+        if self._part is None or not same or key != self._what:
             self._close()
             self._part, self._runs = self._stack.enter_context(workload.lasting(hosts)), 0
-            self._what, self._hosts = what, hosts
+            self._what, self._hosts = key, hosts
         self._name = workload.name
         self._runs += 1
         return workload.beside(self._part, self._runs - 1)

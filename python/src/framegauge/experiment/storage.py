@@ -22,16 +22,19 @@ _OF_LOAD = ("operation", "access", "block_bytes", "depth", "rate_per_second", "d
 def ceph_of(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> Ceph:
     """The workload of a slot: the first host is the client, the second the monitor. All arms of a block touch the same
     places of the image."""
-    asked, given = study.workloads[slot.cell.place].ceph, slot.cell.parameters
-    if asked is None:
+    settings, params = study.workloads[slot.cell.place].ceph, slot.cell.parameters
+    if settings is None:
         raise ValueError(f"workload {slot.cell.place} is no ceph")
     names, nagle = study.testbed.host_names, factors["nagle"]
     cluster = Cluster(
-        names[0], names[1], names[2:], given["replication"], asked.image, asked.store, given["storage_network"],
-        asked.within,
+        names[0], names[1], names[2:], params["replication"], settings.image, settings.store, params["storage_network"],
+        settings.within,
     )  # fmt: skip
     load = Load(
-        **{name: given[name] for name in _OF_LOAD}, read_share=asked.read_share, seed=seed, logged=bool(study.changes)
+        **{name: params[name] for name in _OF_LOAD},
+        read_share=settings.read_share,
+        seed=seed,
+        logged=bool(study.changes),
     )
     return ceph(
         cluster,
@@ -40,7 +43,7 @@ def ceph_of(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> 
         nagle=nagle,
         nagle_on=names,
         preload=find_nodelay if nagle is not None else None,
-        expect_seconds=START_SECONDS + load.duration_seconds if asked.expect is None else asked.expect,
+        expect_seconds=START_SECONDS + load.duration_seconds if settings.expect is None else settings.expect,
     )
 
 
@@ -55,12 +58,12 @@ def available_bytes(text: str) -> int | None:
 
 def lacking_memory(study: Study, available: int | None = None) -> list[dict[str, str]]:
     """What a study's clusters lack of this machine's memory, as a requirement."""
-    if all(each.ceph is None for each in study.workloads):
+    if all(item.ceph is None for item in study.workloads):
         return []
     has = available_bytes(Path(MEMORY).read_text()) if available is None else available
     slots = [slot for slot in block_order(study, 0) if study.workloads[slot.cell.place].ceph is not None]
     factors = [{**slot.cell.factors, study.treatment: slot.arm.level} for slot in slots]
-    most = max(ceph_of(study, slot, each, 0).cluster.memory_bytes for slot, each in zip(slots, factors, strict=True))
+    most = max(ceph_of(study, slot, item, 0).cluster.memory_bytes for slot, item in zip(slots, factors, strict=True))
     if has is None or most <= has:
         return []
     return [

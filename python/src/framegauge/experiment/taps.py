@@ -36,13 +36,13 @@ def captured(
 
     The agent's errors are passed on; nothing keeps running after an error of any kind.
     """
-    found: Json = {}
+    diagnosis: Json = {}
     if diagnose is None:
-        yield found
+        yield diagnosis
         return
     try:
         _begin(hosts)
-        yield found
+        yield diagnosis
         on_progress(1.0, "diagnosing the captures")
         answers = {host.name: _end(host) for host in hosts}
     except BaseException:
@@ -53,10 +53,10 @@ def captured(
     with temporary.folder() as folder:
         files = {host.name: _fetched(host, answers[host.name], folder) for host in hosts}
         try:
-            found |= diagnose(files, {host.name: host.addresses for host in hosts})
+            diagnosis |= diagnose(files, {host.name: host.addresses for host in hosts})
         except InputError as error:
             raise BadAnswer(f"the captures of the hosts cannot be read: {error}") from None
-    found["captures"] = {name: {key: answer[key] for key in TOLD} for name, answer in answers.items()}
+    diagnosis["captures"] = {name: {key: answer[key] for key in TOLD} for name, answer in answers.items()}
 
 
 def flows(diagnosis: Json) -> dict[str, bytes]:
@@ -74,7 +74,7 @@ def flows(diagnosis: Json) -> dict[str, bytes]:
 def _begin(hosts: Sequence[Host]) -> None:
     """Begins on every host. The connections that control the agents over ssh are left out."""
     about = [host.agent.request("capture.about") for host in hosts]
-    ssh = [[each["ssh"]["client"], each["ssh"]["server"]] for each in about if each["ssh"]]
+    ssh = [[answer["ssh"]["client"], answer["ssh"]["server"]] for answer in about if answer["ssh"]]
     for host in hosts:
         params: dict[str, Any] = {
             "host": host.name, "interfaces": [], "ports": [], "left_out": ssh[:MOST_LEFT_OUT],

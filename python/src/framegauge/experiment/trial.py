@@ -68,15 +68,20 @@ class Trial:
 
 def applies(study: Study) -> bool:
     """Whether a study is tried first: on real hosts behind our fabric, which has a rate to keep up with."""
-    able = study.testbed.capabilities
-    return able.builds_hosts and able.has_fabric and not able.is_invented and not able.is_virtual
+    capabilities = study.testbed.capabilities
+    return (
+        capabilities.builds_hosts
+        and capabilities.has_fabric
+        and not capabilities.is_invented
+        and not capabilities.is_virtual
+    )
 
 
 def rates_of(study: Study) -> list[int]:
     """The rates to try, in order. That of the study has two attempts: one moment of bad luck does not speak against
     it."""
-    asked = study.testbed.link.rate or RATES[0]
-    return [asked, asked, *(rate for rate in RATES if rate < asked)]
+    own_rate = study.testbed.link.rate or RATES[0]
+    return [own_rate, own_rate, *(rate for rate in RATES if rate < own_rate)]
 
 
 def find(
@@ -91,22 +96,22 @@ def find(
     whether that is carried says most. `waited_seconds`: how long the user has been waiting already, since on a busy
     machine to start takes seconds as well.
     """
-    rates, made, slowest = rates_of(study), list[Attempt](), 0.0
+    rates, attempts, slowest = rates_of(study), list[Attempt](), 0.0
     limit = LIMIT_SECONDS - waited_seconds + HOST_OVERHEAD_SECONDS * (len(study.testbed.host_names) - 2) * len(rates)
-    begun, left = now(), rates
-    while left:
-        rate, left, started = left[0], left[1:], now()
+    begun, remaining = now(), rates
+    while remaining:
+        rate, remaining, started = remaining[0], remaining[1:], now()
         reasons = list(attempt(rate))
         took = now() - started
-        made.append(Attempt(rate, round(took, 3), reasons))
+        attempts.append(Attempt(rate, round(took, 3), reasons))
         if not reasons:
             break
         slowest = max(slowest, took)
-        affordable = int((limit - (now() - begun)) / slowest) if slowest > 0 else len(left)
-        if affordable < 1 and slowest < LIMIT_SECONDS / 2 and left and left[-1] < rate:
+        affordable = int((limit - (now() - begun)) / slowest) if slowest > 0 else len(remaining)
+        if affordable < 1 and slowest < LIMIT_SECONDS / 2 and remaining and remaining[-1] < rate:
             affordable = 1
-        left = left[-affordable:] if affordable > 0 else []
-    return Trial(rates[0], made)
+        remaining = remaining[-affordable:] if affordable > 0 else []
+    return Trial(rates[0], attempts)
 
 
 def lines(study: Study, may_adapt: bool) -> list[str]:
@@ -116,12 +121,12 @@ def lines(study: Study, may_adapt: bool) -> list[str]:
 
 def planned(rates: Sequence[int], may_adapt: bool) -> str:
     """The same for these rates."""
-    asked, *lower = (print_bits_per_second(rate) for rate in dict.fromkeys(rates))
-    said = f"before the first run, a trial of some seconds: does this machine carry {asked} at the moment?"
+    own_rate, *lower = (print_bits_per_second(rate) for rate in dict.fromkeys(rates))
+    text = f"before the first run, a trial of some seconds: does this machine carry {own_rate} at the moment?"
     if not lower:
-        return f"{said} If not, it ends"
+        return f"{text} If not, it ends"
     rest = f"the study runs at {_either(lower)} instead" if may_adapt else "it says so, and what helps"
-    return f"{said} If not, {rest}; it ends if nothing is carried"
+    return f"{text} If not, {rest}; it ends if nothing is carried"
 
 
 def _either(names: Sequence[str]) -> str:
@@ -186,24 +191,24 @@ def follow(study: Study, tried: Trial, may_adapt: bool, users: Sequence[busy.Use
     Only a study that `may_adapt` runs at another rate than its own: one whose file states a rate asks about that rate.
     `users` are the largest users of the CPUs during the trial.
     """
-    asked, carried = print_bits_per_second(tried.asked), tried.carried
+    own_rate, carried = print_bits_per_second(tried.asked), tried.carried
     reasons = [reason for attempt in tried.attempts for reason in attempt.reasons]
     if carried == tried.asked:
-        return study, f"trial: this machine carries {asked}"
+        return study, f"trial: this machine carries {own_rate}"
     busy_ones = [reason for reason in reasons if not reason.startswith(ERROR)]
     if carried is None and not busy_ones:
-        return study, f"trial: no rate could be tried ({reasons[0]}); the study goes on at {asked}"
+        return study, f"trial: no rate could be tried ({reasons[0]}); the study goes on at {own_rate}"
     if carried is None:
         raise TooBusy(f"too busy: {_none(tried)} carried at the moment ({busy_ones[-1]}): {remedy(users, busy_ones)}")
-    does_not = f"trial: this machine does not carry {asked} at the moment ({reasons[0]})"
+    does_not = f"trial: this machine does not carry {own_rate} at the moment ({reasons[0]})"
     lower = print_bits_per_second(carried)
     if not may_adapt:
         return study, f"{does_not}, but {lower}. The study keeps its rate and may lose runs: {remedy(users, busy_ones)}"
-    alike = words.alike(study.treatment == "mtu", asked)
+    alike = words.alike(study.treatment == "mtu", own_rate)
     return at_rate(study, carried), f"{does_not}, so the study runs at {lower}. {alike}"
 
 
-def _none(tried: Trial) -> str:
+def _none(trial: Trial) -> str:
     """That neither the highest nor the lowest rate that was tried is carried."""
-    highest, lowest = (print_bits_per_second(tried.attempts[place].bits_per_second) for place in (0, -1))
+    highest, lowest = (print_bits_per_second(trial.attempts[place].bits_per_second) for place in (0, -1))
     return f"{highest} is not" if highest == lowest else f"neither {highest} nor {lowest} is"

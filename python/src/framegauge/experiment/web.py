@@ -15,18 +15,18 @@ __all__ = ["web_of"]
 
 def web_of(study: Study, slot: Slot, factors: Mapping[str, Any], seed: int) -> Web:
     """The workload of a slot; all arms of a block have the same users."""
-    asked = study.workloads[slot.cell.place].web
-    if asked is None:
+    settings = study.workloads[slot.cell.place].web
+    if settings is None:
         raise ValueError(f"workload {slot.cell.place} is no web")
-    given = dict(slot.cell.parameters)
-    if (rule := asked.saturate) is not None:
-        given |= {"users": 0, "steps": rule.steps, "limits_seconds": rule.limits, "share": rule.quantile}
+    parameters = dict(slot.cell.parameters)
+    if (rule := settings.saturate) is not None:
+        parameters |= {"users": 0, "steps": rule.steps, "limits_seconds": rule.limits, "share": rule.quantile}
     names, nagle = study.testbed.host_names, factors["nagle"]
     return web(
-        Load(**given, seed=seed),
+        Load(**parameters, seed=seed),
         names,
         mtu=host_mtus(factors["mtu"], names),
         nagle=nagle,
-        nagle_on=asked.nagle_hosts(names),
+        nagle_on=settings.nagle_hosts(names),
         preload=find_nodelay if nagle is not None else None,
     )

@@ -62,11 +62,11 @@ def compose(text: str, name: str) -> tuple[yaml.Node | None, object]:
 
 def _said(error: yaml.MarkedYAMLError) -> str:
     """PyYAML's own words, as an error of ours."""
-    said = str(error.context if str(error.context).startswith("found ") else error.problem or error.context)
-    said = printable(said.replace(CORE, "!!"))[:MOST_SHOWN]
-    if said.startswith("expected "):
-        return said
-    return f"found {said.removeprefix('but ').removeprefix('found ')}, expected YAML"
+    message = str(error.context if str(error.context).startswith("found ") else error.problem or error.context)
+    message = printable(message.replace(CORE, "!!"))[:MOST_SHOWN]
+    if message.startswith("expected "):
+        return message
+    return f"found {message.removeprefix('but ').removeprefix('found ')}, expected YAML"
 
 
 class _Beyond(Exception):
@@ -108,10 +108,10 @@ class _Loader(yaml.SafeLoader):
 
     def construct_yaml_int(self, node: yaml.ScalarNode) -> int:
         """As the base class, within 64 bits: larger numbers cannot be calculated with, nor printed."""
-        found = super().construct_yaml_int(node)
-        if not -LARGEST <= found < LARGEST:
+        number = super().construct_yaml_int(node)
+        if not -LARGEST <= number < LARGEST:
             raise yaml.constructor.ConstructorError(None, None, "a whole number of more than 64 bits", node.start_mark)
-        return found
+        return number
 
 
 _Loader.add_constructor(f"{CORE}int", _Loader.construct_yaml_int)
@@ -125,28 +125,28 @@ def _too_deep(node: yaml.Node | yaml.Event) -> _Beyond:
     return _Beyond(node, f"more than {MOST_DEPTH} levels of nesting", "at most that many")
 
 
-def _measure(node: yaml.Node, around: set[int], known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+def _measure(node: yaml.Node, around: set[int], sizes: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """The number of nodes below and with `node`, and its depth, with aliases written out; _Beyond at a limit.
 
-    `around` are the nodes that this one is in, `known` those already measured: each is walked once.
+    `around` are the nodes that this one is in, `sizes` those of nodes already measured: each is walked once.
     """
-    if id(node) in known:
-        return known[id(node)]
+    if id(node) in sizes:
+        return sizes[id(node)]
     if id(node) in around:
         raise _Beyond(node, "a value that contains itself", "no alias of what it is in")
     around.add(id(node))
     size, depth = 1, 0
-    inner = [each for pair in node.value for each in pair] if isinstance(node, yaml.MappingNode) else node.value
+    inner = [child for pair in node.value for child in pair] if isinstance(node, yaml.MappingNode) else node.value
     for key, _ in node.value if isinstance(node, yaml.MappingNode) else ():
         if not isinstance(key, yaml.ScalarNode) or len(key.value) > MOST_KEY:
             raise _Beyond(key, "a key that is a list, a mapping or long", f"text of at most {MOST_KEY} characters")
-    for each in [] if isinstance(node, yaml.ScalarNode) else inner:
-        more, deep = _measure(each, around, known)
-        size, depth = size + more, max(depth, deep)
+    for child in [] if isinstance(node, yaml.ScalarNode) else inner:
+        nodes, levels = _measure(child, around, sizes)
+        size, depth = size + nodes, max(depth, levels)
         if size > MOST_NODES:
-            raise _too_many(each)
+            raise _too_many(child)
     if depth + 1 > MOST_DEPTH:
         raise _too_deep(node)
     around.discard(id(node))
-    known[id(node)] = size, depth + 1
-    return known[id(node)]
+    sizes[id(node)] = size, depth + 1
+    return sizes[id(node)]

@@ -134,8 +134,8 @@ def read(name: str, text: str) -> Distribution:
     lines = [(number, line) for number, line in lines if line]
     header = ",".join(COLUMNS)
     if not lines or lines[0][1].replace(" ", "") != header:
-        found = lines[0][1][:80] if lines else "nothing"
-        raise QuantityError(f"{name}: {found}", f"the columns {header} in its first line")
+        first_line = lines[0][1][:80] if lines else "nothing"
+        raise QuantityError(f"{name}: {first_line}", f"the columns {header} in its first line")
     rows: list[tuple[str, str, str]] = []
     for number, line in lines[1:]:
         cells = [cell.strip() for cell in next(csv.reader([line]))]
@@ -170,7 +170,7 @@ def _checked(name: str, rows: Sequence[tuple[str, str, str]]) -> Distribution:
 
 def _number(text: str) -> float | None:
     try:
-        found = float(text)
+        number = float(text)
     except ValueError:
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None

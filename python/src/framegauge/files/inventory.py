@@ -40,22 +40,22 @@ def load(path: str | Path, group: str = "all", running: Callable[[str], None] | 
 
     `running` is told of an inventory that is a program before it is run; without it such an inventory is an InputError.
     """
-    place = Path(path)
-    if not place.exists():
+    source = Path(path)
+    if not source.exists():
         raise InputError(f"{path}: found no such file, expected an inventory{examples.hint(path)}")
-    if place.is_file() and not _is_program(place) and "hosts" in _keys(place):
-        text = yaml_file.read(place, "an inventory")
+    if source.is_file() and not _is_program(source) and "hosts" in _keys(source):
+        text = yaml_file.read(source, "an inventory")
         return yaml_file.parse(text, str(path), Inventory, "inventory").machines()
-    if place.is_file() and not _is_program(place) and _has_nul(place):
+    if source.is_file() and not _is_program(source) and _has_nul(source):
         raise InputError(f"{path}: found bytes that are no text, expected an inventory")
-    programs = [each for each in (sorted(place.iterdir()) if place.is_dir() else [place]) if _runs(each)]
-    for each in programs:
+    programs = [program for program in (sorted(source.iterdir()) if source.is_dir() else [source]) if _runs(program)]
+    for program in programs:
         if running is None:
             raise InputError(
-                f"{each}: found an inventory that is a program, expected a text, or --run-inventory to run this one"
+                f"{program}: found an inventory that is a program, expected a text, or --run-inventory to run this one"
             )
-        running(f"{each}: running this inventory for its hosts")
-    return _of_ansible(place, group, as_text=not programs)
+        running(f"{program}: running this inventory for its hosts")
+    return _of_ansible(source, group, as_text=not programs)
 
 
 def _is_program(place: Path) -> bool:
@@ -95,31 +95,31 @@ def _of_ansible(place: Path, group: str, as_text: bool) -> list[Machine]:
             "YAML with the key hosts, or Ansible: apt-get install ansible-core"
         )
     try:
-        done = subprocess.run(
+        result = subprocess.run(
             [program, "-i", str(place), "--list"],
             capture_output=True, text=True, timeout=ANSIBLE_SECONDS, check=False, stdin=subprocess.DEVNULL,
             env={**os.environ, **(AS_TEXT if as_text else {})},
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise InputError(f"{place}: ansible-inventory gave no answer within {ANSIBLE_SECONDS:g} s") from None
-    if done.returncode != 0:
-        said = [line for line in done.stderr.splitlines() if line.strip()]
-        raise InputError(f"{place}: ansible-inventory: {said[-1] if said else f'exit code {done.returncode}'}")
+    if result.returncode != 0:
+        lines = [line for line in result.stderr.splitlines() if line.strip()]
+        raise InputError(f"{place}: ansible-inventory: {lines[-1] if lines else f'exit code {result.returncode}'}")
     try:
-        return _machines(json.loads(done.stdout), str(place), group)
+        return _machines(json.loads(result.stdout), str(place), group)
     except (ValueError, AttributeError, TypeError):
         raise InputError(f"{place}: found an unexpected answer of ansible-inventory, expected its JSON list") from None
 
 
-def _machines(listed: Mapping[str, Any], place: str, group: str) -> list[Machine]:
-    variables = listed.get("_meta", {}).get("hostvars", {})
-    names = list(dict.fromkeys(_members(listed, group, set())))
+def _machines(groups: Mapping[str, Any], place: str, group: str) -> list[Machine]:
+    variables = groups.get("_meta", {}).get("hostvars", {})
+    names = list(dict.fromkeys(_members(groups, group, set())))
     if not names:
         # Not before: Ansible may have a group of any name.
         if Path(place).is_file() and (other := yaml_file.expected(_text(place), place, "inventory")) is not None:
             raise InputError(other)
-        known = ", ".join(sorted(name for name in listed if name not in ("_meta", group)))
-        expected = "an inventory with hosts" if group == "all" or not known else f"one of the groups {known}"
+        others = ", ".join(sorted(name for name in groups if name not in ("_meta", group)))
+        expected = "an inventory with hosts" if group == "all" or not others else f"one of the groups {others}"
         raise InputError(f"{place}: found no hosts in group {group}, expected {expected}")
     return [_machine(name, variables.get(name, {}), place) for name in names]
 
@@ -128,28 +128,28 @@ def _text(place: str) -> str:
     return Path(place).read_text(encoding="utf-8", errors="replace")
 
 
-def _members(listed: Mapping[str, Any], group: str, seen: set[str]) -> Sequence[str]:
+def _members(groups: Mapping[str, Any], group: str, seen: set[str]) -> Sequence[str]:
     if group in seen:
         return []
-    entry = listed.get(group, {})
-    inner = [name for child in entry.get("children", []) for name in _members(listed, child, seen | {group})]
+    entry = groups.get(group, {})
+    inner = [name for child in entry.get("children", []) for name in _members(groups, child, seen | {group})]
     return [*entry.get("hosts", []), *inner]
 
 
-def _machine(name: str, given: Mapping[str, Any], place: str) -> Machine:
+def _machine(name: str, hostvars: Mapping[str, Any], place: str) -> Machine:
     """A host from its Ansible variables: those for ssh, and our own."""
     options: list[str] = []
     for key in ("ansible_ssh_common_args", "ansible_ssh_extra_args"):
-        options += shlex.split(str(given.get(key) or ""))
+        options += shlex.split(str(hostvars.get(key) or ""))
     for key, option in (("port", "Port"), ("user", "User"), ("ssh_private_key_file", "IdentityFile")):
-        if (value := given.get(f"ansible_{key}")) is not None:
+        if (value := hostvars.get(f"ansible_{key}")) is not None:
             options += ["-o", f"{option}={value}"]
-    ours: dict[str, Any] = {key: given[f"{OURS}{key}"] for key in KEYS if given.get(f"{OURS}{key}") is not None}
-    if str(ours.get("read_only")).lower() in BOOLEANS:  # in an INI inventory all values are text
-        ours["read_only"] = BOOLEANS[str(ours["read_only"]).lower()]
-    host = given.get("ansible_host")
+    fields: dict[str, Any] = {key: hostvars[f"{OURS}{key}"] for key in KEYS if hostvars.get(f"{OURS}{key}") is not None}
+    if str(fields.get("read_only")).lower() in BOOLEANS:  # in an INI inventory all values are text
+        fields["read_only"] = BOOLEANS[str(fields["read_only"]).lower()]
+    host = hostvars.get("ansible_host")
     try:
-        return Machine(name=name, ssh=None if host is None else str(host), options=options, **ours)
+        return Machine(name=name, ssh=None if host is None else str(host), options=options, **fields)
     except ValidationError as error:
         first = error.errors()[0]
         why = first.get("ctx", {}).get("error") or f"found {first['input']!r}: {first['msg']}"

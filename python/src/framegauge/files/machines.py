@@ -15,8 +15,8 @@ __all__ = ["Inventory", "Machine", "full", "named"]
 def _range(text: str) -> str:
     """Checks a range of ports; Problem unless it is LOW-HIGH, or one port."""
     low, _, high = text.partition("-")
-    found = [int(word) if word.isascii() and word.isdigit() else 0 for word in (low, high or low)]
-    if not 1 <= found[0] <= found[1] <= MOST_PORT:
+    ports = [int(word) if word.isascii() and word.isdigit() else 0 for word in (low, high or low)]
+    if not 1 <= ports[0] <= ports[1] <= MOST_PORT:
         raise Problem((), text, "ports such as 40000-40099")
     return text
 
@@ -62,14 +62,14 @@ class Inventory(Model):
     def machines(self) -> list[Machine]:
         """All hosts with short forms resolved; the common options come before their own."""
         return [
-            each.model_copy(update={"options": [*self.options, *each.options], "ports": each.ports or self.ports})
-            for each in full(self.hosts)
+            host.model_copy(update={"options": [*self.options, *host.options], "ports": host.ports or self.ports})
+            for host in full(self.hosts)
         ]
 
 
 def full(hosts: Sequence[Machine | str]) -> list[Machine]:
     """The hosts with short forms resolved."""
-    return [Machine(name=each) if isinstance(each, str) else each for each in hosts]
+    return [Machine(name=host) if isinstance(host, str) else host for host in hosts]
 
 
 def named(machines: Sequence[Machine], key: str) -> None:
@@ -78,5 +78,5 @@ def named(machines: Sequence[Machine], key: str) -> None:
     for index, name in enumerate(names):
         if name in names[:index]:
             raise Problem((key, index), name, "each host once")
-        if name.startswith("-") or any(not each.isprintable() or each.isspace() for each in name):
+        if name.startswith("-") or any(not character.isprintable() or character.isspace() for character in name):
             raise Problem((key, index), name, "the name of a host, without spaces, control characters or a leading -")

@@ -18,12 +18,12 @@ _WORD = re.compile(r"(?<!\$)(?:\{\{([A-Za-z0-9._-]+)\}\}|\{([A-Za-z0-9._-]+)\})"
 
 def placeholders(text: str) -> list[str]:
     """The names in single braces, in order."""
-    return [found[2] for found in _WORD.finditer(text) if found[2] is not None]
+    return [match[2] for match in _WORD.finditer(text) if match[2] is not None]
 
 
 def expected(name: str, known: Iterable[str]) -> str:
     """What a text may have in place of an unknown name."""
-    return f"one of {', '.join(f'{{{each}}}' for each in known)}, or {{{{{name}}}}} for the word itself"
+    return f"one of {', '.join(f'{{{key}}}' for key in known)}, or {{{{{name}}}}} for the word itself"
 
 
 def substitute(text: str, values: Mapping[str, str]) -> str:
@@ -32,8 +32,8 @@ def substitute(text: str, values: Mapping[str, str]) -> str:
     QuantityError names an unknown one and those that are known; whoever reads a file adds its name and line.
     """
 
-    def replaced(found: re.Match[str]) -> str:
-        plain, name = found.groups()
+    def replaced(match: re.Match[str]) -> str:
+        plain, name = match.groups()
         if plain is not None:
             return f"{{{plain}}}"
         if name not in values:

@@ -61,8 +61,8 @@ class Recording:
         """What tells it from others."""
         # Without names of connections it is what it was before there were any.
         count = len(fields(Recorded)) - (not any(flow.connection for flow in self.flows))
-        told = json.dumps([astuple(flow)[:count] for flow in self.flows], separators=(",", ":"))
-        return hashlib.sha256(told.encode()).hexdigest()
+        text = json.dumps([astuple(flow)[:count] for flow in self.flows], separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()
 
 
 class _Bad(ValueError):
@@ -95,7 +95,7 @@ def parse_csv(data: bytes, name: str) -> Recording:
         raise StudyError([f"{name}: found invalid UTF-8 at byte {error.start}, expected CSV"]) from None
     rows = csv.reader(text.splitlines(), strict=True)
     try:
-        columns = [each.strip() for each in next(rows, [])]
+        columns = [cell.strip() for cell in next(rows, [])]
         _check(columns, name)
         return _whole(_rows(rows, columns, name), name)
     except csv.Error as error:
@@ -115,13 +115,13 @@ def to_csv(flows: Iterable[Recorded]) -> str:
 
 
 def _check(columns: Sequence[str], name: str) -> None:
-    known = (*NEEDED, *OPTIONAL)
-    for each in columns:
-        if each not in known:
-            raise StudyError([f"{name}:1: found column {_shown(each)}, expected {', '.join(known)}"])
-        if columns.count(each) > 1:
-            raise StudyError([f"{name}:1: found column {each} twice, expected once"])
-    if lacking := [each for each in NEEDED if each not in columns]:
+    known_columns = (*NEEDED, *OPTIONAL)
+    for column in columns:
+        if column not in known_columns:
+            raise StudyError([f"{name}:1: found column {_shown(column)}, expected {', '.join(known_columns)}"])
+        if columns.count(column) > 1:
+            raise StudyError([f"{name}:1: found column {column} twice, expected once"])
+    if lacking := [column for column in NEEDED if column not in columns]:
         raise StudyError([f"{name}:1: found no column {lacking[0]}, expected {', '.join(NEEDED)}"])
     if "after" in columns and "id" not in columns:
         raise StudyError([f"{name}:1: found column after without id, expected both"])
@@ -137,9 +137,9 @@ def _rows(rows: Any, columns: Sequence[str], name: str) -> Iterator[Recorded]:
         where = f"{name}:{rows.line_num}"
         if len(row) != len(columns):
             raise StudyError([f"{where}: found {len(row)} values, expected {len(columns)}"])
-        given = dict(zip(columns, (value.strip() for value in row), strict=True))
+        values = dict(zip(columns, (value.strip() for value in row), strict=True))
         try:
-            flow = _recorded(given, places)
+            flow = _recorded(values, places)
             if flow.connection and ends.setdefault(flow.connection, (flow.client, flow.server)) != (
                 flow.client, flow.server,
             ):  # fmt: skip
@@ -148,7 +148,7 @@ def _rows(rows: Any, columns: Sequence[str], name: str) -> Iterator[Recorded]:
                     f"connection: found {_shown(flow.connection)} with other ends, expected {expected} as before"
                 )
             yield flow
-            if identity := given.get("id"):
+            if identity := values.get("id"):
                 if identity in places:
                     raise _Bad(f"id: found {_shown(identity)} twice, expected another")
                 places[identity] = count
@@ -157,21 +157,21 @@ def _rows(rows: Any, columns: Sequence[str], name: str) -> Iterator[Recorded]:
         count += 1
 
 
-def _recorded(given: Mapping[str, str], places: Mapping[str, int]) -> Recorded:
+def _recorded(values: Mapping[str, str], places: Mapping[str, int]) -> Recorded:
     for end in ("client", "server"):
-        if not given[end]:
+        if not values[end]:
             raise _Bad(f"{end}: found nothing, expected the name of a host")
-    start = _seconds("start_seconds", given["start_seconds"])
-    end_seconds = _seconds("end_seconds", given["end_seconds"]) if given.get("end_seconds") else None
-    after = given.get("after", "").split()
-    for each in after:
-        if each not in places:
-            raise _Bad(f"after: found {_shown(each)}, expected the id of a flow above")
+    start = _seconds("start_seconds", values["start_seconds"])
+    end_seconds = _seconds("end_seconds", values["end_seconds"]) if values.get("end_seconds") else None
+    after = values.get("after", "").split()
+    for identity in after:
+        if identity not in places:
+            raise _Bad(f"after: found {_shown(identity)}, expected the id of a flow above")
     return _sound(
         Recorded(
-            given["client"], given["server"], start, _bytes("bytes", given["bytes"]),
-            _bytes("reverse_bytes", given.get("reverse_bytes") or "0"), end_seconds,
-            tuple(dict.fromkeys(places[each] for each in after)), given.get("connection", ""),
+            values["client"], values["server"], start, _bytes("bytes", values["bytes"]),
+            _bytes("reverse_bytes", values.get("reverse_bytes") or "0"), end_seconds,
+            tuple(dict.fromkeys(places[identity] for identity in after)), values.get("connection", ""),
         )
     )  # fmt: skip
 
@@ -194,24 +194,24 @@ def _bytes(name: str, text: str) -> int:
 
 def _seconds(name: str, text: str) -> float:
     try:
-        found = float(text) if text.isascii() and "_" not in text else math.nan
+        seconds = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
-        found = math.nan
-    if not 0 <= found <= MOST_SECONDS:
+        seconds = math.nan
+    if not 0 <= seconds <= MOST_SECONDS:
         raise _Bad(f"{name}: found {_shown(text)}, expected seconds from 0 to {MOST_SECONDS:g}")
-    return found
+    return seconds
 
 
 def _whole(flows: Iterator[Recorded], name: str) -> Recording:
-    found: list[Recorded] = []
+    recorded: list[Recorded] = []
     for flow in flows:
-        if len(found) == MOST_FLOWS:
+        if len(recorded) == MOST_FLOWS:
             raise StudyError([f"{name}: found more than {MOST_FLOWS} flows, expected at most that many"])
-        found.append(flow)
-    if not found:
+        recorded.append(flow)
+    if not recorded:
         raise StudyError([f"{name}: found no flows, expected at least one"])
-    first = min(flow.start_seconds for flow in found)
-    return Recording(tuple(_since(flow, first) for flow in found))
+    first = min(flow.start_seconds for flow in recorded)
+    return Recording(tuple(_since(flow, first) for flow in recorded))
 
 
 def _since(flow: Recorded, first: float) -> Recorded:

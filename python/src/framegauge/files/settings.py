@@ -28,7 +28,7 @@ def listed(kind: str) -> tuple[str, ...]:
     """The names of a kind, "sysctl" or "qdisc", in order."""
     lines = files("framegauge.files").joinpath("settings.txt").read_text("utf-8").splitlines()
     rows = [line.split() for line in lines if line and not line.startswith("#")]
-    return tuple(name for found, name in rows if found == kind)
+    return tuple(name for category, name in rows if category == kind)
 
 
 def sysctl(name: str, value: str) -> tuple[str, str] | None:

@@ -32,7 +32,7 @@ def table(data: bytes, most_bytes: int) -> pa.Table:
     if not data.startswith(MAGIC):
         raise Unfit("found no Arrow file, expected one")
     # Writers fill up to the alignment of what follows, which is 8 or 64 bytes.
-    begin = next((at for at in range(len(MAGIC), ALIGNED + 1, 8) if any(data[at : at + 8])), len(MAGIC))
+    begin = next((offset for offset in range(len(MAGIC), ALIGNED + 1, 8) if any(data[offset : offset + 8])), len(MAGIC))
     body = pa.py_buffer(data).slice(begin)
     try:
         unpacked = 0
@@ -40,11 +40,11 @@ def table(data: bytes, most_bytes: int) -> pa.Table:
             unpacked += _unpacked_bytes(message)
             if unpacked > most_bytes:
                 raise Unfit(f"found a table of more than {most_bytes} bytes, expected at most that many")
-        found = pyarrow.ipc.open_stream(body).read_all()
-        found.validate(full=True)
+        result = pyarrow.ipc.open_stream(body).read_all()
+        result.validate(full=True)
     except (pa.ArrowException, OSError, struct.error, IndexError) as error:
         raise Unfit(f"found no Arrow file ({error}), expected one") from None
-    return found
+    return result
 
 
 def written(found: pa.Table) -> bytes:

@@ -62,10 +62,10 @@ def read(path: str | Path, what: str) -> str:
     """The text of a file; StudyError if it cannot be read. `what` is the kind of file expected: "a study file"."""
     try:
         with Path(path).open("rb") as file:
-            found = file.read(bounded.MOST_BYTES + 1)
-        if len(found) > bounded.MOST_BYTES:
+            octets = file.read(bounded.MOST_BYTES + 1)
+        if len(octets) > bounded.MOST_BYTES:
             raise bounded.Excess([f"{path}: found more than {bounded.MOST_BYTES} bytes, expected {what} of fewer"])
-        return found.decode("utf-8")
+        return octets.decode("utf-8")
     except OSError as error:
         hint = examples.hint(path) if isinstance(error, FileNotFoundError) else ""
         raise StudyError([f"{path}: found no readable file ({error.strerror}), expected {what}{hint}"]) from None
@@ -88,16 +88,16 @@ def parse(
     changes the values before they are validated; what it adds is not in the file, so problems with that have the line
     of the nearest place that is.
     """
-    node, given = bounded.compose(text, name)
-    if node is None or not isinstance(given, dict):
+    node, content = bounded.compose(text, name)
+    if node is None or not isinstance(content, dict):
         raise StudyError([f"{name}:1: found no mapping, expected the keys {', '.join(_names(model))}"])
     problems = [f"{name}:{line}: {where}: found twice, expected once" for line, where in _repeated(node, ())]
     if problems:
         raise _error(name, problems)
-    other = _other_kind(given, root)  # by what the file has, not by what is added to it
-    alter(given)
+    other = _other_kind(content, root)  # by what the file has, not by what is added to it
+    alter(content)
     try:
-        found = model.model_validate(given, context=dict(context or {}))
+        value = model.model_validate(content, context=dict(context or {}))
     except ValidationError as error:
         # Unknown keys first: a misspelt key is often also a missing one.
         items = _meant(node, error.errors(include_url=False))
@@ -107,10 +107,10 @@ def parse(
         schema = json_schema(model, root)
         shown = [_problem(name, node, item, schema, root) for item in items[:MOST_PROBLEMS]]
         raise _error(name, shown, len(items) - len(shown)) from None
-    broken = [_described(name, node, problem, root) for problem in rules(found)]
+    broken = [_described(name, node, problem, root) for problem in rules(value)]
     if broken:
         raise _error(name, broken)
-    return found
+    return value
 
 
 def _names(model: type[BaseModel]) -> list[str]:
@@ -127,17 +127,17 @@ def _meant(node: yaml.Node, items: Sequence[Any]) -> list[Any]:
         is_alternative = bool(item["loc"]) and place == _locate(node, within)[1]
         if item["type"] not in _OF_A_TYPE or not is_alternative:
             return True
-        besides = [each["loc"] for each in items if each["loc"][: len(within)] == within]
+        besides = [other["loc"] for other in items if other["loc"][: len(within)] == within]
         return not any(len(_locate(node, loc)[1]) > len(place) for loc in besides)
 
     return list(filter(is_meant, items))
 
 
-def _other_kind(given: Mapping[str, Any], root: str) -> tuple[str, str] | None:
+def _other_kind(content: Mapping[str, Any], root: str) -> tuple[str, str] | None:
     """The name of the kind of file that this is, and what reads it, if it is one of another kind than `root`."""
     if root not in _KINDS:
         return None
-    kinds = [name for name, kind in _KINDS.items() if any(keys <= given.keys() for keys in kind[0])]
+    kinds = [name for name, kind in _KINDS.items() if any(keys <= content.keys() for keys in kind[0])]
     # Others have the key of an inventory, too, so that the first is what it is.
     if not kinds or root in (kinds[:1] if root == "inventory" else kinds):
         return None
@@ -147,10 +147,10 @@ def _other_kind(given: Mapping[str, Any], root: str) -> tuple[str, str] | None:
 def expected(text: str, name: str, root: str) -> str | None:
     """What is said of a file of another kind than `root`; None if it is of none that has keys of its own."""
     try:
-        given = data(text, name)
+        content = data(text, name)
     except StudyError:
         return None
-    other = _other_kind(given, root) if isinstance(given, dict) else None
+    other = _other_kind(content, root) if isinstance(content, dict) else None
     return None if other is None else _instead(name, other, root)
 
 
@@ -160,15 +160,15 @@ def _instead(name: str, other: tuple[str, str], root: str) -> str:
 
 def _error(name: str, lines: Sequence[str], unsaid: int = 0) -> StudyError:
     """All problems, each once and in one line; of many the first, and how many more there are."""
-    each = list(dict.fromkeys(printable(line)[:MOST_LINE] for line in lines))
-    unsaid += len(each[MOST_PROBLEMS:])
-    return StudyError([*each[:MOST_PROBLEMS], *([f"{name}: and {unsaid} more problems"] if unsaid else [])])
+    messages = list(dict.fromkeys(printable(line)[:MOST_LINE] for line in lines))
+    unsaid += len(messages[MOST_PROBLEMS:])
+    return StudyError([*messages[:MOST_PROBLEMS], *([f"{name}: and {unsaid} more problems"] if unsaid else [])])
 
 
 def keys(text: str, name: str) -> set[str]:
     """The top-level keys of `text`, none if it is not a mapping; StudyError if it is not YAML."""
-    found = data(text, name)
-    return {str(key) for key in found} if isinstance(found, dict) else set()
+    content = data(text, name)
+    return {str(key) for key in content} if isinstance(content, dict) else set()
 
 
 def data(text: str, name: str) -> object:
@@ -208,10 +208,10 @@ def _locate(node: yaml.Node, path: Sequence[str | int]) -> tuple[int, list[str]]
     line, matched = node.start_mark.line + 1, []
     for part in path:
         if isinstance(node, yaml.MappingNode):
-            found = next(((key, value) for key, value in node.value if key.value == str(part)), None)
-            if found is None:
+            pair = next(((key, value) for key, value in node.value if key.value == str(part)), None)
+            if pair is None:
                 continue  # a step that pydantic adds, such as the name of a union's member
-            line, node = found[0].start_mark.line + 1, found[1]
+            line, node = pair[0].start_mark.line + 1, pair[1]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
             node = node.value[part]
             line = node.start_mark.line + 1
@@ -252,12 +252,12 @@ def _problem(name: str, node: yaml.Node, item: Mapping[str, Any], schema: Mappin
     return f"{head}: found {shown}, expected {expected}"
 
 
-def _shown(found: object) -> str:
+def _shown(value: object) -> str:
     """A value in an error; a long one is cut off."""
     try:
-        text = f'"{found}"' if isinstance(found, str) else json.dumps(found, default=str)
+        text = f'"{value}"' if isinstance(value, str) else json.dumps(value, default=str)
     except TypeError:  # keys that JSON has not: dates, tuples
-        text = str(found)
+        text = str(value)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
 
 
@@ -280,12 +280,12 @@ def _keys(schema: Mapping[str, Any], path: Sequence[str | int]) -> set[str]:
 
 def _expand(schema: Mapping[str, Any], nodes: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The nodes with references and alternatives resolved."""
-    found: list[Mapping[str, Any]] = []
+    expanded: list[Mapping[str, Any]] = []
     for node in nodes:
         if "$ref" in node:
-            found += _expand(schema, [schema["$defs"][node["$ref"].rsplit("/", 1)[1]]])
+            expanded += _expand(schema, [schema["$defs"][node["$ref"].rsplit("/", 1)[1]]])
         elif "anyOf" in node or "oneOf" in node:
-            found += _expand(schema, [*node.get("anyOf", ()), *node.get("oneOf", ())])
+            expanded += _expand(schema, [*node.get("anyOf", ()), *node.get("oneOf", ())])
         else:
-            found.append(node)
-    return found
+            expanded.append(node)
+    return expanded

@@ -25,9 +25,9 @@ def changes_of(study: Study, places: Callable[[str | None], str]) -> list[str]:
     agent of a machine is looked for; nothing is asked of a host."""
     lines, agent = [], "AGENT"
     for machine in full(study.testbed.machines):
-        where = shlex.join(["ssh", *machine.options, machine.destination])
+        login = shlex.join(["ssh", *machine.options, machine.destination])
         lines += [
-            f"  {machine.name} ({where}): AGENT is {places(machine.agent)},",
+            f"  {machine.name} ({login}): AGENT is {places(machine.agent)},",
             "    which is copied there over the same connection if it is missing",
         ]
         if counts(study):
@@ -70,8 +70,8 @@ def _settings(study: Study, machine: Machine) -> Iterator[list[str]]:
 
 def _sysctls(study: Study) -> dict[str, list[str]]:
     """The values of each sysctl that the study sets, or a tuning: one, or those of all levels."""
-    found: dict[str, list[str]] = {}
+    values: dict[str, list[str]] = {}
     for level in study.factors.levels("tuning"):
         for name, value in tuned_sysctls(study.sysctls, study.tunings, level).items():
-            found[name] = list(dict.fromkeys([*found.get(name, []), value]))
-    return found
+            values[name] = list(dict.fromkeys([*values.get(name, []), value]))
+    return values

@@ -18,24 +18,24 @@ EPHEMERAL = "32768 60999"  # the kernel's own default (ip-sysctl.rst)
 
 def gather(machines: Sequence[Machine], say: Callable[[str], None]) -> Json:
     """The facts of every host; a host that cannot be reached is listed with its error."""
-    listed = ListedHosts([placed(each) for each in machines], say)
+    opened_hosts = ListedHosts([placed(node) for node in machines], say)
     try:
         errors: dict[str, str] = {}
-        facts = check_plan.read_facts([check_plan.Member(host) for host in listed.hosts()], errors)
-        about = {host.name: getattr(host.agent, "about", {}) for host in listed.hosts()}
+        facts = check_plan.read_facts([check_plan.Member(host) for host in opened_hosts.hosts()], errors)
+        greetings = {host.name: getattr(host.agent, "about", {}) for host in opened_hosts.hosts()}
     finally:
-        listed.close()
+        opened_hosts.close()
     return {
         "schema": 1,
         "hosts": [
             {
-                "name": each.name, "ssh": each.destination, "read_only": each.read_only, "interface": each.interface,
-                "ports": each.ports,
-                "error": errors.get(each.name), "user_id": about[each.name].get("user_id"),
-                "cpus": about[each.name].get("cpus"), "agent": about[each.name].get("path"),
-                "facts": facts.get(each.name),
+                "name": node.name, "ssh": node.destination, "read_only": node.read_only, "interface": node.interface,
+                "ports": node.ports,
+                "error": errors.get(node.name), "user_id": greetings[node.name].get("user_id"),
+                "cpus": greetings[node.name].get("cpus"), "agent": greetings[node.name].get("path"),
+                "facts": facts.get(node.name),
             }
-            for each in machines
+            for node in machines
         ],
     }  # fmt: skip
 
@@ -48,7 +48,7 @@ def table(document: Json) -> Iterator[list[str]]:
             continue
         facts = host["facts"]
         settings = facts["sysctls"]
-        rest = ", ".join(
+        details = ", ".join(
             word
             for word in (
                 f"Linux {facts['kernel']}", settings.get("net.ipv4.tcp_congestion_control"), facts.get("clock_source"),
@@ -56,21 +56,21 @@ def table(document: Json) -> Iterator[list[str]]:
             )
             if word
         )  # fmt: skip
-        for each in facts["interfaces"]:
-            if host["interface"] in (None, each["name"]):
-                yield [host["name"], *_interface(each), rest]
+        for interface in facts["interfaces"]:
+            if host["interface"] in (None, interface["name"]):
+                yield [host["name"], *_interface(interface), details]
 
 
-def _interface(each: Mapping[str, Any]) -> list[str]:
-    speed, most = each["bits_per_second"], each["maximum_mtu"]
-    on = [name for name, value in (each["offloads"] or {}).items() if value]
-    under = f" over {each['parent']} (-{each['overhead_bytes']} B)" if each["overhead_bytes"] else ""
+def _interface(interface: Mapping[str, Any]) -> list[str]:
+    speed, largest_mtu = interface["bits_per_second"], interface["maximum_mtu"]
+    offloads = [name for name, value in (interface["offloads"] or {}).items() if value]
+    parent = f" over {interface['parent']} (-{interface['overhead_bytes']} B)" if interface["overhead_bytes"] else ""
     return [
-        each["name"] + under,
-        each["driver"] or each["kind"] or "?",
+        interface["name"] + parent,
+        interface["driver"] or interface["kind"] or "?",
         print_bits_per_second(speed) if speed else "?",
-        f"{each['mtu']} of {most}" if most else str(each["mtu"]),
-        " ".join(on) or "none",
+        f"{interface['mtu']} of {largest_mtu}" if largest_mtu else str(interface["mtu"]),
+        " ".join(offloads) or "none",
     ]
 
 
@@ -78,9 +78,9 @@ def _ports(host: Json) -> str:
     if host["ports"] is not None:
         low, _, high = host["ports"].partition("-")
         return f"{low} to {high or low}"
-    given = host["facts"]["sysctls"] if host["facts"] is not None else {}
-    found = given.get("net.ipv4.ip_local_port_range", "").split()
-    low, high = found if len(found) == 2 else EPHEMERAL.split()
+    sysctls = host["facts"]["sysctls"] if host["facts"] is not None else {}
+    bounds = sysctls.get("net.ipv4.ip_local_port_range", "").split()
+    low, high = bounds if len(bounds) == 2 else EPHEMERAL.split()
     return f"{low} to {high} (its ephemeral ports; `ports` in the inventory sets others)"
 
 
@@ -98,10 +98,10 @@ def explained(document: Json) -> list[str]:
     return [
         "From this machine to each host: the port of your ssh (by its configuration and jump hosts), and no other.",
         f"Between the hosts ({names}), each to each other:",
-        *(f"  {to}TCP ports {ports}, for the transfers and requests of a study" for to, ports in opened),
+        *(f"  {prefix}TCP ports {ports}, for the transfers and requests of a study" for prefix, ports in opened),
         *(
-            f"  {to}UDP ports {ports}, for the probes of a check, and of a study after it raised an MTU"
-            for to, ports in opened
+            f"  {prefix}UDP ports {ports}, for the probes of a check, and of a study after it raised an MTU"
+            for prefix, ports in opened
         ),
         "  ICMP and ICMPv6 of types 'fragmentation needed' and 'packet too big', which every path needs",
         "A port is open only during a measurement. A connection or probe without the token of its run, which is new",

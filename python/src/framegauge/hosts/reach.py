@@ -16,39 +16,39 @@ def ways(hosts: Sequence[tuple[Host, str | None]], family: int | None) -> dict[s
     IPv4, if it can, or IPv6."""
     prepared = check_plan.prepare(_members(hosts), _asked(1500, family))
     _demand_all(prepared.errors)
-    found: dict[str, Place] = {}
+    places: dict[str, Place] = {}
     pairs: dict[tuple[str, str], str | None] = {}
     for path in prepared.paths:
         if path.ends is None or path.ends.error is not None or path.ends.interface is None:
-            said = path.ends.error if path.ends is not None else None
-            pairs.setdefault((path.source, path.destination), said or f"no IPv{path.family} route")
+            error = path.ends.error if path.ends is not None else None
+            pairs.setdefault((path.source, path.destination), error or f"no IPv{path.family} route")
         else:
             pairs[path.source, path.destination] = None
-            found.setdefault(path.source, Place(path.ends.interface, path.ends.source))
-    for (source, destination), why in pairs.items():
-        if why is not None:
-            raise Refused(f"{source}: found {why} to {destination}, expected a route")
-    return {host.name: found[host.name] for host, _ in hosts}
+            places.setdefault(path.source, Place(path.ends.interface, path.ends.source))
+    for (source, destination), reason in pairs.items():
+        if reason is not None:
+            raise Refused(f"{source}: found {reason} to {destination}, expected a route")
+    return {host.name: places[host.name] for host, _ in hosts}
 
 
 def narrow(hosts: Sequence[tuple[Host, str | None]], family: int, mtu: Mapping[str, int]) -> Iterator[str]:
     """One line for each path that does not carry packets of the smaller MTU of its ends, by a check of every pair."""
-    asked = _asked(max(mtu.values()), family)
-    prepared = check_plan.prepare(_members(hosts), asked)
-    pairs = check.run(prepared, asked).document["pairs"]
+    request = _asked(max(mtu.values()), family)
+    prepared = check_plan.prepare(_members(hosts), request)
+    pairs = check.run(prepared, request).document["pairs"]
     # The loss of a host is no information about the path to it.
     _demand_all(prepared.errors)
     for pair in pairs:
         least = min(mtu[pair[end]] for end in ("source", "destination"))
-        found = pair["path_mtu_bytes"]
-        if found is None or found < least:
-            said = "that they do not pass" if found is None else f"that at most {found} bytes pass"
-            yield f"packets of {least} bytes from {pair['source']} to {pair['destination']}: found {said}"
+        path_mtu = pair["path_mtu_bytes"]
+        if path_mtu is None or path_mtu < least:
+            finding = "that they do not pass" if path_mtu is None else f"that at most {path_mtu} bytes pass"
+            yield f"packets of {least} bytes from {pair['source']} to {pair['destination']}: found {finding}"
 
 
 def _demand_all(errors: Mapping[str, str]) -> None:
-    for name, why in errors.items():
-        raise AgentLost(why if why.startswith(name) else f"{name}: {why}")
+    for name, reason in errors.items():
+        raise AgentLost(reason if reason.startswith(name) else f"{name}: {reason}")
 
 
 def _members(hosts: Sequence[tuple[Host, str | None]]) -> list[check_plan.Member]:

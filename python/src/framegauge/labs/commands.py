@@ -56,9 +56,9 @@ def links(plan: Plan, threads: Mapping[str, int]) -> list[str]:
     """The lines for `ip -batch`, in any namespace, that create every cable with its ends in the threads' namespaces."""
     ends: dict[int, list[tuple[str, Interface]]] = {}
     for node, interfaces in plan.interfaces.items():
-        for each in interfaces:
-            if each.link is not None:
-                ends.setdefault(each.link, []).append((node, each))
+        for nic in interfaces:
+            if nic.link is not None:
+                ends.setdefault(nic.link, []).append((node, nic))
 
     def end(node: str, interface: Interface) -> str:
         return f"{interface.name} index {interface.index} mtu {interface.mtu} netns {threads[node]}"
@@ -76,10 +76,10 @@ def recipe(plan: Plan, name: str) -> Recipe:
         return Recipe(_switch_settings(), [*_switch(interfaces)], [], filters)
     ip = list(_addresses(interfaces))
     bridge: list[str] = []
-    for each in interfaces:
-        if each.overlay is not None:
-            more, peers = _vxlan(plan, name, each)
-            ip, bridge = [*ip, *more], [*bridge, *peers]
+    for interface in interfaces:
+        if interface.overlay is not None:
+            commands, peers = _vxlan(plan, name, interface)
+            ip, bridge = [*ip, *commands], [*bridge, *peers]
     for prefix, hops in plan.routes(name):
         ip.append(f"route add {prefix} {_via(hops)}")
     for promise in node.routes:
@@ -93,10 +93,10 @@ def reminders(plan: Plan) -> Iterator[Reminder]:
     for name in plan.network.hosts():
         for promise in plan.network.nodes[name].remembers:
             for family in families_of(promise.family):
-                way = plan.way(name, promise.to, family)
-                if way is None:
+                route = plan.way(name, promise.to, family)
+                if route is None:
                     continue
-                address, hops, _ = way
+                address, hops, _ = route
                 routers = dict.fromkeys(hop.router for hop in hops)
                 detours = [(router, _detour(plan, router, promise.to, family, promise.mtu)) for router in routers]
                 yield Reminder(name, address, family, promise.mtu, detours)
@@ -104,70 +104,70 @@ def reminders(plan: Plan) -> Iterator[Reminder]:
 
 def _detour(plan: Plan, router: str, host: str, family: int, mtu: int) -> str:
     """A router's route with its own MTU, which is locked because forwarding would ignore it otherwise."""
-    way = plan.way(router, host, family)
-    assert way is not None
-    return f"mtu lock {mtu} {_towards(plan, router, way)}"
+    route = plan.way(router, host, family)
+    assert route is not None
+    return f"mtu lock {mtu} {_towards(plan, router, route)}"
 
 
 def _targets(plan: Plan, name: str, promise: Promise) -> Iterator[tuple[str, str]]:
     for family in families_of(promise.family):
-        if way := plan.way(name, promise.to, family):
-            yield way[0], _towards(plan, name, way)
+        if route := plan.way(name, promise.to, family):
+            yield route[0], _towards(plan, name, route)
 
 
-def _towards(plan: Plan, name: str, way: tuple[str, list[Hop], Interface]) -> str:
-    _, hops, there = way
+def _towards(plan: Plan, name: str, route: tuple[str, list[Hop], Interface]) -> str:
+    _, hops, far_end = route
     if hops:
         return _via(hops)
-    return "dev " + next(each.name for each in plan.interfaces[name] if each.segment == there.segment)
+    return "dev " + next(interface.name for interface in plan.interfaces[name] if interface.segment == far_end.segment)
 
 
 def _via(hops: list[Hop]) -> str:
-    each = [f"via {hop.address} dev {hop.interface}" for hop in hops]
-    return each[0] if len(each) == 1 else " ".join(f"nexthop {one}" for one in each)
+    nexthops = [f"via {hop.address} dev {hop.interface}" for hop in hops]
+    return nexthops[0] if len(nexthops) == 1 else " ".join(f"nexthop {nexthop}" for nexthop in nexthops)
 
 
 def _settings(node: Node, interfaces: list[Interface]) -> dict[str, str]:
     """The settings of a host or router: nothing inherited by a fresh namespace, no delays, multipath by layer 4."""
     forwards = "1" if node.kind == "router" else "0"
-    found = {
+    settings = {
         "ipv4/ip_forward": forwards,
         "ipv6/conf/all/forwarding": forwards,
         "ipv4/fib_multipath_hash_policy": "1",
         "ipv6/fib_multipath_hash_policy": "1",
     }
     if node.remembers:
-        found |= {f"ipv{family}/route/mtu_expires": str(REMEMBERED_SECONDS) for family in (4, 6)}
+        settings |= {f"ipv{family}/route/mtu_expires": str(REMEMBERED_SECONDS) for family in (4, 6)}
     # The cables exist already, so that "default" comes too late for them.
-    for name in ("all", "default", *(each.name for each in interfaces if each.link is not None)):
-        found |= {f"ipv4/conf/{name}/{key}": "0" for key in ("rp_filter", "send_redirects", "accept_redirects")}
-        found |= {f"ipv6/conf/{name}/{key}": "0" for key in ("accept_dad", "accept_ra", "router_solicitations")}
-    for each in interfaces:
-        if each.link is not None and 6 not in each.addresses:
-            found[f"ipv6/conf/{each.name}/disable_ipv6"] = "1"
-    return found
+    for name in ("all", "default", *(interface.name for interface in interfaces if interface.link is not None)):
+        settings |= {f"ipv4/conf/{name}/{key}": "0" for key in ("rp_filter", "send_redirects", "accept_redirects")}
+        settings |= {f"ipv6/conf/{name}/{key}": "0" for key in ("accept_dad", "accept_ra", "router_solicitations")}
+    for interface in interfaces:
+        if interface.link is not None and 6 not in interface.addresses:
+            settings[f"ipv6/conf/{interface.name}/disable_ipv6"] = "1"
+    return settings
 
 
 def _switch_settings() -> dict[str, str]:
-    found = {f"ipv6/conf/{name}/disable_ipv6": "1" for name in ("all", "default")}
+    settings = {f"ipv6/conf/{name}/disable_ipv6": "1" for name in ("all", "default")}
     # A bridge that passes its packets to netfilter acts partly as a router: it enforces the MTU of a port exactly.
-    return found | {f"bridge/bridge-nf-call-{name}?": "0" for name in ("iptables", "ip6tables", "arptables")}
+    return settings | {f"bridge/bridge-nf-call-{name}?": "0" for name in ("iptables", "ip6tables", "arptables")}
 
 
 def _switch(interfaces: list[Interface]) -> Iterator[str]:
     # Ports forward at once, and multicast needs no membership.
     yield f"link add name {BRIDGE} type bridge stp_state 0 forward_delay 0 mcast_snooping 0"
     yield f"link set dev {BRIDGE} up"
-    for each in interfaces:
-        yield f"link set dev {each.name} master {BRIDGE}"
-        yield f"link set dev {each.name} up"
+    for interface in interfaces:
+        yield f"link set dev {interface.name} master {BRIDGE}"
+        yield f"link set dev {interface.name} up"
 
 
 def _addresses(interfaces: list[Interface]) -> Iterator[str]:
-    for each in interfaces:
-        if each.link is not None:
-            yield f"link set dev {each.name} up"
-            yield from _own_addresses(each)
+    for interface in interfaces:
+        if interface.link is not None:
+            yield f"link set dev {interface.name} up"
+            yield from _own_addresses(interface)
 
 
 def _own_addresses(interface: Interface) -> Iterator[str]:
@@ -181,43 +181,39 @@ def _vxlan(plan: Plan, name: str, interface: Interface) -> tuple[list[str], list
     assert interface.overlay is not None
     overlay = plan.network.overlays[interface.overlay]
     family = overlay.underlay
-    parent = next(each for each in plan.interfaces[name] if each.link is not None and family in each.addresses)
+    parent = next(nic for nic in plan.interfaces[name] if nic.link is not None and family in nic.addresses)
     overhead = 50 if family == 4 else 70
     below = f" dev {parent.name}" if overlay.mtu + overhead <= parent.mtu else ""
-    made = f"link add name {interface.name} mtu {overlay.mtu} type vxlan id {VXLAN_NUMBER} dstport {VXLAN_PORT}"
+    command = f"link add name {interface.name} mtu {overlay.mtu} type vxlan id {VXLAN_NUMBER} dstport {VXLAN_PORT}"
     ip = [
-        f"{made} local {parent.addresses[family]}{below}",
+        f"{command} local {parent.addresses[family]}{below}",
         f"link set dev {interface.name} up",
         *_own_addresses(interface),
     ]
-    others = [end for end in overlay.ends if end != name]
+    peers = [end for end in overlay.ends if end != name]
     underlays = [
-        next(
-            each.addresses[family]
-            for each in plan.interfaces[other]
-            if each.link is not None and family in each.addresses
-        )
-        for other in others
+        next(nic.addresses[family] for nic in plan.interfaces[peer] if nic.link is not None and family in nic.addresses)
+        for peer in peers
     ]
     return ip, [f"fdb append {EVERYBODY_ELSE} dev {interface.name} dst {address}" for address in underlays]
 
 
 def _ingress(plan: Plan, name: str) -> Iterator[str]:
     """Rules for packets that are dropped on arrival; never neighbour discovery, whose loss would only cause delays."""
-    for number, each in enumerate(plan.interfaces[name]):
-        if each.link is None:
+    for number, interface in enumerate(plan.interfaces[name]):
+        if interface.link is None:
             continue
-        link = plan.network.links[each.link]
+        link = plan.network.links[interface.link]
         limit = None if plan.network.nodes[name].kind == "host" else link.limit_at(name)
         rules = []
         if limit is not None:
             rules.append(f"meta protocol {{ ip, ip6 }} meta length > {limit} counter drop")
         if link.loss:
             rules.append("icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept")
-            lost = round(link.loss * PARTS)
-            rules.append(f"meta protocol {{ ip, ip6 }} numgen random mod {PARTS} < {lost} counter drop")
+            threshold = round(link.loss * PARTS)
+            rules.append(f"meta protocol {{ ip, ip6 }} numgen random mod {PARTS} < {threshold} counter drop")
         if rules:
-            hook = f"type filter hook ingress device {each.name} priority 0;"
+            hook = f"type filter hook ingress device {interface.name} priority 0;"
             yield f"table netdev framegauge {{ chain from{number} {{ {hook} {'; '.join(rules)}; }}; }}"
 
 
@@ -225,7 +221,7 @@ def _forwarding(node: Node) -> Iterator[str]:
     """Rules for the ICMP errors that a router blocks, and for the MSS that it writes into SYNs."""
     blocked = [ICMP[block.icmp, family] for block in node.blocks for family in families_of(block.family)]
     if blocked:
-        rules = "; ".join(f"{each} counter drop" for each in blocked)
+        rules = "; ".join(f"{icmp_error} counter drop" for icmp_error in blocked)
         chains = (f"chain {hook} {{ type filter hook {hook} priority 0; {rules}; }};" for hook in ("output", "forward"))
         yield f"table inet framegauge {{ {' '.join(chains)} }}"
     if node.clamps_mss is not None:

@@ -62,19 +62,19 @@ def json_schema() -> Mapping[str, Any]:
 
 def _without_a_way(lab: Lab) -> Iterator[Problem]:
     """Problems with statements about paths that the network does not have."""
-    made, hosts = plan(lab.network), lab.network.hosts()
+    layout, hosts = plan(lab.network), lab.network.hosts()
     for name in hosts:
         for key in ("routes", "remembers"):
             for index, promise in enumerate(getattr(lab.network.nodes[name], key)):
-                if not any(made.way(name, promise.to, family) for family in families_of(promise.family)):
+                if not any(layout.way(name, promise.to, family) for family in families_of(promise.family)):
                     where = ("network", "nodes", name, key, index, "to")
                     yield Problem(where, promise.to, f"a host that {name} can reach")
     for index, line in enumerate(lab.truth):
         for source, destination, family in _pairs(hosts, line):
-            if (made.way(source, destination, family) is None) != (line.verdict == "unreachable"):
-                found = f"{line.verdict} over IPv{family} from {source} to {destination}"
+            if (layout.way(source, destination, family) is None) != (line.verdict == "unreachable"):
+                statement = f"{line.verdict} over IPv{family} from {source} to {destination}"
                 yield Problem(
-                    ("truth", index), found, "unreachable where there is no path, and only there (or family: …)"
+                    ("truth", index), statement, "unreachable where there is no path, and only there (or family: …)"
                 )
                 break
 
@@ -92,10 +92,11 @@ def _pairs(hosts: list[str], line: Line) -> Iterator[tuple[str, str, int]]:
 def _expanded(lab: Lab) -> list[Truth]:
     hosts = lab.network.hosts()
     # The last line about a pair replaces earlier ones.
-    found = {pair: line for line in lab.truth for pair in _pairs(hosts, line)}
-    place = {name: number for number, name in enumerate(hosts)}
+    by_pair = {pair: line for line in lab.truth for pair in _pairs(hosts, line)}
+    order = {name: number for number, name in enumerate(hosts)}
     return [
-        _truth(*pair, found[pair]) for pair in sorted(found, key=lambda pair: (place[pair[0]], place[pair[1]], pair[2]))
+        _truth(*pair, by_pair[pair])
+        for pair in sorted(by_pair, key=lambda pair: (order[pair[0]], order[pair[1]], pair[2]))
     ]
 
 

@@ -55,8 +55,8 @@ Family = Literal[4, 6]
 def _sizes(value: object) -> int | dict[str, int]:
     expected = "an MTU in bytes between 68 and 65535, such as 9000, or one per end, such as {a: 9000, r1: 1500}"
     values: Mapping[Any, Any] = value if isinstance(value, Mapping) else {"": value}
-    for each in values.values():
-        if isinstance(each, bool) or not isinstance(each, int) or not LEAST_MTU <= each <= LARGEST_MTU:
+    for size in values.values():
+        if isinstance(size, bool) or not isinstance(size, int) or not LEAST_MTU <= size <= LARGEST_MTU:
             raise QuantityError(dict(value) if isinstance(value, Mapping) else value, expected)
     if not values or not all(isinstance(key, str) for key in values):
         raise QuantityError(value, expected)
@@ -153,8 +153,8 @@ class Link(Model):
 
     def limit_at(self, end: str) -> int | None:
         """The largest packet that one end accepts; None for the kernel's own limit."""
-        found: int | None = self.receives.get(end) if isinstance(self.receives, Mapping) else self.receives
-        return found
+        limit: int | None = self.receives.get(end) if isinstance(self.receives, Mapping) else self.receives
+        return limit
 
     def names(self) -> Iterator[tuple[str, str]]:
         """Key and end of every setting that applies to one end."""
@@ -230,21 +230,23 @@ class Lab(Model):
         hosts, target = self.network.hosts(), self.check.target_mtu
         for index, line in enumerate(self.truth):
             for key in ("source", "destination"):
-                asked = getattr(line, key)
-                strange = [name for name in ([asked] if isinstance(asked, str) else asked) if name not in hosts]
-                if strange and asked != EVERYBODY:
-                    raise Problem(("truth", index, key), strange[0], f"any, or one of the hosts {', '.join(hosts)}")
-            found, verdict = line.path_mtu_bytes, line.verdict
+                host_names = getattr(line, key)
+                unknown = [
+                    name for name in ([host_names] if isinstance(host_names, str) else host_names) if name not in hosts
+                ]
+                if unknown and host_names != EVERYBODY:
+                    raise Problem(("truth", index, key), unknown[0], f"any, or one of the hosts {', '.join(hosts)}")
+            path_mtu, verdict = line.path_mtu_bytes, line.verdict
             expected = {
-                "carries_target": found == target and line.bad_share is None,
-                "unreachable": found is None,
-            }.get(verdict, found is not None and found < target)
+                "carries_target": path_mtu == target and line.bad_share is None,
+                "unreachable": path_mtu is None,
+            }.get(verdict, path_mtu is not None and path_mtu < target)
             if not expected:
-                wanted = {"carries_target": f"check.target_mtu {target}", "unreachable": "nothing"}
+                expectations = {"carries_target": f"check.target_mtu {target}", "unreachable": "nothing"}
                 raise Problem(
                     ("truth", index, "path_mtu_bytes"),
-                    found,
-                    f"{wanted.get(verdict, f'less than {target}')}: {verdict}",
+                    path_mtu,
+                    f"{expectations.get(verdict, f'less than {target}')}: {verdict}",
                 )
         return self
 
@@ -256,19 +258,19 @@ def families_of(family: int | None) -> tuple[int, ...]:
 
 def segments(network: Network) -> list[list[int]]:
     """The links of each segment by number: links that switches join. Each segment has its own addresses."""
-    found: list[list[int]] = []
+    groups: list[list[int]] = []
     joined: list[set[str]] = []
     for number, link in enumerate(network.links):
         switches = {end for end in link.ends if network.nodes[end].kind == "switch"}
-        met = [place for place, others in enumerate(joined) if switches & others]
+        touched = [index for index, switch_names in enumerate(joined) if switches & switch_names]
         members, names = [number], set(switches)
-        for place in reversed(met):
-            members = found.pop(place) + members
-            names |= joined.pop(place)
-        place = met[0] if met else len(found)
-        found.insert(place, sorted(members))
-        joined.insert(place, names)
-    return found
+        for index in reversed(touched):
+            members = groups.pop(index) + members
+            names |= joined.pop(index)
+        index = touched[0] if touched else len(groups)
+        groups.insert(index, sorted(members))
+        joined.insert(index, names)
+    return groups
 
 
 def _name_problems(network: Network) -> Iterator[Problem]:
@@ -276,12 +278,12 @@ def _name_problems(network: Network) -> Iterator[Problem]:
     if EVERYBODY in network.nodes:
         yield Problem(("nodes", EVERYBODY), EVERYBODY, "another name: in truth, it stands for every host")
     for key in ("links", "overlays"):
-        for index, each in enumerate(getattr(network, key)):
-            for place, end in enumerate(each.ends):
+        for index, connection in enumerate(getattr(network, key)):
+            for position, end in enumerate(connection.ends):
                 if end not in network.nodes:
-                    yield Problem((key, index, "ends", place), end, f"one of the nodes {names}")
-                if end in each.ends[:place]:
-                    yield Problem((key, index, "ends", place), end, "each end once")
+                    yield Problem((key, index, "ends", position), end, f"one of the nodes {names}")
+                if end in connection.ends[:position]:
+                    yield Problem((key, index, "ends", position), end, "each end once")
     if not network.hosts():
         yield Problem(("nodes",), names, "at least one host")
     linked = {end for link in network.links for end in link.ends}
@@ -297,8 +299,8 @@ def _link_problems(network: Network) -> Iterator[Problem]:
             if end not in link.ends:
                 yield Problem((*where, key), end, f"one of its ends {', '.join(link.ends)}")
         takers = [end for end in link.ends if network.nodes[end].kind != "host"]
-        named = link.receives if isinstance(link.receives, Mapping) else link.ends if link.receives else ()
-        if any(end not in takers for end in named):
+        receivers = link.receives if isinstance(link.receives, Mapping) else link.ends if link.receives else ()
+        if any(end not in takers for end in receivers):
             expected = "this key only for a router or a switch: a host accepts packets up to its MTU"
             yield Problem((*where, "receives"), link.receives, expected)
         smallest = min(link.mtu_at(end, network.mtu) for end in link.ends)
@@ -308,55 +310,55 @@ def _link_problems(network: Network) -> Iterator[Problem]:
 
 
 def _segment_problems(network: Network) -> Iterator[Problem]:
-    found = segments(network)
-    if len(found) > MOST_SEGMENTS:
-        yield Problem(("links",), f"{len(found)} segments", f"at most {MOST_SEGMENTS}: links with no switch in common")
-    for members in found:
+    groups = segments(network)
+    if len(groups) > MOST_SEGMENTS:
+        yield Problem(("links",), f"{len(groups)} segments", f"at most {MOST_SEGMENTS}: links with no switch in common")
+    for members in groups:
         trees: list[set[str]] = []  # connected nodes so far; frames must not loop
         for number in members:
             link = network.links[number]
-            met = [names for names in trees if names & set(link.ends)]
-            if any(names >= set(link.ends) for names in met):
+            touched = [names for names in trees if names & set(link.ends)]
+            if any(names >= set(link.ends) for names in touched):
                 expected = "ends that are not on one segment already: frames would loop"
                 yield Problem(("links", number, "ends"), ", ".join(link.ends), expected)
-            trees = [names for names in trees if names not in met] + [set(link.ends).union(*met)]
+            trees = [names for names in trees if names not in touched] + [set(link.ends).union(*touched)]
             if link.family != network.links[members[0]].family:
                 yield Problem(("links", number), link.family, "the same family on all links that a switch joins")
 
 
 def _overlay_problems(network: Network) -> Iterator[Problem]:
-    seen: set[str] = set()
+    members: set[str] = set()
     for index, overlay in enumerate(network.overlays):
-        for place, end in enumerate(overlay.ends):
-            where = ("overlays", index, "ends", place)
+        for position, end in enumerate(overlay.ends):
+            where = ("overlays", index, "ends", position)
             if network.nodes[end].kind != "host":
                 yield Problem(where, end, f"a host: one of {', '.join(network.hosts())}")
-            if end in seen:
+            if end in members:
                 yield Problem(where, end, "a host of no other overlay")
-            seen.add(end)
+            members.add(end)
         if overlay.mtu < LEAST_IPV6_MTU:
             yield Problem(("overlays", index, "mtu"), overlay.mtu, f"at least {LEAST_IPV6_MTU} (RFC 8200)")
 
 
 def _promise_problems(network: Network) -> Iterator[Problem]:
-    hosts, near = network.hosts(), _neighbours(network)
+    hosts, neighbours = network.hosts(), _neighbours(network)
     for name in hosts:
         for promise in network.nodes[name].remembers:
-            if promise.to in near[name]:
+            if promise.to in neighbours[name]:
                 where = ("nodes", name, "remembers")
                 yield Problem(where, promise.to, "a host beyond a router, which must have reported the MTU")
         for key in ("routes", "remembers"):
             for index, promise in enumerate(getattr(network.nodes[name], key)):
                 if promise.to not in hosts or promise.to == name:
-                    others = ", ".join(each for each in hosts if each != name)
-                    yield Problem(("nodes", name, key, index, "to"), promise.to, f"one of the hosts {others}")
+                    other_hosts = ", ".join(host for host in hosts if host != name)
+                    yield Problem(("nodes", name, key, index, "to"), promise.to, f"one of the hosts {other_hosts}")
 
 
 def _neighbours(network: Network) -> dict[str, set[str]]:
     """The nodes that share a segment or an overlay with each node."""
-    found: dict[str, set[str]] = {name: set() for name in network.nodes}
+    neighbours: dict[str, set[str]] = {name: set() for name in network.nodes}
     groups = [{end for number in members for end in network.links[number].ends} for members in segments(network)]
     for group in (*groups, *(set(overlay.ends) for overlay in network.overlays)):
         for name in group:
-            found[name] |= group
-    return found
+            neighbours[name] |= group
+    return neighbours

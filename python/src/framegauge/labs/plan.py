@@ -62,13 +62,13 @@ class Plan:
         for number, overlay in enumerate(network.overlays):
             segment = len(self.families) + 1
             self.families[segment] = families_of(None)
-            for place, end in enumerate(overlay.ends, 1):
-                found = {family: _address(segment, place, family) for family in self.families[segment]}
+            for position, end in enumerate(overlay.ends, 1):
+                addresses = {family: _address(segment, position, family) for family in self.families[segment]}
                 # The ends of links have the numbers from 10 on, so overlays come after them.
                 index = 10 + 2 * len(network.links) + number
-                self._add(end, Interface("vxlan0", "overlay", overlay.mtu, index, segment, found, overlay=number))
-        for each in self.interfaces.values():
-            each.sort(key=lambda interface: interface.index)
+                self._add(end, Interface("vxlan0", "overlay", overlay.mtu, index, segment, addresses, overlay=number))
+        for interfaces in self.interfaces.values():
+            interfaces.sort(key=lambda interface: interface.index)
         self._distances = {
             (segment, family): self._distance(segment, family)
             for segment, families in self.families.items()
@@ -79,20 +79,20 @@ class Plan:
         host, router = 0, ROUTERS_FROM + 1
         for number in links:
             link = self.network.links[number]
-            for place, end in enumerate(link.ends):
+            for side, end in enumerate(link.ends):
                 kind, addresses = self.network.nodes[end].kind, {}
                 if kind != "switch":
                     host, router = (host + 1, router) if kind == "host" else (host, router - 1)
-                    own = host if kind == "host" else router
-                    addresses = {family: _address(segment, own, family) for family in self.families[segment]}
-                other = link.ends[1 - place]
-                before = sum(1 for each in self.interfaces[end] if each.to == other)
-                name = f"to-{other}" + (f"-{before + 1}" if before else "")
+                    host_number = host if kind == "host" else router
+                    addresses = {family: _address(segment, host_number, family) for family in self.families[segment]}
+                peer = link.ends[1 - side]
+                earlier = sum(1 for interface in self.interfaces[end] if interface.to == peer)
+                name = f"to-{peer}" + (f"-{earlier + 1}" if earlier else "")
                 # If both interfaces had the same index, each in its own namespace, the kernel would wait a second
                 # before it notices that their link is up (linkwatch_urgent_event).
-                index = 10 + 2 * number + place
+                index = 10 + 2 * number + side
                 mtu = link.mtu_at(end, self.network.mtu)
-                self._add(end, Interface(name, other, mtu, index, segment, addresses, link=number))
+                self._add(end, Interface(name, peer, mtu, index, segment, addresses, link=number))
 
     def _add(self, node: str, interface: Interface) -> None:
         self.interfaces[node].append(interface)
@@ -100,58 +100,67 @@ class Plan:
 
     def _distance(self, segment: int, family: int) -> dict[str, int]:
         """The number of routers between each node and a segment."""
-        found = {node: 0 for node, interface in self._members[segment] if family in interface.addresses}
-        last = list(found)
-        while last:
+        distances = {node: 0 for node, interface in self._members[segment] if family in interface.addresses}
+        frontier = list(distances)
+        while frontier:
             reached = []
-            for router in last:
+            for router in frontier:
                 if self.network.nodes[router].kind != "router":
                     continue
-                for own in self.interfaces[router]:
-                    for node, other in self._members[own.segment]:
-                        if family in own.addresses and family in other.addresses and node not in found:
-                            found[node] = found[router] + 1
+                for own_interface in self.interfaces[router]:
+                    for node, neighbour in self._members[own_interface.segment]:
+                        if (
+                            family in own_interface.addresses
+                            and family in neighbour.addresses
+                            and node not in distances
+                        ):
+                            distances[node] = distances[router] + 1
                             reached.append(node)
-            last = reached
-        return found
+            frontier = reached
+        return distances
 
     def address(self, node: str, family: int) -> str | None:
         """The address at which others reach a host: in its overlay if it has one, else on its first link."""
-        found = [each for each in self.interfaces[node] if family in each.addresses]
-        return min(found, key=lambda each: each.overlay is None).addresses[family] if found else None
+        candidates = [interface for interface in self.interfaces[node] if family in interface.addresses]
+        return (
+            min(candidates, key=lambda interface: interface.overlay is None).addresses[family] if candidates else None
+        )
 
     def hops(self, node: str, segment: int, family: int) -> list[Hop]:
         """The next hops from a node to another segment, over all shortest paths; none if there is no path."""
-        away = self._distances.get((segment, family), {})
-        if away.get(node, 0) == 0:
+        distances = self._distances.get((segment, family), {})
+        if distances.get(node, 0) == 0:
             return []
         return [
-            Hop(own.name, other_node, other.addresses[family])
-            for own in self.interfaces[node]
-            for other_node, other in self._members[own.segment]
+            Hop(interface.name, other_node, peer.addresses[family])
+            for interface in self.interfaces[node]
+            for other_node, peer in self._members[interface.segment]
             if other_node != node
-            and family in own.addresses
-            and family in other.addresses
+            and family in interface.addresses
+            and family in peer.addresses
             and self.network.nodes[other_node].kind == "router"
-            and away.get(other_node) == away[node] - 1
+            and distances.get(other_node) == distances[node] - 1
         ]
 
     def routes(self, node: str) -> Iterator[tuple[str, list[Hop]]]:
         """The prefix and next hops of every route that a node needs."""
         for segment, families in self.families.items():
             for family in families:
-                if found := self.hops(node, segment, family):
-                    yield prefix(segment, family), found
+                if hops := self.hops(node, segment, family):
+                    yield prefix(segment, family), hops
 
     def way(self, node: str, host: str, family: int) -> tuple[str, list[Hop], Interface] | None:
         """The way to a host: its address, the next hops (none on the same segment), and the interface that has it."""
         address = self.address(host, family)
         if address is None:
             return None
-        there = next(each for each in self.interfaces[host] if each.addresses.get(family) == address)
-        hops = self.hops(node, there.segment, family)
-        on_it = any(each.segment == there.segment and family in each.addresses for each in self.interfaces[node])
-        return (address, hops, there) if hops or on_it else None
+        far_end = next(interface for interface in self.interfaces[host] if interface.addresses.get(family) == address)
+        hops = self.hops(node, far_end.segment, family)
+        is_local = any(
+            interface.segment == far_end.segment and family in interface.addresses
+            for interface in self.interfaces[node]
+        )
+        return (address, hops, far_end) if hops or is_local else None
 
 
 def plan(network: Network) -> Plan:

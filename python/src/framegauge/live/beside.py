@@ -35,15 +35,15 @@ def page(folder: Path, port: int) -> Iterator[tuple[str, Callable[[], object]]]:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
             pass_fds=[socket_.fileno()], start_new_session=True,
         )  # fmt: skip
-    holding = cast(IO[bytes], process.stdin)
+    stdin = cast(IO[bytes], process.stdin)
     try:
         with contextlib.suppress(OSError):  # of a process that has ended, which is no reason to end the study
-            holding.write(f"{token}\n".encode())
-            holding.flush()
+            stdin.write(f"{token}\n".encode())
+            stdin.flush()
         yield address, process.wait
     finally:
         with contextlib.suppress(OSError):
-            holding.close()
+            stdin.close()
         try:
             process.wait(ENDS_SECONDS)
         except subprocess.TimeoutExpired:

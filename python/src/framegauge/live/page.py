@@ -65,16 +65,16 @@ def _whole(title: str, head: str, inside: str) -> str:
 
 
 def _status(state: State) -> str:
-    said, more = state.progress, ""
+    status, more = state.progress, ""
     if not state.is_running:
-        said = f"Not running, and stopped before {state.progress}"
+        status = f"Not running, and stopped before {state.progress}"
         command = shlex.join(["framegauge", "study", "--resume", "--out", str(state.folder)])
         more = (
             "<p>No process of this machine writes to the folder. If none on another machine does, it goes on with "
             f"<code>{lines(command)}</code></p>\n"
         )
     return (
-        f'<p class="answer" id="status" role="status">{text(said)}</p>\n{more}'
+        f'<p class="answer" id="status" role="status">{text(status)}</p>\n{more}'
         f'<progress aria-label="share of the planned runs" max="1" value="{state.share:.4f}"></progress>\n'
     )
 
@@ -83,19 +83,19 @@ def _estimates(state: State) -> str:
     """The intervals as they are after the last whole block, beside those of the block before."""
     if not state.verdicts:
         return section("estimates", "Intervals so far", "<p>They are here once every run of a block is over.</p>\n")
-    before = {_key(each): ends for each in state.before if (ends := shown(each))}
+    before = {_key(verdict): ends for verdict in state.before if (ends := shown(verdict))}
     cells = words.Cells(state.verdicts)
     rows: list[list[Cell]] = [
         [
-            ", ".join(filter(None, (words.metric(each["metric"]), cells.of(each)))),
-            words.levels(each["treatment"]) + (" (A/A)" if words.is_control(each) else ""),
-            "-" if each["ratio"] is None else words.change(each["ratio"], shown(each)),
-            words.change_interval(ends) if (ends := shown(each)) else "-",
-            words.change_interval(then) if (then := before.get(_key(each))) else "-",
-            "-" if each.get("margin") is None else words.margin(each["margin"]),
-            str(each["runs"]),
+            ", ".join(filter(None, (words.metric(verdict["metric"]), cells.of(verdict)))),
+            words.levels(verdict["treatment"]) + (" (A/A)" if words.is_control(verdict) else ""),
+            "-" if verdict["ratio"] is None else words.change(verdict["ratio"], shown(verdict)),
+            words.change_interval(ends) if (ends := shown(verdict)) else "-",
+            words.change_interval(previous) if (previous := before.get(_key(verdict))) else "-",
+            "-" if verdict.get("margin") is None else words.margin(verdict["margin"]),
+            str(verdict["runs"]),
         ]
-        for each in state.verdicts
+        for verdict in state.verdicts
     ]
     head = ("metric", "treatment", "change", CORRECTED, "one block before", "margin", "runs")
     blocks = f"{state.blocks} whole block{'' if state.blocks == 1 else 's'}"
@@ -118,22 +118,22 @@ def _figures(
 ) -> Iterator[str]:
     """One drawing a comparison; all of a metric have one logarithmic axis."""
     yield '<div class="grid">\n'
-    for number, each in enumerate(verdicts):
-        if shown(each) is None or words.is_control(each):
+    for number, entry in enumerate(verdicts):
+        if shown(entry) is None or words.is_control(entry):
             continue
         name = ", ".join(filter(None, (
-            words.metric(each["metric"]), cells.of(each), words.levels(each["treatment"]),
+            words.metric(entry["metric"]), cells.of(entry), words.levels(entry["treatment"]),
         )))  # fmt: skip
         yield f"<figure><figcaption>{text(name)}</figcaption>\n"
-        yield _interval(number, name, each, before.get(_key(each)), _most(verdicts, each["metric"])) + "</figure>\n"
+        yield _interval(number, name, entry, before.get(_key(entry)), _most(verdicts, entry["metric"])) + "</figure>\n"
     yield "</div>\n"
 
 
 def _most(verdicts: Sequence[Mapping[str, Any]], metric: str) -> float:
     """How far the axis of a metric reaches to either side, as the logarithm of a ratio."""
-    mine = [each for each in verdicts if each["metric"] == metric and shown(each) is not None]
-    ends = [abs(math.log(end)) for each in mine for end in shown(each) or () if end > 0 and math.isfinite(end)]
-    return min(math.log(10), max([1.5 * math.log1p(mine[0].get("margin") or 0.0), 1e-6, *ends]) * 1.05)
+    entries = [entry for entry in verdicts if entry["metric"] == metric and shown(entry) is not None]
+    ends = [abs(math.log(end)) for entry in entries for end in shown(entry) or () if end > 0 and math.isfinite(end)]
+    return min(math.log(10), max([1.5 * math.log1p(entries[0].get("margin") or 0.0), 1e-6, *ends]) * 1.05)
 
 
 def _interval(number: int, name: str, verdict: Mapping[str, Any], before: Sequence[float] | None, most: float) -> str:
@@ -147,10 +147,10 @@ def _interval(number: int, name: str, verdict: Mapping[str, Any], before: Sequen
     margin, middle = verdict.get("margin") or 0.0, HEIGHT / 2
     left, right = at(1 / (1 + margin)), at(1 + margin)
     ends = shown(verdict) or (1.0, 1.0)
-    said = f"{words.change(verdict['ratio'], ends)}, {words.change_interval(ends)}"
+    note = f"{words.change(verdict['ratio'], ends)}, {words.change_interval(ends)}"
     return "".join([
         f'<svg class="interval-drawn" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="i{number}t" '
-        f'aria-describedby="i{number}d"><title id="i{number}t">{text(name)}</title><desc id="i{number}d">{text(said)}',
+        f'aria-describedby="i{number}d"><title id="i{number}t">{text(name)}</title><desc id="i{number}d">{text(note)}',
         f'</desc><rect class="band" x="{left:.1f}" width="{right - left:.1f}" y="0" height="{HEIGHT}"/>',
         f'<line class="same" x1="{WIDTH / 2}" x2="{WIDTH / 2}" y1="0" y2="{HEIGHT}"/>',
         line("then", before, HEIGHT - 3) if before else "", line("now", ends, middle),
@@ -161,8 +161,8 @@ def _interval(number: int, name: str, verdict: Mapping[str, Any], before: Sequen
 def _excluded(state: State) -> str:
     rows = [[str(run.number), str(run.block + 1), _of(run, state.treatment), "; ".join(run.excluded)]
             for run in reversed(state.runs) if run.excluded]  # fmt: skip
-    listed = table("Excluded runs, with all reasons", ("run", "block", "of", "reasons"), rows[:MOST_RUNS])
-    return section("excluded", "Excluded runs", listed + _more(rows))
+    run_table = table("Excluded runs, with all reasons", ("run", "block", "of", "reasons"), rows[:MOST_RUNS])
+    return section("excluded", "Excluded runs", run_table + _more(rows))
 
 
 def _runs(state: State) -> str:
@@ -176,8 +176,8 @@ def _runs(state: State) -> str:
         ]
         for run in reversed(state.runs)
     ]
-    listed = table("Runs, the last one first", ("run", "block", "of", "took", ""), rows[:MOST_RUNS])
-    return section("runs", "Runs", (listed or "<p>No run is over yet.</p>\n") + _more(rows))
+    run_table = table("Runs, the last one first", ("run", "block", "of", "took", ""), rows[:MOST_RUNS])
+    return section("runs", "Runs", (run_table or "<p>No run is over yet.</p>\n") + _more(rows))
 
 
 def _more(rows: Sequence[object]) -> str:

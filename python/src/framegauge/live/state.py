@@ -50,10 +50,10 @@ class Reader:
         study = extension.as_extended(study_file.load(self._folder / "study.yaml"), saved.plan)
         blocks = _whole(study, saved)
         self._verdicts = {count: self._after(saved, count) for count in (blocks - 1, blocks) if count > 0}
-        at = _progress(study, saved)
+        event = _progress(study, saved)
         return State(
             self._folder, saved.plan["question"], saved.plan["scope"],
-            document.factor_key(saved.plan["treatment"]), line(at), min(1.0, (at.number - 1) / at.total),
+            document.factor_key(saved.plan["treatment"]), line(event), min(1.0, (event.number - 1) / event.total),
             is_held(self._folder), blocks,
             self._verdicts.get(blocks, ()), self._verdicts.get(blocks - 1, ()), saved.runs,
         )  # fmt: skip
@@ -66,10 +66,10 @@ class Reader:
 
 def _whole(study: Study, saved: Saved) -> int:
     """The number of blocks in which nothing is left to run."""
-    made, blocks = tries(saved.runs), 0
+    attempts, blocks = tries(saved.runs), 0
     if study.testbed.capabilities.is_virtual:  # a sweep has more cells than its file, and nothing is tried again
         runs_per_block = _planned(study, saved) / (saved.plan.get("planned_blocks") or 1)
-        while sum(block == blocks for block, *_ in made) >= max(1.0, runs_per_block):
+        while sum(block == blocks for block, *_ in attempts) >= max(1.0, runs_per_block):
             blocks += 1
         return blocks
     last = _last(saved.runs)
@@ -78,8 +78,8 @@ def _whole(study: Study, saved: Saved) -> int:
 
 
 def _open(study: Study, block: int, runs: Sequence[Run]) -> list[Slot]:
-    made = tries(runs)
-    return [slot for slot in block_order(study, block) if has_attempts(made.get(slot.key, ()), study.retries)]
+    attempts = tries(runs)
+    return [slot for slot in block_order(study, block) if has_attempts(attempts.get(slot.key, ()), study.retries)]
 
 
 def _last(runs: Sequence[Run]) -> int:

@@ -30,8 +30,8 @@ def as_json(level: str | Mapping[str, Any]) -> dict[str, Any]:
 
 def marks(level: str | Mapping[str, Any]) -> bool:
     """Whether it marks packets of ECN flows instead of dropping them."""
-    found = as_json(level)
-    return found["kind"] == "step" or bool(found.get("ecn"))
+    discipline = as_json(level)
+    return discipline["kind"] == "step" or bool(discipline.get("ecn"))
 
 
 def text(level: str | Mapping[str, Any]) -> str:
@@ -42,23 +42,23 @@ def text(level: str | Mapping[str, Any]) -> str:
     return f"{level['kind']} ({', '.join(parts)})" if parts else str(level["kind"])
 
 
-def _parts(given: Mapping[str, Any]) -> Iterator[str]:
-    between = _between(given)
+def _parts(settings: Mapping[str, Any]) -> Iterator[str]:
+    between = _between(settings)
     if between is not None:
         yield between
     for name, form in _FORMS.items():
-        if name in given and not (between is not None and name.startswith(("minimum_", "maximum_"))):
-            yield form.format(_value(name, given[name]))
-    if "gentle" in given:
-        yield "gentle" if given["gentle"] else "not gentle"
-    if "ecn" in given:
-        yield "ECN" if given["ecn"] else "no ECN"
+        if name in settings and not (between is not None and name.startswith(("minimum_", "maximum_"))):
+            yield form.format(_value(name, settings[name]))
+    if "gentle" in settings:
+        yield "gentle" if settings["gentle"] else "not gentle"
+    if "ecn" in settings:
+        yield "ECN" if settings["ecn"] else "no ECN"
 
 
-def _between(given: Mapping[str, Any]) -> str | None:
+def _between(settings: Mapping[str, Any]) -> str | None:
     """The two thresholds of RED as one range; None unless both are given."""
     for unit in ("bytes", "frames"):
-        ends = [given.get(f"{name}_{unit}") for name in ("minimum", "maximum")]
+        ends = [settings.get(f"{name}_{unit}") for name in ("minimum", "maximum")]
         if None not in ends:
             low, high = (_value(f"_{unit}", end) + (" frames" if unit == "frames" else "") for end in ends)
             number, _, scale = low.partition(" ")

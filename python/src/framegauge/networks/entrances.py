@@ -39,24 +39,24 @@ def entrances(links: Iterable[Link], hosts: Collection[str], receiver: str) -> d
     The ends of links are nodes, or their NICs: h1.2 is the second of h1. Hosts forward nothing.
     """
     ends = frozenset(hosts)
-    joined = [(_node(one, ends), _node(other, ends), port) for one, other, port in links]
-    last = next((one for one, other, _ in joined if other == receiver), None)
-    before: dict[str, list[tuple[str, str]]] = {}
-    for one, other, port in joined:
-        if one is not None and other is not None:
-            before.setdefault(other, []).append((one, port))
-    if last is None:
+    joined = [(_node(source, ends), _node(target, ends), port) for source, target, port in links]
+    last_switch = next((source for source, target, _ in joined if target == receiver), None)
+    predecessors: dict[str, list[tuple[str, str]]] = {}
+    for source, target, port in joined:
+        if source is not None and target is not None:
+            predecessors.setdefault(target, []).append((source, port))
+    if last_switch is None:
         return {}
-    distance, ports = {last: 0}, {last: frozenset[str]()}
-    waiting = deque([last])
-    while waiting:
-        node = waiting.popleft()
-        for one, port in before.get(node, ()) if node not in ends else ():
-            if one not in distance:
-                distance[one], ports[one] = distance[node] + 1, frozenset()
-                waiting.append(one)
-            if distance[one] == distance[node] + 1:
-                ports[one] |= {port} if node == last else ports[node]
+    distance, ports = {last_switch: 0}, {last_switch: frozenset[str]()}
+    pending = deque([last_switch])
+    while pending:
+        node = pending.popleft()
+        for source, port in predecessors.get(node, ()) if node not in ends else ():
+            if source not in distance:
+                distance[source], ports[source] = distance[node] + 1, frozenset()
+                pending.append(source)
+            if distance[source] == distance[node] + 1:
+                ports[source] |= {port} if node == last_switch else ports[node]
     return {
         host: Entrance(ports[host], distance[host] + 1) for host in hosts if host in distance and host != receiver
     }  # fmt: skip
@@ -83,23 +83,23 @@ def groups(flows: Mapping[str, int], found: Mapping[str, Entrance]) -> list[Grou
     least, most = min(counts.values()), max(counts.values())
     if least == most:
         return []
-    named: dict[str, list[tuple[object, ...]]] = {FEW: [], MID: [], MANY: []}
+    by_name: dict[str, list[tuple[object, ...]]] = {FEW: [], MID: [], MANY: []}
     for key, count in counts.items():
-        named[FEW if count == least else MANY if count == most else MID].append(key)
+        by_name[FEW if count == least else MANY if count == most else MID].append(key)
     return [
         Group(name, [host for key in keys for host in together[key]], sum(counts[key] for key in keys))
-        for name, keys in named.items()
+        for name, keys in by_name.items()
         if keys
     ]
 
 
-def _together(found: Mapping[str, Entrance]) -> dict[tuple[object, ...], list[str]]:
+def _together(by_host: Mapping[str, Entrance]) -> dict[tuple[object, ...], list[str]]:
     """The senders that belong together, by what they have in common."""
-    several = len({(each.ports, each.hops) for each in found.values()}) > 1
+    is_mixed = len({(entrance.ports, entrance.hops) for entrance in by_host.values()}) > 1
     result: dict[tuple[object, ...], list[str]] = {}
-    for host, each in found.items():
-        key: tuple[object, ...] = (each.ports,)
-        if len(each.ports) > 1:
-            key = (each.ports, each.hops) if several else (host,)
+    for host, entrance in by_host.items():
+        key: tuple[object, ...] = (entrance.ports,)
+        if len(entrance.ports) > 1:
+            key = (entrance.ports, entrance.hops) if is_mixed else (host,)
         result.setdefault(key, []).append(host)
     return result

@@ -12,8 +12,8 @@ FRAGMENT_UNIT = 8  # in which offsets are counted
 
 def fragments(payload_bytes: int, mtu: int, family: int = 4) -> int:
     """The number of packets that a UDP datagram with so much payload takes."""
-    whole = payload_bytes + UDP_BYTES
-    if whole + IP_BYTES[family] <= mtu:
+    datagram_bytes = payload_bytes + UDP_BYTES
+    if datagram_bytes + IP_BYTES[family] <= mtu:
         return 1
     room = (mtu - IP_BYTES[family] - FRAGMENT_BYTES[family]) // FRAGMENT_UNIT * FRAGMENT_UNIT
-    return -(-whole // room)
+    return -(-datagram_bytes // room)

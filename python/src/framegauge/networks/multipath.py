@@ -18,8 +18,8 @@ def level(value: object) -> str:
     """The level as words: "off", "1 subflow", "2 subflows"; QuantityError if it is neither."""
     if value is False or value == OFF:
         return OFF
-    found = _TEXT.fullmatch(value) if isinstance(value, str) else None
-    count = int(found[1]) if found else value
+    match = _TEXT.fullmatch(value) if isinstance(value, str) else None
+    count = int(match[1]) if match else value
     if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MOST:
         raise QuantityError(value, EXPECTED)
     return f"{count} subflow{'s' if count > 1 else ''}"

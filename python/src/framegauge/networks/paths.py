@@ -12,11 +12,11 @@ class Distances:
     """The hops (links) of the shortest paths of a network, given as its links FROM, TO."""
 
     def __init__(self, links: Iterable[tuple[str, str]]) -> None:
-        beside: dict[str, set[str]] = {}
-        for one, other in links:
-            beside.setdefault(one, set()).add(other)
-            beside.setdefault(other, set()).add(one)
-        self._beside = {name: sorted(others) for name, others in beside.items()}
+        neighbours: dict[str, set[str]] = {}
+        for node, peer in links:
+            neighbours.setdefault(node, set()).add(peer)
+            neighbours.setdefault(peer, set()).add(node)
+        self._beside = {name: sorted(peers) for name, peers in neighbours.items()}
         # Most hosts have one link and lie on no path between others, and many share a switch.
         self._known: dict[tuple[str, ...], Mapping[str, int]] = {}
 
@@ -34,16 +34,16 @@ class Distances:
         """The hops from the nearest of these to everything with more than one link."""
         if begins in self._known:
             return self._known[begins]
-        found = dict.fromkeys(begins, 0)
-        waiting = deque(begins)
-        while waiting:
-            name = waiting.popleft()
-            for following in self._inner(self._beside[name]):
-                if following not in found:
-                    found[following] = found[name] + 1
-                    waiting.append(following)
-        self._known[begins] = found
-        return found
+        distances = dict.fromkeys(begins, 0)
+        pending = deque(begins)
+        while pending:
+            name = pending.popleft()
+            for neighbour in self._inner(self._beside[name]):
+                if neighbour not in distances:
+                    distances[neighbour] = distances[name] + 1
+                    pending.append(neighbour)
+        self._known[begins] = distances
+        return distances
 
     def _inner(self, names: Sequence[str]) -> list[str]:
         return [name for name in names if len(self._beside[name]) > 1]

@@ -22,6 +22,6 @@ def capture_file(port: str) -> str:
 
 def unknown(kind: str, name: str, names: Sequence[str]) -> str:
     """What was found and expected, for a port or host that is not there, with the most similar names."""
-    near = difflib.get_close_matches(name, names, MOST_NAMES) or list(names[:MOST_NAMES])
-    more = f" ({len(names)} {kind}s in all)" if len(names) > len(near) else ""
-    return f'found no {kind} "{name}", expected one such as {", ".join(near)}{more}'
+    similar = difflib.get_close_matches(name, names, MOST_NAMES) or list(names[:MOST_NAMES])
+    suffix = f" ({len(names)} {kind}s in all)" if len(names) > len(similar) else ""
+    return f'found no {kind} "{name}", expected one such as {", ".join(similar)}{suffix}'

@@ -39,34 +39,34 @@ def params(where: str, options: Mapping[str, str | None], up: bool | None = None
 
     The options are rate, delay, mtu, buffer and queue; for a host or router, only mtu. InputError if they do not fit.
     """
-    found: Json = {}
+    changes: Json = {}
     for name, text in options.items():
         if text is None:
             continue
         if name == "queue":
-            found["queue"] = {"kind": text}
+            changes["queue"] = {"kind": text}
             continue
-        key, read = _QUANTITIES[name]
+        key, parse = _QUANTITIES[name]
         try:
-            found[key] = read(text)
+            changes[key] = parse(text)
         except QuantityError as error:
             raise InputError(f"rack set: --{name}: {error}") from None
     if up is not None:
-        found["up"] = up
+        changes["up"] = up
     port = _PORT.fullmatch(where)
     if port is None and (">" in where or ":" in where):
         raise InputError(f'rack set: found "{where}", expected a port such as "switch>h1", or a host such as h1')
-    if not found:
-        what = "--rate, --delay, --mtu, --buffer, --queue, --down or --up" if port else "--mtu"
-        raise InputError(f"rack set: found nothing to set, expected {what} after {where}")
+    if not changes:
+        expected = "--rate, --delay, --mtu, --buffer, --queue, --down or --up" if port else "--mtu"
+        raise InputError(f"rack set: found nothing to set, expected {expected} after {where}")
     if port is not None:
-        return {"from": port[1], "to": port[2], **found}
-    if found.keys() != {"mtu"}:
+        return {"from": port[1], "to": port[2], **changes}
+    if changes.keys() != {"mtu"}:
         raise InputError(
             f"rack set: found more than --mtu, expected only --mtu for host or router {where}; "
             f'other options need a port FROM>TO, such as "switch>{where}"'
         )
-    return {"host": where, **found}
+    return {"host": where, **changes}
 
 
 def described(asked: Mapping[str, Any]) -> list[str]:
@@ -92,11 +92,12 @@ def place_of(asked: Mapping[str, Any]) -> str:
 
 def together(every: Sequence[Mapping[str, Any]]) -> str:
     """All settings of one moment in words: "h1, h2: MTU 9000; switch>h1: down"; many hosts as their number."""
-    places: dict[str, list[str]] = {}
-    for asked in every:
-        places.setdefault(", ".join(described(asked)), []).append(place_of(asked))
+    groups: dict[str, list[str]] = {}
+    for change in every:
+        groups.setdefault(", ".join(described(change)), []).append(place_of(change))
     return "; ".join(
-        f"{', '.join(names) if len(names) <= MOST_TOGETHER else _many(names)}: {what}" for what, names in places.items()
+        f"{', '.join(names) if len(names) <= MOST_TOGETHER else _many(names)}: {words}"
+        for words, names in groups.items()
     )
 
 
@@ -111,8 +112,8 @@ def unknown_port(asked: Mapping[str, Any], ports: Sequence[str]) -> str | None:
     """The error if no port matches, with the most similar names; None if at least one does."""
     for port in ports:
         # The second of two links between the same ends is called switch>h1#2.
-        one, _, other = port.partition("#")[0].partition(">")
-        if topologies.fits(asked["from"], one) and topologies.fits(asked["to"], other):
+        source, _, target = port.partition("#")[0].partition(">")
+        if topologies.fits(asked["from"], source) and topologies.fits(asked["to"], target):
             return None
     return unknown("set", "port", f"{asked['from']}>{asked['to']}", ports)
 

@@ -50,25 +50,25 @@ def drawn_links(topology: Json, hosts: Sequence[str]) -> list[Link]:
 
 def directed(topology: Json, hosts: Sequence[str]) -> list[Link]:
     """Every link in both directions; each direction is a port of the end where it begins."""
-    return [way for one, other in drawn_links(topology, hosts) for way in ((one, other), (other, one))]
+    return [link for source, target in drawn_links(topology, hosts) for link in ((source, target), (target, source))]
 
 
 def routers(topology: Json) -> list[str]:
     """The names of a topology's routers, in order."""
-    return [each["name"] for each in topology.get("routers", ())]
+    return [router["name"] for router in topology.get("routers", ())]
 
 
 def numbered(links: Sequence[Link], leaves: Collection[str]) -> list[Link]:
     """Links between nodes as links between ends: each of `leaves` with several links has one end per link."""
-    count, seen = Counter(node for link in links for node in link), Counter[str]()
+    count, counts = Counter(node for link in links for node in link), Counter[str]()
 
     def end(node: str) -> str:
         if node not in leaves or count[node] == 1:
             return node
-        seen[node] += 1
-        return f"{node}.{seen[node]}"
+        counts[node] += 1
+        return f"{node}.{counts[node]}"
 
-    return [(end(one), end(other)) for one, other in links]
+    return [(end(source), end(target)) for source, target in links]
 
 
 def node_of(end: str) -> str:
@@ -88,25 +88,25 @@ def switches(links: Sequence[Link], leaves: Collection[str]) -> list[str]:
 
 def joined(links: Sequence[Link], start: str) -> set[str]:
     """The nodes that links connect to `start`, which is included."""
-    near: dict[str, set[str]] = {}
-    for one, other in links:
-        near.setdefault(one, set()).add(other)
-        near.setdefault(other, set()).add(one)
-    found, left = {start}, [start]
-    while left:
-        fresh = near.get(left.pop(), set()) - found
-        found |= fresh
-        left += fresh
-    return found
+    neighbours: dict[str, set[str]] = {}
+    for source, target in links:
+        neighbours.setdefault(source, set()).add(target)
+        neighbours.setdefault(target, set()).add(source)
+    reached, pending = {start}, [start]
+    while pending:
+        fresh = neighbours.get(pending.pop(), set()) - reached
+        reached |= fresh
+        pending += fresh
+    return reached
 
 
 def segments(links: Sequence[Link]) -> list[set[str]]:
     """The ends and switches of each segment, from links between ends: all that switches join without a router."""
-    found: list[set[str]] = []
-    for one, _ in links:
-        if not any(one in each for each in found):
-            found.append(joined(links, one))
-    return found
+    groups: list[set[str]] = []
+    for node, _ in links:
+        if not any(node in group for group in groups):
+            groups.append(joined(links, node))
+    return groups
 
 
 def has_choice(links: Sequence[Link]) -> bool:
@@ -125,10 +125,10 @@ class Ways:
         # By end or switch: its segment, and the number of earlier NICs of its node there.
         self._subnets: dict[str, tuple[int, int]] = {}
         for number, segment in enumerate(segments(links)):
-            seen: Counter[str] = Counter()
+            counts: Counter[str] = Counter()
             for end in dict.fromkeys(end for link in links for end in link if end in segment):
-                self._subnets[end] = number, seen[node_of(end)]
-                seen[node_of(end)] += 1
+                self._subnets[end] = number, counts[node_of(end)]
+                counts[node_of(end)] += 1
         self._sides = {name: [self._subnets[end] for end in ends_of(links, name)] for name in routers}
 
     def subnet(self, end: str) -> tuple[int, int]:
@@ -142,22 +142,22 @@ class Ways:
         """
         to_go, edge = {self._subnets[other]: 0}, {self._subnets[other]}
         while edge:
-            near = (side for sides in self._sides.values() if edge.intersection(sides) for side in sides)
-            edge = set(near) - to_go.keys()
+            neighbours = (side for sides in self._sides.values() if edge.intersection(sides) for side in sides)
+            edge = set(neighbours) - to_go.keys()
             to_go |= dict.fromkeys(edge, max(to_go.values()) + 1)
-        here, found = self._subnets[one], []
-        if here not in to_go:
+        position, names = self._subnets[one], []
+        if position not in to_go:
             return None
-        while to_go[here]:
-            name, here = next(
+        while to_go[position]:
+            name, position = next(
                 (name, side)
                 for name, sides in self._sides.items()
-                if here in sides
+                if position in sides
                 for side in sides
-                if to_go[side] < to_go[here]
+                if to_go[side] < to_go[position]
             )
-            found.append(name)
-        return found
+            names.append(name)
+        return names
 
 
 def matches(pattern: str, name: str) -> bool:
@@ -172,11 +172,11 @@ def fits(pattern: str, end: str) -> bool:
 
 def setting(overrides: Sequence[Json], one: str, other: str) -> dict[str, Any]:
     """The overrides for the link from one end to another; later entries take precedence, key by key."""
-    found: dict[str, Any] = {}
-    for each in overrides:
-        if fits(each["from"], one) and fits(each["to"], other):
-            found |= {name: value for name, value in each.items() if name not in ("from", "to")}
-    return found
+    values: dict[str, Any] = {}
+    for override in overrides:
+        if fits(override["from"], one) and fits(override["to"], other):
+            values |= {name: value for name, value in override.items() if name not in ("from", "to")}
+    return values
 
 
 def skewed(bits_per_second: int, ppm: int) -> int:
@@ -189,15 +189,15 @@ def _rack(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
 
 
 def _dumbbell(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
-    for place, host in enumerate(hosts):
-        yield host, "left" if place < topology["left"] else "right"
+    for index, host in enumerate(hosts):
+        yield host, "left" if index < topology["left"] else "right"
     yield "left", "right"
 
 
 def _leaf_spine(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
     leaves = [f"leaf{number}" for number in range(1, topology["leaves"] + 1)]
-    each = len(hosts) // len(leaves)
-    yield from ((host, leaves[place // each]) for place, host in enumerate(hosts))
+    hosts_per_leaf = len(hosts) // len(leaves)
+    yield from ((host, leaves[index // hosts_per_leaf]) for index, host in enumerate(hosts))
     yield from ((leaf, f"spine{number}") for leaf in leaves for number in range(1, topology["spines"] + 1))
 
 
@@ -207,9 +207,12 @@ def _fat_tree(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
     half = topology["k"] // 2
     numbers, pods = range(1, half + 1), range(1, topology["k"] + 1)
     edges = [f"edge{pod}-{number}" for pod in pods for number in numbers]
-    yield from ((host, edges[place // half]) for place, host in enumerate(hosts))
+    yield from ((host, edges[index // half]) for index, host in enumerate(hosts))
     yield from (
-        (f"edge{pod}-{one}", f"aggregation{pod}-{other}") for pod in pods for one in numbers for other in numbers
+        (f"edge{pod}-{edge}", f"aggregation{pod}-{aggregation}")
+        for pod in pods
+        for edge in numbers
+        for aggregation in numbers
     )
     for pod in pods:
         for number in numbers:
@@ -218,7 +221,7 @@ def _fat_tree(topology: Json, hosts: Sequence[str]) -> Iterator[Link]:
 
 
 def _custom(topology: Json, _hosts: Sequence[str]) -> Iterator[Link]:
-    yield from ((one, other) for one, other in topology["links"])
+    yield from ((source, target) for source, target in topology["links"])
 
 
 _DRAWN = {

@@ -23,8 +23,8 @@ _FACTORS = (0.001, 0.01, 0.03, 0.1, 0.2, 0.33, 0.5, 0.75, 1, 1.5, 2, 3, 5, 10, 3
 def ratio_domain(ratios: Sequence[float], intervals: Sequence[Sequence[float]], margin: float) -> tuple[float, float]:
     """The range of the axis: all ratios and the margin's band, and intervals unless they are far wider."""
     low, high = min(*ratios, 1 / (1 + margin), 1.0), max(*ratios, 1 + margin, 1.0)
-    low = max(min(low, *(each[0] for each in intervals), low), low / FURTHEST)
-    high = min(max(high, *(each[1] for each in intervals), high), high * FURTHEST)
+    low = max(min(low, *(interval[0] for interval in intervals), low), low / FURTHEST)
+    high = min(max(high, *(interval[1] for interval in intervals), high), high * FURTHEST)
     room = (high / low) ** 0.04
     return low / room, high * room
 
@@ -40,10 +40,10 @@ def ratio_ticks(low: float, high: float) -> list[float]:
             if _apart(ticks, width):
                 return ticks
             break
-    inside = [factor for factor in _FACTORS if low <= factor <= high]
-    while len(inside) > MOST_TICKS or not _apart(inside, width):
-        inside = [factor for number, factor in enumerate(inside) if (number - inside.index(1)) % 2 == 0]
-    return inside
+    factors = [factor for factor in _FACTORS if low <= factor <= high]
+    while len(factors) > MOST_TICKS or not _apart(factors, width):
+        factors = [factor for number, factor in enumerate(factors) if (number - factors.index(1)) % 2 == 0]
+    return factors
 
 
 def _apart(ticks: Sequence[float], width: float) -> bool:

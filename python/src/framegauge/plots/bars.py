@@ -61,21 +61,21 @@ def ceilings(bars: Sequence[Bar], title: str) -> Specification:
 
 def stacks(found: Sequence[Stack], title: list[str]) -> Specification:
     """A chart with one bar per row, its parts end to end; the last, unattributed part has an outline."""
-    placed = rows.place([each.row for each in found], MARK_PIXELS)
-    most = max(sum(max(0.0, part) for part in each.parts.values()) for each in found)
+    placed = rows.place([stack.row for stack in found], MARK_PIXELS)
+    most = max(sum(max(0.0, part) for part in stack.parts.values()) for stack in found)
     x, y = _from_nothing(most, title), rows.scale(placed)
     values = []
-    for each, mark in zip(found, placed.marks, strict=True):
+    for stack, mark in zip(found, placed.marks, strict=True):
         end = 0.0
         for name, role in PARTS.items():
-            begin, end = end, end + max(0.0, each.parts.get(name, 0.0))
+            begin, end = end, end + max(0.0, stack.parts.get(name, 0.0))
             values.append({
                 "x": begin, "x2": end, "y": mark - MARK_PIXELS / 2, "y2": mark + MARK_PIXELS / 2, "colour": ROLES[role],
             })  # fmt: skip
     drawn = alt.Chart(alt.InlineData(values)).mark_rect(stroke=ROLES["soft"], strokeWidth=0.75).encode(
         x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), fill=alt.Fill("colour:N", scale=None)
     )  # fmt: skip
-    return finish([drawn, *rows.texts([each.row for each in found], placed)], placed.height)
+    return finish([drawn, *rows.texts([stack.row for stack in found], placed)], placed.height)
 
 
 def _from_nothing(most: float, title: str | list[str]) -> alt.X:

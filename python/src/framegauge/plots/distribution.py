@@ -60,8 +60,8 @@ def distributions(
     heads = [HEAD_PIXELS * (1 + _is_long(panel)) for panel in panels]
     height = placed.height + sum(heads) + (PANEL_PIXELS + GAP_PIXELS) * len(panels)
     whole = dataclasses.replace(placed, height=height)
-    every = [value for panel in panels for line in panel.lines for value in line.values]
-    values = between(every) if close else _powers(every)
+    all_values = [value for panel in panels for line in panel.lines for value in line.values]
+    values = between(all_values) if close else _powers(all_values)
     labels = [printed(value) for value in values]
     x = alt.X(
         "x:Q",
@@ -80,8 +80,8 @@ def distributions(
     return finish(layers, height)
 
 
-def _powers(found: Sequence[float]) -> list[float]:
-    begin, end = decades(found)
+def _powers(values: Sequence[float]) -> list[float]:
+    begin, end = decades(values)
     step = math.ceil((end - begin) / MOST_TICKS)
     end += -(end - begin) % step
     return [10.0**power for power in range(begin, end + 1, step)]
@@ -91,7 +91,7 @@ def between(found: Sequence[float]) -> list[float]:
     """The ticks of an axis close around all values above 0: 1, 2 and 5 times powers of ten, the ends among them."""
     above = [value for value in found if value > 0] or [1.0]
     first, last = math.floor(math.log10(min(above))), math.ceil(math.log10(max(above)))
-    steps = [float(f"{each}e{power}") for power in range(first, last + 1) for each in (1, 2, 5)]
+    steps = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in (1, 2, 5)]
     begin = max((place for place, value in enumerate(steps) if value <= min(above)), default=0)
     end = min(place for place, value in enumerate(steps) if value >= max(above) and place > begin)
     ticks = steps[begin : end + 1]
@@ -141,9 +141,9 @@ def _steps(values: Sequence[float], least: float, most: float) -> Iterator[tuple
     if not values:
         return
     yield least, 0.0
-    ends = [place for place, (one, other) in enumerate(itertools.pairwise(values)) if one != other]
+    ends = [place for place, (before, after) in enumerate(itertools.pairwise(values)) if before != after]
     ends.append(len(values) - 1)
-    every = math.ceil(len(ends) / MOST_POINTS)
-    for place in dict.fromkeys([*ends[::every], ends[-1]]):
+    stride = math.ceil(len(ends) / MOST_POINTS)
+    for place in dict.fromkeys([*ends[::stride], ends[-1]]):
         yield max(least, float(values[place])), (place + 1) / len(values)
     yield most, 1.0

@@ -44,9 +44,9 @@ def dose(
     top = placed.height + TEXT_PIXELS
     height = top + PLOT_PIXELS + 2
     y = rows.scale(dataclasses.replace(placed, height=height))
-    points = [point for _, found in lines for point in found]
+    points = [point for _, line_points in lines for point in line_points]
     shown = [point.ratio for point in points] + list(enough or ())
-    low, high = axis.ratio_domain(shown, [each.interval for each in points if each.interval is not None], 0.0)
+    low, high = axis.ratio_domain(shown, [entry.interval for entry in points if entry.interval is not None], 0.0)
 
     def place(ratio: float) -> float:
         return top + PLOT_PIXELS * math.log(high / min(high, max(low, ratio))) / math.log(high / low)
@@ -54,8 +54,8 @@ def dose(
     layers = _grid(low, high, place, y) if enough is None else [_band(enough, place), *_grid(low, high, place, y)]
     layers += rows.texts([row for row, _ in lines], dataclasses.replace(placed, height=height))
     x = _levels(points, title)
-    for (row, found), mark in zip(lines, placed.marks, strict=True):
-        layers += _line(row, sorted(found, key=lambda each: each.level), place, (x, y))
+    for (row, line_points), mark in zip(lines, placed.marks, strict=True):
+        layers += _line(row, sorted(line_points, key=lambda entry: entry.level), place, (x, y))
         sample = alt.Chart(alt.InlineData([{"y": mark}]))
         layers.append(
             sample.mark_rule(strokeWidth=2, stroke=ROLES[row.role], strokeDash=list(DASHES[row.role])).encode(
@@ -71,25 +71,25 @@ def _levels(points: Sequence[Point], title: str) -> alt.X:
     low, high = min(labels), max(labels)
     left, right = 0.15 * (high - low), 0.05 * (high - low)  # the labels of the grid are on the left
     values = sorted(labels)
-    named: list[str] = []
+    tick_labels: list[str] = []
     last = -math.inf
     for value in values:
         width = (high - low) / WIDTH * 6 * (len(labels[value]) + 1)
         fits = value - last > width and (value == high or high - value > width)
-        named.append(labels[value] if fits else "")
+        tick_labels.append(labels[value] if fits else "")
         last = value if fits else last
     return alt.X(
         "x:Q",
         scale=alt.Scale(domain=[low - left, high + right], nice=False),
         axis=alt.Axis(
             values=values, title=title, grid=False, labelOverlap=False,
-            labelExpr=f"{named!r}[indexof({values!r}, datum.value)]",
+            labelExpr=f"{tick_labels!r}[indexof({values!r}, datum.value)]",
         ),
     )  # fmt: skip
 
 
 def _band(enough: tuple[float, float], place: axis.Place) -> alt.Chart:
-    ends = [place(each) for each in enough]
+    ends = [place(ratio) for ratio in enough]
     drawn: alt.Chart = alt.Chart(alt.InlineData([{}])).mark_rect(fill=ROLES["band"]).encode(
         x=alt.XValue(0), x2=alt.X2Value(WIDTH), y=alt.YValue(ends[1]), y2=alt.Y2Value(ends[0])
     )  # fmt: skip
@@ -107,12 +107,12 @@ def _grid(low: float, high: float, place: axis.Place, y: alt.Y) -> list[alt.Char
 def _line(row: rows.Row, points: Sequence[Point], place: axis.Place, axes: tuple[alt.X, alt.Y]) -> list[alt.Chart]:
     x, y = axes
     colour = ROLES[row.role]
-    at = alt.Chart(alt.InlineData([{"x": each.level, "y": place(each.ratio)} for each in points]))
-    layers = [at.mark_line(stroke=colour, strokeWidth=2, strokeDash=list(DASHES[row.role])).encode(x=x, y=y)]
+    chart = alt.Chart(alt.InlineData([{"x": point.level, "y": place(point.ratio)} for point in points]))
+    layers = [chart.mark_line(stroke=colour, strokeWidth=2, strokeDash=list(DASHES[row.role])).encode(x=x, y=y)]
     ends = [
-        {"x": each.level, "y": place(each.interval[0]), "y2": place(each.interval[1])}
-        for each in points
-        if each.interval is not None
+        {"x": point.level, "y": place(point.interval[0]), "y2": place(point.interval[1])}
+        for point in points
+        if point.interval is not None
     ]
     if ends:
         drawn = alt.Chart(alt.InlineData(ends))
@@ -120,6 +120,6 @@ def _line(row: rows.Row, points: Sequence[Point], place: axis.Place, axes: tuple
     is_measured = row.role == "first"
     fill = colour if is_measured else ROLES["page"]
     layers.append(
-        at.mark_point(shape="circle", size=70, filled=True, fill=fill, stroke=colour, opacity=1).encode(x=x, y=y)
+        chart.mark_point(shape="circle", size=70, filled=True, fill=fill, stroke=colour, opacity=1).encode(x=x, y=y)
     )
     return layers

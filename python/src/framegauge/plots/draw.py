@@ -100,7 +100,7 @@ def for_page(drawn: str, name: str, title: str, text: str) -> str:
             if value is not None and value.lower() in colours:
                 element.set(key, colours[value.lower()])
         element.attrib.pop("font-family", None)
-    for background in [each for each in root if each.tag == f"{{{_SVG}}}rect"]:
+    for background in [child for child in root if child.tag == f"{{{_SVG}}}rect"]:
         root.remove(background)
     _name(root, name, title, text)
     root.set("class", "chart")

@@ -28,9 +28,9 @@ class Effect:
 
 def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specification:
     """One row per comparison. Line: the interval; circle: treatment, hollow diamond: A/A control."""
-    placed = rows.place([each.row for each in found], MARK_PIXELS)
-    ratios = [each.ratio for each in found if each.ratio is not None] or [1.0]
-    intervals = [each.interval for each in found if each.interval is not None]
+    placed = rows.place([comparison.row for comparison in found], MARK_PIXELS)
+    ratios = [comparison.ratio for comparison in found if comparison.ratio is not None] or [1.0]
+    intervals = [comparison.interval for comparison in found if comparison.interval is not None]
     low, high = axis.ratio_domain(ratios, intervals, margin or 0.0)
     x, y = axis.ratios(low, high, title), rows.scale(placed)
     layers: list[alt.Chart] = []
@@ -48,7 +48,7 @@ def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specifi
         .mark_rule(stroke=ROLES["soft"], strokeWidth=1)
         .encode(x=x, y=y, y2=alt.Y2("y2:Q"))
     )
-    layers += rows.texts([each.row for each in found], placed)
+    layers += rows.texts([comparison.row for comparison in found], placed)
     if lines := _lines(found, placed, low, high):
         layers.append(
             alt.Chart(alt.InlineData(lines)).mark_rule(strokeWidth=LINE_PIXELS).encode(
@@ -57,9 +57,9 @@ def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specifi
         )  # fmt: skip
     for is_control, shape in ((False, "circle"), (True, "diamond")):
         points = [
-            {"x": each.ratio, "y": mark, "colour": ROLES[each.row.role]}
-            for each, mark in zip(found, placed.marks, strict=True)
-            if each.ratio is not None and each.is_control is is_control
+            {"x": comparison.ratio, "y": mark, "colour": ROLES[comparison.row.role]}
+            for comparison, mark in zip(found, placed.marks, strict=True)
+            if comparison.ratio is not None and comparison.is_control is is_control
         ]
         if points:
             layers.append(
@@ -74,10 +74,10 @@ def effect(found: Sequence[Effect], margin: float | None, title: str) -> Specifi
     return finish(layers, placed.height)
 
 
-def _lines(found: Sequence[Effect], placed: rows.Placed, low: float, high: float) -> list[dict[str, float | str]]:
+def _lines(comparisons: Sequence[Effect], placed: rows.Placed, low: float, high: float) -> list[dict[str, float | str]]:
     """The intervals, cut off at the ends of the axis."""
     return [
-        {"x": max(low, one[0]), "x2": min(high, one[1]), "y": mark, "colour": ROLES[each.row.role]}
-        for each, mark in zip(found, placed.marks, strict=True)
-        if each.ratio is not None and (one := each.interval) is not None
+        {"x": max(low, interval[0]), "x2": min(high, interval[1]), "y": mark, "colour": ROLES[comparison.row.role]}
+        for comparison, mark in zip(comparisons, placed.marks, strict=True)
+        if comparison.ratio is not None and (interval := comparison.interval) is not None
     ]

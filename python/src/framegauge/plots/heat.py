@@ -38,37 +38,37 @@ def heat(
     """The chart: a row of cells for each level, its label above. `names` are those of columns and of rows; `legend` has
     the texts below the ends of the scale and its middle; `from_low`: shades go from 0 to 1 only."""
     heads = [_lines(label, WIDTH / len(columns)) for label in columns]
-    tall = max(map(len, heads))
-    top = LABEL_PIXELS * (1 + tall)
+    head_lines = max(map(len, heads))
+    top = LABEL_PIXELS * (1 + head_lines)
     step = LABEL_PIXELS + CELL_PIXELS
     height = top + step * len(levels) + LEGEND_PIXELS
     y = alt.Y("y:Q", scale=alt.Scale(domain=[0, height], range=[0, height], nice=False), axis=None)
     x = alt.X("x:Q", scale=alt.Scale(domain=[0, WIDTH], range=[0, WIDTH], nice=False), axis=None)
     width = WIDTH / len(columns)
     words = [(0.0, LABEL_PIXELS / 2, names[0], "bold", "left")]
-    for place, lines in enumerate(heads):
+    for column, lines in enumerate(heads):
         words += [
-            (width * (place + 0.5), LABEL_PIXELS * (1.5 + tall - len(lines) + number), line, "normal", "center")
+            (width * (column + 0.5), LABEL_PIXELS * (1.5 + head_lines - len(lines) + number), line, "normal", "center")
             for number, line in enumerate(lines)
         ]
     shades: list[tuple[float, float, float, float, float | None]] = []
     for number, label in enumerate(levels):
         begin = top + step * number
         words.append((0.0, begin + LABEL_PIXELS / 2, f"{names[1]} {label}".strip(), "bold", "left"))
-        for place, cell in enumerate(cells[number]):
-            shades.append((width * place, width * (place + 1), begin + LABEL_PIXELS, begin + step, cell.shade))
+        for column, cell in enumerate(cells[number]):
+            shades.append((width * column, width * (column + 1), begin + LABEL_PIXELS, begin + step, cell.shade))
             middle = begin + LABEL_PIXELS + CELL_PIXELS / 2
             for line, text in enumerate(cell.lines):
-                at = middle + (line - (len(cell.lines) - 1) / 2) * (TEXT_PIXELS + 2)
-                words.append((width * (place + 0.5), at, text, "bold" if line == 0 else "normal", "center"))
+                position = middle + (line - (len(cell.lines) - 1) / 2) * (TEXT_PIXELS + 2)
+                words.append((width * (column + 0.5), position, text, "bold" if line == 0 else "normal", "center"))
     begin = height - LEGEND_PIXELS + 10
     size = WIDTH / SWATCHES
     for number in range(SWATCHES):
         share = number / (SWATCHES - 1)
         shade = share if from_low else 2 * share - 1
         shades.append((size * number, size * (number + 1), begin, begin + 8, shade))
-    for at, text, align in zip((0.0, WIDTH / 2, float(WIDTH)), legend, ("left", "center", "right"), strict=True):
-        words.append((at, begin + 18, text, "normal", align))
+    for position, text, align in zip((0.0, WIDTH / 2, float(WIDTH)), legend, ("left", "center", "right"), strict=True):
+        words.append((position, begin + 18, text, "normal", align))
     return finish([*_boxes(shades, x, y), *_texts(words, x, y)], height)
 
 
@@ -88,13 +88,13 @@ def _boxes(
     shades: Sequence[tuple[float, float, float, float, float | None]], x: alt.X, y: alt.Y
 ) -> Iterator[alt.Chart]:
     for role, sign in ((UP, 1), (DOWN, -1)):
-        found = [
+        boxes = [
             {"x": left, "x2": right, "y": top, "y2": low, "depth": DEEPEST * min(1.0, sign * shade)}
             for left, right, top, low, shade in shades
             if shade is not None and sign * shade > 0
         ]
-        if found:
-            drawn = alt.Chart(alt.InlineData(found)).mark_rect(fill=ROLES[role], strokeWidth=0)
+        if boxes:
+            drawn = alt.Chart(alt.InlineData(boxes)).mark_rect(fill=ROLES[role], strokeWidth=0)
             depth = alt.FillOpacity("depth:Q", scale=None)
             yield drawn.encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), fillOpacity=depth)
     frames = [{"x": left, "x2": right, "y": top, "y2": low} for left, right, top, low, _ in shades]
@@ -106,7 +106,7 @@ def _boxes(
 
 def _texts(words: Sequence[tuple[float, float, str, str, str]], x: alt.X, y: alt.Y) -> Iterator[alt.Chart]:
     for weight, align in dict.fromkeys((weight, align) for *_, weight, align in words):
-        mine = [{"x": at, "y": line, "text": text} for at, line, text, *its in words if its == [weight, align]]
+        texts = [{"x": left, "y": line, "text": text} for left, line, text, *style in words if style == [weight, align]]
         look: Mapping[str, Any] = {"align": align, "fontWeight": weight}
-        drawn = alt.Chart(alt.InlineData(mine)).mark_text(baseline="middle", **look)
+        drawn = alt.Chart(alt.InlineData(texts)).mark_text(baseline="middle", **look)
         yield drawn.encode(x=x, y=y, text=alt.Text("text:N"))

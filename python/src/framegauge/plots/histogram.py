@@ -26,7 +26,7 @@ class Histogram:
 
 def histograms(found: Sequence[Histogram], title: str) -> Specification:
     """The chart, in which the height of a row is a share of 1."""
-    placed = rows.place([each.row for each in found], MARK_PIXELS)
+    placed = rows.place([histogram.row for histogram in found], MARK_PIXELS)
     names = list(found[0].shares)
     middles = [index + 0.5 for index in range(len(names))]
     x = alt.X(
@@ -42,10 +42,10 @@ def histograms(found: Sequence[Histogram], title: str) -> Specification:
     bars = [
         {
             "x": middle - BAR / 2, "x2": middle + BAR / 2, "y": mark + MARK_PIXELS / 2 - share * MARK_PIXELS,
-            "y2": mark + MARK_PIXELS / 2, "colour": ROLES[each.row.role],
+            "y2": mark + MARK_PIXELS / 2, "colour": ROLES[histogram.row.role],
         }
-        for each, mark in zip(found, placed.marks, strict=True)
-        for middle, share in zip(middles, each.shares.values(), strict=True)
+        for histogram, mark in zip(found, placed.marks, strict=True)
+        for middle, share in zip(middles, histogram.shares.values(), strict=True)
         if share > 0
     ]  # fmt: skip
     lines = alt.Chart(alt.InlineData(bases)).mark_rule(stroke=ROLES["line"])
@@ -55,7 +55,7 @@ def histograms(found: Sequence[Histogram], title: str) -> Specification:
         [
             lines.encode(x=x, x2=alt.X2("x2:Q"), y=y),
             drawn.encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"), fill=fill),
-            *rows.texts([each.row for each in found], placed),
+            *rows.texts([histogram.row for histogram in found], placed),
         ],
         placed.height,
     )

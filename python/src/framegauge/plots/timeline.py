@@ -46,9 +46,9 @@ def timeline(panels: Sequence[Panel], span: tuple[float, float], unit: str, titl
         layers += _held(panel, top, most, (x, y, span))
         floor = top + QUEUE_PIXELS
         shown = (("control", panel.marked), ("worse", panel.dropped)) if with_marks else (("worse", panel.dropped),)
-        for role, found in shown:
+        for role, steps in shown:
             floor += GAP_PIXELS + EVENT_PIXELS
-            layers += _events(found, floor, role, (x, y, span))
+            layers += _events(steps, floor, role, (x, y, span))
     return finish(layers, placed.height)
 
 
@@ -72,14 +72,14 @@ def _held(panel: Panel, top: float, most: float, axes: Axes) -> Iterator[alt.Cha
         yield drawn.encode(x=x, x2=alt.X2("x2:Q"), y=y, y2=alt.Y2("y2:Q"))
 
 
-def _events(found: Steps, floor: float, role: str, axes: Axes) -> Iterator[alt.Chart]:
+def _events(steps: Steps, floor: float, role: str, axes: Axes) -> Iterator[alt.Chart]:
     x, y, span = axes
     base = alt.Chart(alt.InlineData([{"x": span[0], "x2": span[1], "y": floor}]))
     yield base.mark_rule(stroke=ROLES["line"]).encode(x=x, x2=alt.X2("x2:Q"), y=y)
-    most = max((count for *_, count in found), default=0.0) or 1.0
+    most = max((count for *_, count in steps), default=0.0) or 1.0
     bars = [
         {"x": begin, "x2": end, "y": floor - EVENT_PIXELS * max(LEAST_SHARE, count / most), "y2": floor}
-        for begin, end, count in found
+        for begin, end, count in steps
         if count > 0
     ]
     if bars:

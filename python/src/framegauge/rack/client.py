@@ -34,8 +34,8 @@ class KeptAgent:
         self._lost = False
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_CLOEXEC)
         try:
-            with within_reach(state) as place:
-                self._socket.connect(place)
+            with within_reach(state) as address:
+                self._socket.connect(address)
         except OSError as error:
             self._socket.close()
             raise AgentMissing(
@@ -79,10 +79,10 @@ class KeptAgent:
             line, end, rest = self._heard.partition(b"\n")
             if not end:
                 self._wait(deadline)
-                piece = self._socket.recv(PIECE_BYTES)
-                if not piece:
+                chunk = self._socket.recv(PIECE_BYTES)
+                if not chunk:
                     raise ConnectionResetError("the rack was taken down, or belongs to another user")
-                self._heard += piece
+                self._heard += chunk
                 continue
             self._heard = rest
             message: Json = json.loads(line)
@@ -91,10 +91,10 @@ class KeptAgent:
 
     def _wait(self, deadline: float | None) -> None:
         """Sets the timeout of the next step to the deadline; TimeoutError if that has passed."""
-        left = None if deadline is None else deadline - time.monotonic()
-        if left is not None and left <= 0:
+        timeout = None if deadline is None else deadline - time.monotonic()
+        if timeout is not None and timeout <= 0:
             raise TimeoutError
-        self._socket.settimeout(left)
+        self._socket.settimeout(timeout)
 
     def close(self) -> None:
         """Closes the connection."""

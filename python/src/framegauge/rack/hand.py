@@ -62,7 +62,7 @@ def up(study: Study, name: str, say: Say) -> Json:
 
     def build(agent: Agent) -> Json:
         bed = VethTestbed(agent) if study.testbed.kind == "veth" else RackTestbed(agent)
-        built = bed.up(conditions)
+        result = bed.up(conditions)
         hosts = [
             {
                 **{key: host[key] for key in ("name", "interface", "address", "mac", "pid", "thread")},
@@ -70,12 +70,12 @@ def up(study: Study, name: str, say: Say) -> Json:
                     {**nic, "mtu": conditions.mtus(host["name"], number)[0]}
                     for number, nic in enumerate(host["nics"], 1)
                 ],
-                "mtu": built["ceilings"][host["name"]]["mtu"],
+                "mtu": result["ceilings"][host["name"]]["mtu"],
             }
-            for host in built["hosts"]
+            for host in result["hosts"]
         ]
-        rest = {"routers": _running(built["routers"]), "conditions": conditions.as_json(), "names": built["names"]}
-        return _described(agent, hosts, **rest)
+        details = {"routers": _running(result["routers"]), "conditions": conditions.as_json(), "names": result["names"]}
+        return _described(agent, hosts, **details)
 
     return _kept({"testbed": study.testbed.kind, "study": name}, build, say)
 
@@ -85,26 +85,26 @@ def up_lab(lab: LabFile, name: str, say: Say) -> Json:
     from framegauge.testbeds.lab import LabTestbed
 
     def build(agent: Agent) -> Json:
-        built = LabTestbed(agent).up(lab.network)
-        return _described(agent, built["nodes"], about=lab.about, names=built["names"])
+        result = LabTestbed(agent).up(lab.network)
+        return _described(agent, result["nodes"], about=lab.about, names=result["names"])
 
     return _kept({"testbed": "lab", "study": name}, build, say)
 
 
-def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
+def _kept(subject: Json, build: Callable[[Agent], Json], say: Say) -> Json:
     """Builds something with a rack agent and leaves it up with a keeper; returns the state that was written."""
     path = kept.state_path()
-    if found := kept.current(path, say):
-        raise _taken(found)
-    begun = time.monotonic()
-    claimed = kept.claim(path, what)
+    if rack_state := kept.current(path, say):
+        raise _taken(rack_state)
+    begin = time.monotonic()
+    claimed = kept.claim(path, subject)
     try:
         with claimed as write, _telling(say, "building the rack"), _agent(say) as agent:
-            found = build(agent)
+            rack_state = build(agent)
             with kept.listen(path) as listening, _keeper(path, agent, listening.fileno()) as (process, commit):
                 agent.hand_over()
-                found["build_seconds"] = round(time.monotonic() - begun, 3)
-                write({**found, "keeper": process.as_json()})
+                rack_state["build_seconds"] = round(time.monotonic() - begin, 3)
+                write({**rack_state, "keeper": process.as_json()})
                 commit()
     except Taken:
         # Another process has built a rack in the meantime.
@@ -117,27 +117,27 @@ def _kept(what: Json, build: Callable[[Agent], Json], say: Say) -> Json:
 
 def exec_command(host: str, command: Sequence[str], say: Say) -> list[str]:
     """The command to `become` so that `command` runs in a host; InputError without that host, or without a rack."""
-    where = _place("rack exec", host, _one_that_is_up("rack exec", say))
+    target = _place("rack exec", host, _one_that_is_up("rack exec", say))
     # For root, the command runs as root, even under sudo; for any other user it runs as that user.
     root = os.geteuid() == 0
-    who = ["--keep-user"] if root else ["--groups", ",".join(map(str, os.getgroups()))]
-    return privileged([find_agent(), "exec", *where, *who, "--", *command], lambda _: None)
+    user_words = ["--keep-user"] if root else ["--groups", ",".join(map(str, os.getgroups()))]
+    return privileged([find_agent(), "exec", *target, *user_words, "--", *command], lambda _: None)
 
 
 def host_names(verb: str, say: Say) -> list[str]:
     """The hosts and routers of the rack that is up; InputError without one."""
-    return [each["name"] for each in members(_one_that_is_up(verb, say))]
+    return [member["name"] for member in members(_one_that_is_up(verb, say))]
 
 
 def agent_command(host: str, verb: str, say: Say) -> list[str]:
     """The command that starts an agent of its own, as root, in a host of the rack that is up."""
-    where, agent = _place(verb, host, _one_that_is_up(verb, say)), find_agent()
-    return privileged([agent, "exec", *where, "--keep-user", "--", agent, "host"], say)
+    target, agent = _place(verb, host, _one_that_is_up(verb, say)), find_agent()
+    return privileged([agent, "exec", *target, "--keep-user", "--", agent, "host"], say)
 
 
 def _place(verb: str, host: str, state: Json) -> list[str]:
     """The words that name a host to `framegauge-agent exec`; InputError unless it is there."""
-    hosts = {each["name"]: each for each in members(state)}
+    hosts = {member["name"]: member for member in members(state)}
     if host not in hosts:
         raise InputError(f'{verb}: found no host "{host}", expected one of {", ".join(hosts)}')
     agent = Process.from_json(hosts[host])
@@ -168,17 +168,17 @@ def show(say: Say) -> Json | None:
     path = kept.state_path()
     state = kept.current(path, say)
     if state is not None and state["state"] == "up":
-        for each in members(state):
-            each["running"] = Process.from_json(each).runs()
+        for member in members(state):
+            member["running"] = Process.from_json(member).runs()
         if state["testbed"] != "lab":
             # Without an answer, the state keeps the MTU with which the rack was built.
             with contextlib.suppress(AgentFailure), KeptAgent(path) as agent:
                 for host in members(state):
-                    asked = {"host": host["name"], "method": "host.read", "params": {}}
-                    read = agent.request("relay", asked, timeout_seconds=READING_SECONDS)
-                    host["mtu"] = read["mtu"]
-                    for nic, found in zip(host.get("nics", ()), read.get("nics", ()), strict=False):
-                        nic["mtu"] = found["mtu"]
+                    params = {"host": host["name"], "method": "host.read", "params": {}}
+                    reading = agent.request("relay", params, timeout_seconds=READING_SECONDS)
+                    host["mtu"] = reading["mtu"]
+                    for nic, nic_reading in zip(host.get("nics", ()), reading.get("nics", ()), strict=False):
+                        nic["mtu"] = nic_reading["mtu"]
     return state
 
 
@@ -205,16 +205,16 @@ def change(asked: Json, say: Say) -> Json:
         if "host" in asked and asked["host"] not in (*hosts, *ends):
             raise InputError(rack_settings.unknown_host(asked["host"], hosts))
         try:
-            found = agent.request("rack.set", asked)
+            answer = agent.request("rack.set", asked)
         except AgentError as error:
             if error.code not in (INVALID_PARAMS, SYSTEM_ERROR):
                 raise
             # Only after a failure, because each look restarts the interval for which the next one reports the peak.
             ports = [port["port"] for port in agent.request("rack.ports")["ports"]] if "from" in asked else []
-            unknown = rack_settings.unknown_port(asked, ports) if ports else None
-            raise InputError(unknown or error.message) from None
-    ago = time.monotonic() - found["time_seconds"]  # the agent uses the same clock of the same machine
-    return {"changed": found["changed"], "when": datetime.now(UTC) - timedelta(seconds=ago)}
+            problem = rack_settings.unknown_port(asked, ports) if ports else None
+            raise InputError(problem or error.message) from None
+    age = time.monotonic() - answer["time_seconds"]  # the agent uses the same clock of the same machine
+    return {"changed": answer["changed"], "when": datetime.now(UTC) - timedelta(seconds=age)}
 
 
 def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] = time.sleep) -> tuple[Json, bytes]:
@@ -226,7 +226,7 @@ def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] 
         except AgentError as error:
             if error.code != INVALID_PARAMS:
                 raise
-            ports = [each["port"] for each in agent.request("rack.ports")["ports"]]
+            ports = [entry["port"] for entry in agent.request("rack.ports")["ports"]]
             raise InputError(rack_settings.unknown("capture", "port", port, ports)) from None
         with contextlib.suppress(KeyboardInterrupt), _telling(say, f"capturing {port}"):
             pause(seconds)
@@ -234,8 +234,8 @@ def capture(port: str, seconds: float, say: Say, pause: Callable[[float], None] 
         data = read_spool(cast(Requests, agent), fabric["capture"])  # only uses `request`
         for name in ("drops", "events"):
             agent.request("spool.drop", {"spool": fabric[name]})
-    counted = next(each for each in fabric["ports"] if each["port"] == port)
-    return {"packets": fabric["capture_packets"], "left_out": fabric["capture_left_out"], "port": counted}, data
+    counts = next(entry for entry in fabric["ports"] if entry["port"] == port)
+    return {"packets": fabric["capture_packets"], "left_out": fabric["capture_left_out"], "port": counts}, data
 
 
 @contextlib.contextmanager
@@ -266,18 +266,18 @@ def down(say: Say) -> float | None:
     state = kept.current(path, say)
     if state is None:
         return None
-    begun, holder = time.monotonic(), Process.from_json(state["keeper"])
+    begin, holder = time.monotonic(), Process.from_json(state["keeper"])
     descriptor = holder.open()
     if descriptor is not None:
         with _telling(say, "taking the rack down"):
             signal.pidfd_send_signal(descriptor, signal.SIGTERM)
-            ended, _, _ = select.select([descriptor], [], [], DOWN_SECONDS)
+            ready, _, _ = select.select([descriptor], [], [], DOWN_SECONDS)
         os.close(descriptor)
-        if not ended:
+        if not ready:
             agent = state["agent"]["pid"] if state["state"] == "up" else "?"
             raise FramegaugeError(f"the rack's agent, process {agent}, has not ended within {DOWN_SECONDS:g} s")
     kept.forget(path, holder)  # only has an effect if the keeper was killed at this moment
-    return time.monotonic() - begun
+    return time.monotonic() - begin
 
 
 def sharing() -> str | None:
@@ -297,13 +297,13 @@ def _others(path: Path) -> str:
 
 
 def _taken(state: Mapping[str, Any]) -> Taken:
-    what = "is being built"
+    condition = "is being built"
     if state["state"] == "up":
         count = len(state["hosts"])
-        what = f"of {count} host{'' if count == 1 else 's'} is up"
+        condition = f"of {count} host{'' if count == 1 else 's'} is up"
     pid = state["keeper"]["pid"]
     return Taken(
-        f"rack up: a rack {what} already (kept by process {pid}), expected none: run `framegauge rack down` first"
+        f"rack up: a rack {condition} already (kept by process {pid}), expected none: run `framegauge rack down` first"
     )
 
 
@@ -327,29 +327,29 @@ def _keeper(path: Path, agent: Agent, listening: int) -> Iterator[tuple[Process,
     """
     import socket
 
-    ours, theirs = socket.socketpair()
-    passed = (*agent.descriptors(), theirs.fileno(), listening)
+    own_end, keeper_end = socket.socketpair()
+    descriptors = (*agent.descriptors(), keeper_end.fileno(), listening)
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, passed)],
+        [sys.executable, "-I", "-S", keeper.__file__, str(path), *map(str, descriptors)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
-        pass_fds=passed,
+        pass_fds=descriptors,
         start_new_session=True,
     )
-    theirs.close()
+    keeper_end.close()
     try:
-        ours.settimeout(KEEPER_SECONDS)
-        if ours.recv(1) != b"r":
+        own_end.settimeout(KEEPER_SECONDS)
+        if own_end.recv(1) != b"r":
             raise FramegaugeError(f"the rack's keeper did not start ({sys.executable})")
-        yield Process.of(process.pid), lambda: ours.sendall(b"k")
+        yield Process.of(process.pid), lambda: own_end.sendall(b"k")
     except BaseException:
         # The keeper only holds descriptors; the agent is closed by the code that opened it.
         process.kill()
         process.wait()
         raise
     finally:
-        ours.close()
+        own_end.close()
 
 
 def _described(agent: Agent, hosts: Sequence[Json], **rest: object) -> Json:
@@ -365,22 +365,22 @@ def _described(agent: Agent, hosts: Sequence[Json], **rest: object) -> Json:
 
 def _running(members: Sequence[Json]) -> list[Json]:
     """The members, each with the start time of its process."""
-    return [{**each, **Process.of(each["pid"]).as_json()} for each in members]
+    return [{**member, **Process.of(member["pid"]).as_json()} for member in members]
 
 
 @contextlib.contextmanager
-def _telling(say: Say, what: str) -> Iterator[None]:
+def _telling(say: Say, work: str) -> Iterator[None]:
     """Reports every two seconds that something is still going on."""
-    ended, begun = threading.Event(), time.monotonic()
+    stop, begin = threading.Event(), time.monotonic()
 
     def tell() -> None:
-        while not ended.wait(PROGRESS_SECONDS):
-            say(f"{what}: {time.monotonic() - begun:.0f} s so far")
+        while not stop.wait(PROGRESS_SECONDS):
+            say(f"{work}: {time.monotonic() - begin:.0f} s so far")
 
-    teller = threading.Thread(target=tell, name="teller", daemon=True)
-    teller.start()
+    thread = threading.Thread(target=tell, name="teller", daemon=True)
+    thread.start()
     try:
         yield
     finally:
-        ended.set()
-        teller.join()
+        stop.set()
+        thread.join()

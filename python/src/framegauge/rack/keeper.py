@@ -46,8 +46,8 @@ def socket_path(path: str) -> str:
 
 def seal(state: Mapping[str, Any]) -> str:
     """By which damage of a state file is noticed."""
-    others = {key: value for key, value in state.items() if key != SEAL}
-    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
+    content = {key: value for key, value in state.items() if key != SEAL}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def replace(path: str, state: Mapping[str, Any]) -> None:
@@ -77,7 +77,7 @@ def _too_deep(value: Any, levels: int = DEEPEST) -> bool:
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_too_deep(each, levels - 1) for each in inner)
+    return levels == 0 or any(_too_deep(item, levels - 1) for item in inner)
 
 
 def _whole(digits: str) -> int:
@@ -90,24 +90,28 @@ def _whole(digits: str) -> int:
 def _request(line: bytes) -> dict[str, Any]:
     """The request in a client's line, if it is valid and allowed; otherwise _Bad."""
     try:
-        found: dict[str, Any] = json.loads(line, parse_int=_whole)  # its type is checked below
-        _line({"found": found})
+        request: dict[str, Any] = json.loads(line, parse_int=_whole)  # its type is checked below
+        _line({"found": request})
     except RecursionError:
         raise _Bad(-32600, f"found a request with too many levels, expected at most {DEEPEST}") from None
     except ValueError as error:
         raise _Bad(-32700, f"not JSON: {error}", column=getattr(error, "colno", 0)) from None
-    number = found.get("id") if isinstance(found, dict) else None
+    number = request.get("id") if isinstance(request, dict) else None
     if type(number) is not int or number < 0:
         raise _Bad(-32600, "found no request, expected an object with an id from 0 up")
-    if found.keys() != {"jsonrpc", "id", "method", "params"} or found["jsonrpc"] != "2.0":
+    if request.keys() != {"jsonrpc", "id", "method", "params"} or request["jsonrpc"] != "2.0":
         raise _Bad(-32600, "found no request, expected the keys jsonrpc (2.0), id, method and params", number)
-    if not isinstance(found["method"], str) or not isinstance(found["params"], dict) or _too_deep(found["params"]):
+    if (
+        not isinstance(request["method"], str)
+        or not isinstance(request["params"], dict)
+        or _too_deep(request["params"])
+    ):
         message = f"found no request, expected a method by name, and an object of at most {DEEPEST} levels as params"
         raise _Bad(-32600, message, number)
-    _allow(found["method"], ASKED, number)
-    if found["method"] == "relay":
-        _allow(found["params"].get("method"), READINGS, number)
-    return found
+    _allow(request["method"], ASKED, number)
+    if request["method"] == "relay":
+        _allow(request["params"].get("method"), READINGS, number)
+    return request
 
 
 def _allow(method: object, allowed: tuple[str, ...], number: int) -> None:
@@ -168,16 +172,16 @@ class _Relay:
     def serve(self, asked: int) -> bool:
         """Serves until the rack is to be taken down (True), or its agent has ended (False)."""
         while True:
-            waiting = select.poll()
-            waiting.register(asked, select.POLLIN)
-            waiting.register(self._output, select.POLLIN)
+            poller = select.poll()
+            poller.register(asked, select.POLLIN)
+            poller.register(self._output, select.POLLIN)
             if self._unsent:
-                waiting.register(self._input, select.POLLOUT)
+                poller.register(self._input, select.POLLOUT)
             if len(self._clients) < MOST_CLIENTS:
-                waiting.register(self._listener, select.POLLIN)
+                poller.register(self._listener, select.POLLIN)
             for descriptor, client in self._clients.items():
-                waiting.register(descriptor, client.interest())
-            ready = dict(waiting.poll())
+                poller.register(descriptor, client.interest())
+            ready = dict(poller.poll())
             if asked in ready:
                 return True
             if self._output in ready and not self._hear():
@@ -206,9 +210,9 @@ class _Relay:
             if events & (select.POLLHUP | select.POLLERR):
                 raise ConnectionResetError
             if events & select.POLLIN:
-                piece = client.connection.recv(LINE_BYTES - len(client.said))
-                client.said += piece
-                client.leaving = not piece
+                chunk = client.connection.recv(LINE_BYTES - len(client.said))
+                client.said += chunk
+                client.leaving = not chunk
             if events & select.POLLOUT:
                 del client.unsent[: client.connection.send(client.unsent)]
         except BlockingIOError:
@@ -251,39 +255,39 @@ class _Relay:
 
     def _hear(self) -> bool:
         """Passes on the agent's messages; False if it has ended."""
-        piece = os.read(self._output, PIECE_BYTES)
-        self._heard += piece
-        if b"\n" in piece:
+        chunk = os.read(self._output, PIECE_BYTES)
+        self._heard += chunk
+        if b"\n" in chunk:
             *lines, rest = self._heard.split(b"\n")
             self._heard = bytearray(rest)
             for line in lines:
                 with contextlib.suppress(ValueError, TypeError, KeyError, AttributeError):  # drops invalid messages
                     self._answer(json.loads(line))
-        return piece != b""
+        return chunk != b""
 
     def _answer(self, message: dict[str, Any]) -> None:
         if message.get("method") == "progress":
             client = self._asking[message["params"]["id"]]
             if not client.unsent:  # a client that does not read misses progress
-                told = {**message["params"], "id": client.number}
-                client.unsent += _line({**message, "params": told})
+                params = {**message["params"], "id": client.number}
+                client.unsent += _line({**message, "params": params})
             return
         client = self._asking.pop(message["id"])
         client.asked = None
         client.unsent += _line({**message, "id": client.number})
 
 
-def _wait(agent: int, asked: int, starter: int) -> bool | None:
+def _wait(agent: int, wake_reader: int, starter: int) -> bool | None:
     """Waits until the starter has committed (None), the rack is to be taken down (True), or its agent has ended
     (False)."""
-    waiting = select.poll()
-    waiting.register(agent, 0)  # only its end is reported; its output still belongs to the starter
-    waiting.register(asked, select.POLLIN)
-    waiting.register(starter, select.POLLIN)
-    ready = dict(waiting.poll())
+    poller = select.poll()
+    poller.register(agent, 0)  # only its end is reported; its output still belongs to the starter
+    poller.register(wake_reader, select.POLLIN)
+    poller.register(starter, select.POLLIN)
+    ready = dict(poller.poll())
     if agent in ready:
         return False
-    if asked in ready or os.read(starter, 1) == b"":
+    if wake_reader in ready or os.read(starter, 1) == b"":
         return True
     return None  # from here on, this process alone holds the rack
 
@@ -300,10 +304,10 @@ def _let_go(agent_input: int, agent_output: int) -> None:
 def _file(path: str) -> tuple[int, int] | None:
     """The identity of the file with this name: after a removal by hand it may be the file of another rack."""
     try:
-        about = os.stat(path)
+        status = os.stat(path)
     except FileNotFoundError:
         return None
-    return about.st_dev, about.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _last_words(errors: int) -> str:
@@ -315,30 +319,30 @@ def _last_words(errors: int) -> str:
 
 def main(path: str, agent_input: int, agent_output: int, agent_errors: int, starter: int, listener: int) -> None:
     """Keeps the rack whose state is in `path`; the numbers are descriptors, the last one that of its socket."""
-    asked, ask = os.pipe()
-    os.set_blocking(ask, False)
-    signal.set_wakeup_fd(ask)
+    wake_reader, wake_writer = os.pipe()
+    os.set_blocking(wake_writer, False)
+    signal.set_wakeup_fd(wake_writer)
     for number in SIGNALS:
         signal.signal(number, lambda *_: None)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     os.chdir("/")
-    place = socket_path(path)
-    mine = _file(place)
+    socket_name = socket_path(path)
+    identity = _file(socket_name)
     with contextlib.suppress(OSError):  # the starter may have ended
         os.write(starter, b"r")
     with socket.socket(fileno=listener) as listening:
-        wanted = _wait(agent_output, asked, starter)
-        if wanted is None:
-            wanted = _Relay(agent_input, agent_output, listening).serve(asked)
-    if mine is not None and _file(place) == mine:
-        os.unlink(place)
-    if wanted:
+        is_ordered_down = _wait(agent_output, wake_reader, starter)
+        if is_ordered_down is None:
+            is_ordered_down = _Relay(agent_input, agent_output, listening).serve(wake_reader)
+    if identity is not None and _file(socket_name) == identity:
+        os.unlink(socket_name)
+    if is_ordered_down:
         _let_go(agent_input, agent_output)
     with open(path, encoding="utf-8") as file:
         state = json.load(file)
     if state["keeper"]["pid"] != os.getpid():
         return  # the starter ended before it named this process as the keeper
-    if not wanted:
+    if not is_ordered_down:
         words = _last_words(agent_errors)
         replace(path, {**state, "state": "ended", "reason": "its agent ended" + (f": {words}" if words else "")})
         return

@@ -38,14 +38,14 @@ def _rates(before: Mapping[str, Any], after: Mapping[str, Any], elapsed: float) 
     def a_second(key: str) -> float:
         return grown(key) / elapsed if elapsed > 0 else 0.0
 
-    waited = after["queued_bytes"] or after["peak_queue_bytes"]
+    queued = after["queued_bytes"] or after["peak_queue_bytes"]
     return {
         **after,
         "bits_per_second": 8 * a_second("sent_bytes"),
         "busy_share": a_second("busy_seconds"),
         "dropped_frames_per_second": a_second("dropped_frames"),
         "marked_frames_per_second": a_second("marked_frames"),
-        "idle": not waited and not any(grown(key) for key in _COUNTS),
+        "idle": not queued and not any(grown(key) for key in _COUNTS),
     }
 
 
@@ -80,17 +80,17 @@ def table(found: Mapping[str, Any], columns: int | None = None, lines: int | Non
     busy = [port for port in found["ports"] if not port["idle"]]
     head = [f"up {found['time_seconds']:.1f} s, rates over {found['elapsed_seconds']:.2f} s"]
     room = len(busy) if lines is None else max(0, lines - 3)  # besides the two lines above, and the last
-    shown, hidden, idle = busy[:room], len(busy) - room, len(found["ports"]) - len(busy)
-    if shown:
-        head += _grid(shown, columns)
-    rest = [_ports(number, what) for number, what in ((hidden, "more"), (idle, "idle")) if number > 0]
-    whole = [*head, *([", ".join(rest)] if rest else [])]
-    return [line if columns is None else line[:columns] for line in whole][:lines]
+    visible, hidden, idle = busy[:room], len(busy) - room, len(found["ports"]) - len(busy)
+    if visible:
+        head += _grid(visible, columns)
+    summary = [_ports(number, kind) for number, kind in ((hidden, "more"), (idle, "idle")) if number > 0]
+    rows = [*head, *([", ".join(summary)] if summary else [])]
+    return [line if columns is None else line[:columns] for line in rows][:lines]
 
 
-def _ports(number: int, what: str) -> str:
+def _ports(number: int, kind: str) -> str:
     noun = "port" if number == 1 else "ports"
-    return f"{number} more {noun}" if what == "more" else f"{number} {noun} idle"
+    return f"{number} more {noun}" if kind == "more" else f"{number} {noun} idle"
 
 
 def _grid(ports: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
@@ -105,9 +105,9 @@ def _grid(ports: Sequence[Mapping[str, Any]], columns: int | None) -> list[str]:
     for name in _LEAVING:
         if columns is not None and width() > columns and name in names:
             names.remove(name)
-    over = 0 if columns is None else width() - columns
-    if over > 0:  # then shorten the names of the ports
-        widths["port"] = max(len("port"), widths["port"] - over)
+    excess = 0 if columns is None else width() - columns
+    if excess > 0:  # then shorten the names of the ports
+        widths["port"] = max(len("port"), widths["port"] - excess)
     return [
         "  ".join(
             _shortened(cells[name][row], widths[name]).ljust(widths[name])

@@ -110,19 +110,19 @@ def read(path: Path) -> Json | None:
     except OSError as error:
         raise InputError(f"{path}: found no readable file ({error.strerror}), expected the state of a rack") from None
     with open(descriptor, encoding="utf-8") as file:
-        about = os.fstat(file.fileno())
+        status = os.fstat(file.fileno())
         # Programs and processes named in the file are run and signalled with our rights.
-        if about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
-            mode = f"user {about.st_uid}, mode {stat.S_IMODE(about.st_mode):o}"
+        if status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
+            mode = f"user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}"
             raise InputError(f"{path}: found a file of {mode}, expected your own with mode 600; remove it")
         try:
             state: Json = json.load(file)
-            found = state["schema"]
+            schema = state["schema"]
             is_whole = state.get(SEAL) == seal(state)
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            found, is_whole = None, False
-    if isinstance(found, int) and found != SCHEMA:
-        raise InputError(f"{path}: found schema {found}, expected {SCHEMA}: use the framegauge that built the rack")
+            schema, is_whole = None, False
+    if isinstance(schema, int) and schema != SCHEMA:
+        raise InputError(f"{path}: found schema {schema}, expected {SCHEMA}: use the framegauge that built the rack")
     if not is_whole:
         raise InputError(
             f"{path}: found other content than was written, expected the state of a rack: end process "
@@ -140,8 +140,8 @@ def current(path: Path, say: Say) -> Json | None:
     if state["boot_id"] == boot_id() and keeper.runs():
         return state
     if forget(path, keeper):
-        why = state["reason"] or f"its keeper, process {keeper.pid}, has ended"
-        say(f"the rack that was up no longer exists ({why}); removed {path}")
+        reason = state["reason"] or f"its keeper, process {keeper.pid}, has ended"
+        say(f"the rack that was up no longer exists ({reason}); removed {path}")
     return None
 
 
@@ -155,11 +155,11 @@ def claim(path: Path, state: Mapping[str, Any]) -> Iterator[Callable[[Mapping[st
         _make_own_folder(path.parent)
     _sweep(path)
     builder = Process.of(os.getpid())
-    first = {"schema": SCHEMA, "boot_id": boot_id(), "state": "building", "reason": None, "keeper": builder.as_json()}
+    base = {"schema": SCHEMA, "boot_id": boot_id(), "state": "building", "reason": None, "keeper": builder.as_json()}
     # Linked, not renamed: an existing file is never replaced, and no incomplete file is visible.
     draft = f"{path}.{os.getpid()}"
     try:
-        replace(draft, {**first, **state})
+        replace(draft, {**base, **state})
         os.link(draft, path)
     except FileExistsError:
         raise Taken(f"{path}: found the state of another rack, expected none") from None
@@ -169,7 +169,7 @@ def claim(path: Path, state: Mapping[str, Any]) -> Iterator[Callable[[Mapping[st
         with contextlib.suppress(FileNotFoundError):
             os.unlink(draft)
     try:
-        yield lambda final: replace(str(path), {**first, **state, **final})
+        yield lambda final: replace(str(path), {**base, **state, **final})
     except BaseException:
         _remove(path)
         raise
@@ -185,8 +185,8 @@ def forget(path: Path, keeper: Process) -> bool:
         # Two processes that clean up at once take turns, and the later must not remove a file written in between.
         fcntl.flock(file, fcntl.LOCK_EX)
         with contextlib.suppress(FileNotFoundError, ValueError, KeyError, TypeError):
-            same = os.path.samestat(os.fstat(file.fileno()), os.stat(path, follow_symlinks=False))
-            if same and Process.from_json(json.load(file)["keeper"]) == keeper:
+            is_same = os.path.samestat(os.fstat(file.fileno()), os.stat(path, follow_symlinks=False))
+            if is_same and Process.from_json(json.load(file)["keeper"]) == keeper:
                 _remove(path)
                 return True
     return False
@@ -195,15 +195,15 @@ def forget(path: Path, keeper: Process) -> bool:
 @contextlib.contextmanager
 def listen(path: Path) -> Iterator[socket.socket]:
     """A socket next to the state file that this process holds, accessible only to this user and root."""
-    with within_reach(path) as place, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
-        Path(place).unlink(missing_ok=True)  # left behind by a killed process; the claim excludes any other
-        before = os.umask(0o177)  # so that the socket never has another mode; clients cannot connect before `listen`
+    with within_reach(path) as address, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listening:
+        Path(address).unlink(missing_ok=True)  # left behind by a killed process; the claim excludes any other
+        old_mask = os.umask(0o177)  # so that the socket never has another mode; clients cannot connect before `listen`
         try:
-            listening.bind(place)
+            listening.bind(address)
         except OSError as error:
             raise FramegaugeError(f"{socket_path(str(path))}: cannot be created ({error.strerror})") from None
         finally:
-            os.umask(before)
+            os.umask(old_mask)
         listening.listen(1024)  # the backlog for clients beyond the most that are served
         yield listening
 
@@ -221,8 +221,8 @@ def within_reach(path: Path) -> Iterator[str]:
 def _make_own_folder(folder: Path) -> None:
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    about = folder.lstat()
-    if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.geteuid() or stat.S_IMODE(about.st_mode) & 0o077:
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or stat.S_IMODE(status.st_mode) & 0o077:
         raise InputError(f"{folder}: found a file or folder of others, expected your own folder with mode 700")
 
 

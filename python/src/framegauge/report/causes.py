@@ -21,9 +21,9 @@ def lines(summary: Mapping[str, Any]) -> list[str]:
 
 def _names(summary: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], Mapping[str, Any]]]:
     """What tells each comparison from the others: its cell, and its level of the treatment, if there are several."""
-    found = summary.get("why", ())
-    cells, levels = words.Cells(summary.get("verdicts", ())), [words.levels(entry["treatment"]) for entry in found]
-    for entry, level in zip(found, levels, strict=True):
+    entries = summary.get("why", ())
+    cells, levels = words.Cells(summary.get("verdicts", ())), [words.levels(entry["treatment"]) for entry in entries]
+    for entry, level in zip(entries, levels, strict=True):
         yield (cells.of(entry), level if len(set(levels)) > 1 else ""), entry
 
 

@@ -52,8 +52,8 @@ def more_blocks(summary: Mapping[str, Any]) -> int | None:
     stopping = summary.get("stopping") or {}
     if not summary["faithful"] or stopping.get("blocks", 0) < (stopping.get("planned_blocks") or 1):
         return None
-    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
-    return advice.more_blocks([each for each in treated if each["verdict"] == "undecided"])
+    treated = [verdict for verdict in summary["verdicts"] if not words.is_control(verdict)]
+    return advice.more_blocks([verdict for verdict in treated if verdict["verdict"] == "undecided"])
 
 
 def is_simulated(summary: Mapping[str, Any]) -> bool:
@@ -64,7 +64,7 @@ def is_simulated(summary: Mapping[str, Any]) -> bool:
 def lacks_cpu(summary: Mapping[str, Any]) -> bool:
     """Whether it is no evidence, and most of its excluded runs left the CPUs no idle time (evidence/fidelity.py)."""
     excluded = summary.get("excluded", ())
-    lacking = sum(any(sign in reason for reason in each["reasons"] for sign in LACKING) for each in excluded)
+    lacking = sum(any(sign in reason for reason in run["reasons"] for sign in LACKING) for run in excluded)
     return not summary["faithful"] and 2 * lacking > len(excluded)
 
 
@@ -79,7 +79,7 @@ def to_change(summary: Mapping[str, Any]) -> str | None:
     if excluded := summary.get("excluded", ()):
         reason = next((reason for run in excluded for reason in run["reasons"]), "no reason given")
         return f"Remove why {len(excluded)} of its runs were excluded, the first because of {reason}"
-    lost = [line for each in summary["verdicts"] if each["verdict"] in losses.NO_VERDICT for line in each["warnings"]]
+    lost = [line for item in summary["verdicts"] if item["verdict"] in losses.NO_VERDICT for line in item["warnings"]]
     why = next(iter([*unread.lines(summary), *lost]), None)
     return None if why is None else f"Make its runs long enough to measure what was asked, or ask less: {why}"
 
@@ -90,7 +90,7 @@ def limits(summary: Mapping[str, Any]) -> list[str]:
     lines += unread.lines(summary)
     lines += list(summary.get("caveats", ()))
     lines += dict.fromkeys(
-        line for each in summary["verdicts"] for line in each["warnings"] if line.startswith("degraded: ")
+        line for verdict in summary["verdicts"] for line in verdict["warnings"] if line.startswith("degraded: ")
     )
     return list(map(sentence, lines))
 
@@ -111,7 +111,7 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
     if not stopping:
         return
     blocks, planned = stopping["blocks"], stopping["planned_blocks"]
-    of = f"{min(blocks, planned)} of {planned} planned blocks" if planned else f"{blocks} blocks"
+    progress = f"{min(blocks, planned)} of {planned} planned blocks" if planned else f"{blocks} blocks"
     if planned and blocks > planned:
         more = blocks - planned
         yield (
@@ -126,17 +126,17 @@ def _stopping(summary: Mapping[str, Any]) -> Iterator[str]:
         )
     early = bool(planned) and blocks < planned
     if stopping["stop"] != "settled":
-        said = (f"Ended after {of}", "which were") if early else (f"{of} were run", "as")
-        yield said[0] if stopping.get("extended_from") else f"{said[0]}, {said[1]} fixed beforehand"
+        wording = (f"Ended after {progress}", "which were") if early else (f"{progress} were run", "as")
+        yield wording[0] if stopping.get("extended_from") else f"{wording[0]}, {wording[1]} fixed beforehand"
         return
-    looked = "the intervals account for the repeated looks at the results"
-    treated = [each["verdict"] for each in summary["verdicts"] if not words.is_control(each)]
+    note = "the intervals account for the repeated looks at the results"
+    treated = [entry["verdict"] for entry in summary["verdicts"] if not words.is_control(entry)]
     if early and all(verdict in _SETTLED for verdict in treated):
-        yield f"Stopped after {of}, when everything was settled; {looked}"
+        yield f"Stopped after {progress}, when everything was settled; {note}"
     elif early:
-        yield f"Ended after {of}, before everything was settled; {looked}"
+        yield f"Ended after {progress}, before everything was settled; {note}"
     else:
-        yield f"{of} were run; {looked}"
+        yield f"{progress} were run; {note}"
 
 
 def _more(summary: Mapping[str, Any]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def would_decide(count: int) -> str:
 
 
 def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
-    controls = [each for each in summary["verdicts"] if words.is_control(each)]
+    controls = [verdict for verdict in summary["verdicts"] if words.is_control(verdict)]
     if not controls and is_simulated(summary):
         yield "No A/A control, as equal scenarios have equal results"
         return
@@ -167,32 +167,32 @@ def _controls(summary: Mapping[str, Any]) -> Iterator[str]:
         yield "No A/A control: there is no check that two identical arms come out alike"
         return
     cells = words.Cells(summary["verdicts"])
-    strayed = [each for each in controls if each["verdict"] in ("better", "worse", "suspect")]
-    unequal = [each for each in controls if each not in strayed and _excludes_equality(each)]
+    strayed = [verdict for verdict in controls if verdict["verdict"] in ("better", "worse", "suspect")]
+    unequal = [verdict for verdict in controls if verdict not in strayed and _excludes_equality(verdict)]
     if strayed:
-        differ = all(each["verdict"] != "suspect" or _excludes_equality(each) for each in strayed)
-        lost = "" if differ else ", or lost runs not at random"
+        all_differ = all(verdict["verdict"] != "suspect" or _excludes_equality(verdict) for verdict in strayed)
+        lost = "" if all_differ else ", or lost runs not at random"
         yield f"{_share(strayed, controls)} came out different{lost}{_furthest(strayed, cells)}"
     if unequal:
-        have = "has" if len(unequal) == 1 else "have"
-        which = _furthest(unequal, cells)
-        yield f"{_share(unequal, controls)} {have} an interval without equality{which}: {_why_heard(unequal)}"
+        verb = "has" if len(unequal) == 1 else "have"
+        furthest = _furthest(unequal, cells)
+        yield f"{_share(unequal, controls)} {verb} an interval without equality{furthest}: {_why_heard(unequal)}"
     if not strayed and not unequal:
         yield f"A/A (the baseline against itself): none differs{_alike(controls)}"
 
 
 def _alike(controls: Sequence[Mapping[str, Any]]) -> str:
     """What controls show of which none differs. That some are undecided is a matter of few blocks, and no fault."""
-    counts = Counter(words.verdict(each) for each in controls)
+    counts = Counter(words.verdict(control) for control in controls)
     equal, seen = counts.pop("no practical difference", 0), counts.pop("no difference seen", 0)
-    said = [f"{count} {verdict}" for verdict, count in counts.most_common()]
+    others = [f"{count} {verdict}" for verdict, count in counts.most_common()]
     rest = f", {seen} in too few blocks to prove it" if seen else ""
-    return "; " + ", ".join([f"{equal} of {len(controls)} proved equal{rest}", *said])
+    return "; " + ", ".join([f"{equal} of {len(controls)} proved equal{rest}", *others])
 
 
-def _share(some: Sequence[Mapping[str, Any]], controls: Sequence[Mapping[str, Any]]) -> str:
-    who = "The A/A control" if len(controls) == 1 else f"{len(some)} of {len(controls)} A/A controls"
-    return f"{who} (the baseline against itself)"
+def _share(affected: Sequence[Mapping[str, Any]], controls: Sequence[Mapping[str, Any]]) -> str:
+    subject = "The A/A control" if len(controls) == 1 else f"{len(affected)} of {len(controls)} A/A controls"
+    return f"{subject} (the baseline against itself)"
 
 
 def _excludes_equality(verdict: Mapping[str, Any]) -> bool:
@@ -202,27 +202,27 @@ def _excludes_equality(verdict: Mapping[str, Any]) -> bool:
 
 def _furthest(controls: Sequence[Mapping[str, Any]], cells: words.Cells) -> str:
     """The control that differs most, in words."""
-    known = [each for each in controls if each["ratio"] is not None]
+    known = [control for control in controls if control["ratio"] is not None]
     if not known:
         return ""
-    most = max(known, key=lambda each: max(each["ratio"], 1 / each["ratio"]))
-    own = f"{words.change_interval(most['ci95'])} by itself"
-    change = f"{words.change(most['ratio'], most['ci95'])}, {own}"
-    which = ", ".join(filter(None, (words.metric(most["metric"]), cells.of(most))))
-    return f" ({which}: {change})"
+    most = max(known, key=lambda control: max(control["ratio"], 1 / control["ratio"]))
+    own_interval = f"{words.change_interval(most['ci95'])} by itself"
+    change = f"{words.change(most['ratio'], most['ci95'])}, {own_interval}"
+    subject = ", ".join(filter(None, (words.metric(most["metric"]), cells.of(most))))
+    return f" ({subject}: {change})"
 
 
 def _why_heard(controls: Sequence[Mapping[str, Any]]) -> str:
-    if all(each["verdict"] == "no practical difference" for each in controls):
+    if all(control["verdict"] == "no practical difference" for control in controls):
         return "within the margin, where a difference does not matter"
     return "no more than chance explains among so many"
 
 
 def _unseen(summary: Mapping[str, Any]) -> Iterator[str]:
     """What "no practical difference" cannot exclude. Older summaries lack the key."""
-    shares = [each["unseen_stalls"] for each in summary["verdicts"] if each.get("unseen_stalls") is not None]
-    treated = [each for each in summary["verdicts"] if not words.is_control(each)]
-    if shares and any(each["verdict"] == "no practical difference" for each in treated):
+    shares = [verdict["unseen_stalls"] for verdict in summary["verdicts"] if verdict.get("unseen_stalls") is not None]
+    treated = [verdict for verdict in summary["verdicts"] if not words.is_control(verdict)]
+    if shares and any(verdict["verdict"] == "no practical difference" for verdict in treated):
         yield (
             f"No practical difference is about what these runs show: stalls in up to {100 * max(shares):.0f} % of the "
             "runs of an arm cannot be excluded"
@@ -231,14 +231,14 @@ def _unseen(summary: Mapping[str, Any]) -> Iterator[str]:
 
 def _positions(summary: Mapping[str, Any]) -> Iterator[str]:
     """The positions that matter: their effect is no chance, and as large as half the margin."""
-    margins = {each["metric"]: each.get("margin") or 0.0 for each in summary["verdicts"]}
-    for each in summary.get("positions", ()):
-        size = max(each["ratios"]) / min(each["ratios"]) - 1
-        if each["chance"] < UNLIKELY and size > margins.get(each["metric"], 0.0) / 2:
-            said = ", ".join(f"{_ordinal(number)} {words.change(ratio)}" for number, ratio in enumerate(each["ratios"]))
+    margins = {slot["metric"]: slot.get("margin") or 0.0 for slot in summary["verdicts"]}
+    for slot in summary.get("positions", ()):
+        size = max(slot["ratios"]) / min(slot["ratios"]) - 1
+        if slot["chance"] < UNLIKELY and size > margins.get(slot["metric"], 0.0) / 2:
+            text = ", ".join(f"{_ordinal(number)} {words.change(ratio)}" for number, ratio in enumerate(slot["ratios"]))
             yield (
-                f"The position of a run among those of its block changes its {words.metric(each['metric'])}: {said}; "
-                f"of no ratio is more than {words.margin(round(abs(each['tilt']), 4))} due to that"
+                f"The position of a run among those of its block changes its {words.metric(slot['metric'])}: {text}; "
+                f"of no ratio is more than {words.margin(round(abs(slot['tilt']), 4))} due to that"
             )
 
 

@@ -33,7 +33,7 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         *map(escaped, beside.lines(material.summary)),
         table(
             ("", "change", CORRECTED, "values"),
-            ([each.label, each.change, each.interval, each.values] for each in material.numbers),
+            ([item.label, item.change, item.interval, item.values] for item in material.numbers),
         ),
         "## How sure is that?",
         _list(evidence.how_sure(material.summary)),
@@ -44,12 +44,12 @@ def markdown(material: Material, pictures: str | None = None) -> str:
         table(method.verdict_head(material), method.verdicts(material)),
         "\n".join(f"{number}. {escaped(line)}" for number, line in enumerate(method.warnings(material), 1)),
     ]
-    if said := list(levels.lines(material.summary)):
-        parts += ["## The smallest level that is enough", _list(said)]
-    if said := list(big_tcp.lines(material.summary)):
-        parts += ["## What larger aggregates give", _list(said)]
-    if said := list(few.lines(material.summary)):
-        parts += ["## Few flows beside many", _list(said)]
+    if lines := list(levels.lines(material.summary)):
+        parts += ["## The smallest level that is enough", _list(lines)]
+    if lines := list(big_tcp.lines(material.summary)):
+        parts += ["## What larger aggregates give", _list(lines)]
+    if lines := list(few.lines(material.summary)):
+        parts += ["## Few flows beside many", _list(lines)]
     if rows := switch.around(material):
         parts += [
             "## Before and after the switch",
@@ -58,16 +58,16 @@ def markdown(material: Material, pictures: str | None = None) -> str:
             escaped(switch.KEY),
         ]
     faithful = material.summary["faithful"]
-    if faithful and (said := list(sentences(material.summary.get("interactions", ())))):
-        parts += [f"## What the effect depends on ({ALONE})", _list(said)]
-    if faithful and (said := causes.lines(material.summary)):
-        parts += ["## Why", _list(said)]
-    if faithful and (said := list(lost_time.lines(material.summary))):
-        parts += ["## Where the time of connections went", _list(said)]
+    if faithful and (lines := list(sentences(material.summary.get("interactions", ())))):
+        parts += [f"## What the effect depends on ({ALONE})", _list(lines)]
+    if faithful and (lines := causes.lines(material.summary)):
+        parts += ["## Why", _list(lines)]
+    if faithful and (lines := list(lost_time.lines(material.summary))):
+        parts += ["## Where the time of connections went", _list(lines)]
     if pictures is not None:
         parts += [
             "## Charts",
-            *(f"![{escaped(each.title)}]({quote(pictures)}/{each.name}.svg)" for each in material.pictures),
+            *(f"![{escaped(item.title)}]({quote(pictures)}/{item.name}.svg)" for item in material.pictures),
         ]
     parts += [
         "## Method",
@@ -89,16 +89,16 @@ def decision(found: Decision) -> str:
     return f"# {escaped(short.goal)}\n\n{_decided(short, '##')}\n"
 
 
-def _decided(found: Decision, heading: str) -> str:
-    parts = [f"**{escaped(found.answer.text)}**", _list(found.beside)]
-    for each in found.parts:
-        parts += [f"{heading} {escaped(each.title)}", table(each.head, each.rows), "\n".join(_steps(each))]
+def _decided(content: Decision, heading: str) -> str:
+    parts = [f"**{escaped(content.answer.text)}**", _list(content.beside)]
+    for section in content.parts:
+        parts += [f"{heading} {escaped(section.title)}", table(section.head, section.rows), "\n".join(_steps(section))]
     return "\n\n".join(part for part in parts if part)
 
 
 def _steps(part: Part) -> Iterator[str]:
-    for said, command in map(split, part.lines):
-        yield f"- {escaped(said)}" + (f":\n\n{indent(_fenced('sh', printable(command)), '  ')}\n" if command else "")
+    for text, command in map(split, part.lines):
+        yield f"- {escaped(text)}" + (f":\n\n{indent(_fenced('sh', printable(command)), '  ')}\n" if command else "")
 
 
 def escaped(value: str) -> str:
@@ -107,7 +107,7 @@ def escaped(value: str) -> str:
     What HTML would take for markup is written as entities: not every program that reads Markdown knows \\<.
     """
     text = _SPECIAL.sub(r"\\\1", html.escape(printable(value).strip(), quote=False))
-    return _BEGINNING.sub(lambda found: f"\\{found[0]}" if found[0] in "-+=" else f"{found[0]}\\", text)
+    return _BEGINNING.sub(lambda match: f"\\{match[0]}" if match[0] in "-+=" else f"{match[0]}\\", text)
 
 
 def _fenced(language: str, text: str) -> str:
@@ -116,8 +116,8 @@ def _fenced(language: str, text: str) -> str:
     return f"{fence}{language}\n{text}\n{fence}"
 
 
-def _list(found: Iterable[str]) -> str:
-    return "\n".join(f"- {escaped(each)}" for each in found)
+def _list(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {escaped(line)}" for line in lines)
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -42,35 +42,35 @@ def verdict_head(material: Material) -> list[str]:
 def verdicts(material: Material) -> Iterator[list[str]]:
     """The rows of the table of verdicts; numbered marks refer to `warnings`."""
     notes = warnings(material)
-    found = material.summary["verdicts"]
-    several = any(map(material.cells.of, found))
-    for each, arm in zip(found, words.arms(found), strict=True):
-        interval, unit = shown(each), each["unit"]
-        marks = " ".join(f"[{number}]" for number in sorted({notes.index(line) + 1 for line in words.notes(each)}))
+    entries = material.summary["verdicts"]
+    has_cells = any(map(material.cells.of, entries))
+    for entry, arm in zip(entries, words.arms(entries), strict=True):
+        interval, unit = shown(entry), entry["unit"]
+        marks = " ".join(f"[{number}]" for number in sorted({notes.index(line) + 1 for line in words.notes(entry)}))
         yield [
-            *([material.cells.of(each)] if several else []),
-            words.metric(each["metric"]),
-            words.quantity(each["baseline"]["estimate"], unit),
+            *([material.cells.of(entry)] if has_cells else []),
+            words.metric(entry["metric"]),
+            words.quantity(entry["baseline"]["estimate"], unit),
             *([arm] if arm else []),
-            words.quantity(each["treatment"]["estimate"], unit),
-            "-" if each["ratio"] is None else words.change(each["ratio"], interval),
-            "-" if each["ratio"] is None else words.change_interval(interval),
-            _difference(each),
-            "-" if each.get("margin") is None else words.margin(each["margin"]),
-            str(each["runs"]),
-            f"{words.verdict(each)} {marks}".rstrip(),
+            words.quantity(entry["treatment"]["estimate"], unit),
+            "-" if entry["ratio"] is None else words.change(entry["ratio"], interval),
+            "-" if entry["ratio"] is None else words.change_interval(interval),
+            _difference(entry),
+            "-" if entry.get("margin") is None else words.margin(entry["margin"]),
+            str(entry["runs"]),
+            f"{words.verdict(entry)} {marks}".rstrip(),
         ]
 
 
 def _difference(verdict: Mapping[str, Any]) -> str:
     """The difference on the metric's own scale; older summaries have none."""
-    found = verdict.get("difference")
-    return "-" if found is None else units.difference(found["mean"], found["ci95"], verdict["unit"])
+    difference = verdict.get("difference")
+    return "-" if difference is None else units.difference(difference["mean"], difference["ci95"], verdict["unit"])
 
 
 def warnings(material: Material) -> list[str]:
     """All warnings on verdicts, each once, in order of first occurrence."""
-    return list(dict.fromkeys(line for each in material.summary["verdicts"] for line in words.notes(each)))
+    return list(dict.fromkeys(line for verdict in material.summary["verdicts"] for line in words.notes(verdict)))
 
 
 def design(material: Material) -> list[str]:
@@ -89,10 +89,10 @@ def design(material: Material) -> list[str]:
         "Compared by block: the geometric mean of the ratios of treatment to baseline"
         + (" and its A/A control" if any(run.role == "control" for run in runs) else ""),
     ]
-    if tried := material.summary.get("trial"):
-        lines.append(trial.line(tried))
+    if trial_run := material.summary.get("trial"):
+        lines.append(trial.line(trial_run))
     lines += [*_network(settings.get("testbed")), *_tunings(settings.get("tunings"))]
-    assumptions = [each.get("assumption") for each in material.summary["verdicts"]]
+    assumptions = [verdict.get("assumption") for verdict in material.summary["verdicts"]]
     return lines + [f"The intervals assume that {line}" for line in dict.fromkeys(assumptions) if line]
 
 
@@ -112,37 +112,37 @@ def _shared(runs: Sequence[Run]) -> bool:
     return any(run.readings.get("lasting_runs") for run in runs)
 
 
-def _network(bed: Any) -> Iterator[str]:
+def _network(testbed: Any) -> Iterator[str]:
     """Network settings that belong to the testbed and not to the conditions of a comparison, as the study file states
     them."""
-    if not isinstance(bed, Mapping):
+    if not isinstance(testbed, Mapping):
         return
-    if isinstance(bed.get("shared_buffer"), Mapping):
-        yield f"Shared buffer of each switch: {_said(bed['shared_buffer'])}"
+    if isinstance(testbed.get("shared_buffer"), Mapping):
+        yield f"Shared buffer of each switch: {_said(testbed['shared_buffer'])}"
     for key, title in (("links", "Link with its own settings"), ("background", "Background load")):
-        entries = bed.get(key)
-        for each in entries if isinstance(entries, list) else ():
-            if isinstance(each, Mapping):
-                rest = {name: value for name, value in each.items() if name not in ("from", "to")}
-                yield f"{title}: {each.get('from')} to {each.get('to')}: {_said(rest)}"
+        entries = testbed.get(key)
+        for entry in entries if isinstance(entries, list) else ():
+            if isinstance(entry, Mapping):
+                rest = {name: value for name, value in entry.items() if name not in ("from", "to")}
+                yield f"{title}: {entry.get('from')} to {entry.get('to')}: {_said(rest)}"
 
 
-def _tunings(found: Any) -> Iterator[str]:
+def _tunings(tunings: Any) -> Iterator[str]:
     """What each set of host settings has, as the study file states it; results name only the sets."""
-    for name, given in found.items() if isinstance(found, Mapping) else ():
-        if isinstance(given, Mapping):
-            sysctls = given.get("sysctls")
+    for name, tuning in tunings.items() if isinstance(tunings, Mapping) else ():
+        if isinstance(tuning, Mapping):
+            sysctls = tuning.get("sysctls")
             windows = {
-                f"{key.replace('_', ' ')} of": f"{given[key]} segments"
+                f"{key.replace('_', ' ')} of": f"{tuning[key]} segments"
                 for key in ("initial_window", "initial_receive_window", "slow_start_threshold")
-                if key in given
+                if key in tuning
             }
             yield f"Tuning {name}: {_said({**windows, **(sysctls if isinstance(sysctls, Mapping) else {})})}"
 
 
-def _said(found: Mapping[str, Any]) -> str:
+def _said(settings: Mapping[str, Any]) -> str:
     """Keys and values in one line: "loss 0.1 %, queue codel (ecn on)"."""
-    return ", ".join(f"{name} {_value(value)}" for name, value in found.items())
+    return ", ".join(f"{name} {_value(value)}" for name, value in settings.items())
 
 
 def _value(value: Any) -> str:
@@ -155,34 +155,34 @@ def _value(value: Any) -> str:
 
 def environment(material: Material) -> list[list[str]]:
     """Name and value of everything that was the same for all runs: versions, kernel, machine."""
-    found, plan = material.environment, material.saved.plan
-    agent: Mapping[str, Any] = found["agent"] if isinstance(found.get("agent"), dict) else {}
+    machine, plan = material.environment, material.saved.plan
+    agent: Mapping[str, Any] = machine["agent"] if isinstance(machine.get("agent"), dict) else {}
     rows: list[tuple[str, Any]] = [
         ("framegauge", plan.get("framegauge")),
         *((f"agent: {name}", value) for name, value in agent.items() if name not in ("pid", "user_id")),
-        ("Python", found.get("python")),
-        ("platform", found.get("platform")),
+        ("Python", machine.get("python")),
+        ("platform", machine.get("platform")),
         ("scope", plan["scope"]),
     ]
-    lacks = found.get("degraded") or ()
-    rows += [(f"lacking: {each['name']}", f"{each['found']}; needed for {each['needed_for']}") for each in lacks]
+    lacks = machine.get("degraded") or ()
+    rows += [(f"lacking: {lack['name']}", f"{lack['found']}; needed for {lack['needed_for']}") for lack in lacks]
     return [[name, str(value)] for name, value in rows if value is not None]
 
 
 def proof(material: Material) -> Iterator[list[str]]:
     """The proof of each arm's treatment, from the runs that count."""
     for name, look in material.looks.items():
-        mine = [each for each in material.readings if each.run.arm == name]
-        tried = sum(run.arm == name for run in material.saved.runs)
-        payloads = [each.segment_payload_bytes for each in mine if each.segment_payload_bytes is not None]
-        said = f"{min(payloads):.0f} to {max(payloads):.0f} B" if payloads else "-"
+        readings = [reading for reading in material.readings if reading.run.arm == name]
+        attempts = sum(run.arm == name for run in material.saved.runs)
+        payloads = [reading.segment_payload_bytes for reading in readings if reading.segment_payload_bytes is not None]
+        payload_range = f"{min(payloads):.0f} to {max(payloads):.0f} B" if payloads else "-"
         yield [
             look.label,
-            f"{len(mine)} of {tried}",
-            _several(value for each in mine for value in each.mtus),
-            _several(value for each in mine for value in each.mss_bytes),
-            said,
-            _several(value for each in mine for value in each.congestion_control),
+            f"{len(readings)} of {attempts}",
+            _several(value for reading in readings for value in reading.mtus),
+            _several(value for reading in readings for value in reading.mss_bytes),
+            payload_range,
+            _several(value for reading in readings for value in reading.congestion_control),
         ]
 
 
@@ -193,25 +193,25 @@ def _several(values: Iterator[Any]) -> str:
 def excluded(material: Material) -> Iterator[list[str]]:
     """Every excluded run with all its reasons."""
     for run in material.summary["excluded"]:
-        where = material.cells.name(run)
+        cell = material.cells.name(run)
         look = material.looks.get(run["arm"])
         arm = look.label if look is not None else run["arm"]
-        yield [str(run["run"]), str(run["block"] + 1), where, arm, "; ".join(run["reasons"])]
+        yield [str(run["run"]), str(run["block"] + 1), cell, arm, "; ".join(run["reasons"])]
 
 
 def repeat(material: Material) -> str:
     """The command that runs the same study again, from the directory that holds the results folder."""
     folder = material.saved.folder
     place = Path(folder.name) if folder.is_absolute() else folder  # an absolute path belongs to one machine
-    if isinstance(asked := material.saved.plan.get("simulation"), Mapping):
-        return shlex.join(["framegauge", "simulate", str(place / "study.yaml"), *_options(asked)])
+    if isinstance(simulation := material.saved.plan.get("simulation"), Mapping):
+        return shlex.join(["framegauge", "simulate", str(place / "study.yaml"), *_options(simulation)])
     seed: Sequence[str] = ["--seed", str(material.settings["seed"])] if "seed" in material.settings else []
     return shlex.join(["framegauge", "study", str(place / "study.yaml"), *seed])
 
 
-def _options(asked: Mapping[str, Any]) -> Iterator[str]:
+def _options(simulation: Mapping[str, Any]) -> Iterator[str]:
     """The options of a simulation that its study file does not have."""
-    sweep = asked.get("sweep")
+    sweep = simulation.get("sweep")
     for key, values in sweep.items() if isinstance(sweep, Mapping) else ():
         if isinstance(values, list):
             yield from ("--sweep", f"{key}={','.join(map(str, values))}")

@@ -16,19 +16,19 @@ def stacked(columns: Sequence[str], row: Sequence[str], width: int) -> Iterator[
     yield from wrapped(row[0], width)
     for title, cell in zip(columns[1:], row[1:], strict=True):
         if cell:
-            named = f"{title}: {cell}" if title else cell
-            yield from wrapped(named, max(10, width), "  ", "    ")
+            line = f"{title}: {cell}" if title else cell
+            yield from wrapped(line, max(10, width), "  ", "    ")
 
 
 def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
     """A table of left-aligned columns, the last of which wraps; rows that do not fit are stacked."""
     widths = [max(map(len, column)) for column in zip(*([columns, *rows]), strict=True)]
-    left = sum(widths[:-1]) + 2 * len(widths[:-1])
-    if width - left < min(LEAST, widths[-1]):
+    indent = sum(widths[:-1]) + 2 * len(widths[:-1])
+    if width - indent < min(LEAST, widths[-1]):
         for row in rows:
             yield from stacked(columns, row, width)
         return
     for row in [columns, *rows]:
         head = "".join(cell.ljust(size) + "  " for cell, size in zip(row[:-1], widths[:-1], strict=True))
-        for place, piece in enumerate(wrapped(row[-1], width - left) or [""]):
-            yield (" " * left if place else head) + piece
+        for index, piece in enumerate(wrapped(row[-1], width - indent) or [""]):
+            yield (" " * indent if index else head) + piece

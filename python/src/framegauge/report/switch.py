@@ -43,7 +43,7 @@ KEY = (
 
 def around(material: Material) -> list[Sequence[str]]:
     """Rows of `AROUND_HEAD`; none without a workload that tells of a switch."""
-    return [row for each in _by_arm(material) for row in _around(*each)]
+    return [row for group in _by_arm(material) for row in _around(*group)]
 
 
 def ratios(material: Material) -> list[Sequence[str]]:
@@ -51,50 +51,50 @@ def ratios(material: Material) -> list[Sequence[str]]:
     cells = words.Cells(material.summary["verdicts"])
     return [
         (
-            cells.of(each), words.levels(each["level"]), QUANTITIES[each["quantity"]].name,
-            *(_shown([each[when]], each["quantity"]) for when in WHEN),
-            _ratio(each), _ratio(each["beside"]), _ends(each["judged"]), words.margin(each["margin"]),
-            str(each["runs"]), each["verdict"],
+            cells.of(entry), words.levels(entry["level"]), QUANTITIES[entry["quantity"]].name,
+            *(_shown([entry[when]], entry["quantity"]) for when in WHEN),
+            _ratio(entry), _ratio(entry["beside"]), _ends(entry["judged"]), words.margin(entry["margin"]),
+            str(entry["runs"]), entry["verdict"],
         )
-        for each in material.summary.get("switch", ())
+        for entry in material.summary.get("switch", ())
     ]  # fmt: skip
 
 
 def _by_arm(material: Material) -> Iterator[tuple[str, str, list[Mapping[str, Any]]]]:
     """Comparison, arm and the readings of its runs that count."""
-    for cell, inside in by_cell(material.saved.runs).items():
+    for cell, cell_runs in by_cell(material.saved.runs).items():
         for arm, look in material.looks.items():
-            runs = [run for run in inside if run.arm == arm and not run.excluded]
-            if told := [switch for run in runs if (switch := _switch(run)) is not None]:
-                yield material.title_of(cell), look.label, told
+            runs = [run for run in cell_runs if run.arm == arm and not run.excluded]
+            if readings := [switch for run in runs if (switch := _switch(run)) is not None]:
+                yield material.title_of(cell), look.label, readings
 
 
 def _switch(run: Run) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = run.readings.get("switch")
-    return found
+    reading: Mapping[str, Any] | None = run.readings.get("switch")
+    return reading
 
 
-def _around(where: str, arm: str, told: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
+def _around(comparison: str, arm: str, readings: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     for switched, name in ((True, "switched"), (False, "not switched")):
-        clients = [each for one in told for each in one["clients"] if each["switched"] is switched]
+        clients = [entry for reading in readings for entry in reading["clients"] if entry["switched"] is switched]
         if not clients:
             continue
-        kept = [sum(1 for each in one["kept"]) for one in told]
+        counts = [sum(1 for entry in reading["kept"]) for reading in readings]
         yield [
-            where, arm, name,
-            *(_shown([_part(each, when, key) for each in clients], key) for key in METRICS.values() for when in WHEN),
-            *(_shown([each[key] for each in clients], "seconds") for key in ("usual_gap_seconds", "stall_seconds")),
-            f"{statistics.median(kept):g}",
+            comparison, arm, name,
+            *(_shown([_part(entry, when, key) for entry in clients], key) for key in METRICS.values() for when in WHEN),
+            *(_shown([entry[key] for entry in clients], "seconds") for key in ("usual_gap_seconds", "stall_seconds")),
+            f"{statistics.median(counts):g}",
         ]  # fmt: skip
 
 
 def _part(client: Mapping[str, Any], when: str, key: str) -> float | None:
-    found = client[when]
-    return None if found is None else found[key]
+    period = client[when]
+    return None if period is None else period[key]
 
 
 def _shown(values: Sequence[float | None], key: str) -> str:
-    known = [each for each in values if each is not None]
+    known = [value for value in values if value is not None]
     if not known:
         return "-"
     middle = statistics.median(known)

@@ -37,11 +37,11 @@ def show(summary: Mapping[str, Any], console: Console) -> None:
     arms = words.arms(verdicts)
     level = ["treatment", ""] if any(arms) else ["treatment"]
     columns = ["metric", "baseline", *level, "ratio", CORRECTED, "runs", "verdict"]
-    if said := words.of_all(verdicts):
-        _say(console, said)
+    if common := words.of_all(verdicts):
+        _say(console, common)
     rows = [_cells(verdict, arm, notes) for verdict, arm in zip(verdicts, arms, strict=True)]
-    left, titles = (0, 2) if any(arms) else (0,), [cells.of(each) for each in verdicts]
-    table(console, columns, left, titles, rows, [words.verdict(each) for each in verdicts])
+    left, titles = (0, 2) if any(arms) else (0,), [cells.of(entry) for entry in verdicts]
+    table(console, columns, left, titles, rows, [words.verdict(entry) for entry in verdicts])
     show_notes(console, notes)
     _few(console, "the smallest level that is enough:", list(levels.lines(summary)))
     _few(console, "what larger aggregates give:", list(big_tcp.lines(summary)))

@@ -27,8 +27,8 @@ class Sums:
 def number(figure: Figure, sums: Sums) -> float:
     """The figure of a document, by arithmetic."""
     assert figure.wire is not None
-    whole = _one(figure.wire, sums)
-    return whole if figure.wire.over is None else whole / _one(figure.wire.over, sums)
+    amount = _one(figure.wire, sums)
+    return amount if figure.wire.over is None else amount / _one(figure.wire.over, sums)
 
 
 def _one(wire: Wire, sums: Sums) -> float:
@@ -36,10 +36,10 @@ def _one(wire: Wire, sums: Sums) -> float:
         if wire.datagram is None:
             raise InputError("wire: found no datagram, expected its bytes for the value packets")
         links = sums.datagram(wire.datagram, False, wire.mtu if wire.medium == "ethernet" else None)["links"]
-        return float(len(next(each for each in links if each["medium"] == wire.medium)["packets_bytes"]))
-    found = sums.frame(wire.mtu, wire.encapsulations, RATE)
+        return float(len(next(item for item in links if item["medium"] == wire.medium)["packets_bytes"]))
+    frame = sums.frame(wire.mtu, wire.encapsulations, RATE)
     if wire.value == "inner_mtu":
-        return float(found["inner_mtu"])
-    tcp = next(each for each in found["families"] if each["family"] == 4)
+        return float(frame["inner_mtu"])
+    tcp = next(item for item in frame["families"] if item["family"] == 4)
     goodput = wire.goodput_bits_per_second or tcp["goodput_bits_per_second"]
     return float(tcp["packets_per_second"]) * goodput / float(tcp["goodput_bits_per_second"])

@@ -30,18 +30,18 @@ def value(saved: Saved, reading: Reading) -> Value:
         side = "before" if run.role == "baseline" else "after" if run.level == reading.level else ""
         if side and (mean := cpu(_site(saved, run), reading.component)):
             pairs.setdefault(run.block, {})[side] = mean
-    whole = [pair for pair in pairs.values() if len(pair) == 2]
-    if not whole:
+    complete = [pair for pair in pairs.values() if len(pair) == 2]
+    if not complete:
         return none(f"no run has the CPU time of {reading.component}")
-    before, after = ([pair[side] for pair in whole] for side in ("before", "after"))
-    found = ratio.estimate(before, after)
-    if found.low is None or found.high is None or not ratio.is_usable(found.low, found.high):
-        return none(f"no usable interval from {len(whole)} blocks")
-    change = Estimate(found.ratio, found.low, found.high)
+    before, after = ([pair[side] for pair in complete] for side in ("before", "after"))
+    effect = ratio.estimate(before, after)
+    if effect.low is None or effect.high is None or not ratio.is_usable(effect.low, effect.high):
+        return none(f"no usable interval from {len(complete)} blocks")
+    change = Estimate(effect.ratio, effect.low, effect.high)
     means = " → ".join(f"{100 * statistics.fmean(side):.3g} %" for side in (before, after))
     ends = change.interval
-    text = f"{means} of a CPU, {words.change(found.ratio, ends)} ({words.change_interval(ends)})"
-    return Value(change, text, runs=2 * len(whole))
+    text = f"{means} of a CPU, {words.change(effect.ratio, ends)} ({words.change_interval(ends)})"
+    return Value(change, text, runs=2 * len(complete))
 
 
 def cpu(site: Mapping[str, Any], component: str) -> float:

@@ -146,8 +146,10 @@ class Figure(Model):
         means = [name for name in ("ratio", "share", "value") if getattr(self, name) is not None]
         answers = [name for name in ("read", "wire", "not_carried") if getattr(self, name) is not None]
         if len(answers) != 1:
-            given = " and ".join(answers) or "none of them"
-            raise Problem((), given, "one of read, wire and not_carried: what answers the figure, or why nothing does")
+            answer_names = " and ".join(answers) or "none of them"
+            raise Problem(
+                (), answer_names, "one of read, wire and not_carried: what answers the figure, or why nothing does"
+            )
         if self.simulated is not None and self.read is None:
             raise Problem(("simulated",), "simulated", "no such key without read, which it is instead of")
         fits: Mapping[str, Sequence[list[str]]] = {
@@ -184,12 +186,12 @@ class Document(Model):
     figures: list[Figure] = Field(min_length=1)
 
 
-def _check_range(name: str, given: object) -> None:
-    if not isinstance(given, list):
+def _check_range(name: str, limits: object) -> None:
+    if not isinstance(limits, list):
         return
-    low, high = bounds(given)
+    low, high = bounds(limits)
     if not low <= high or math.isnan(low + high):
-        raise Problem((name,), given, "the least and the most that the figure means, in this order")
+        raise Problem((name,), limits, "the least and the most that the figure means, in this order")
 
 
 def bounds(given: Sequence[float | None]) -> tuple[float, float]:
@@ -238,9 +240,9 @@ def load(path: Path) -> Loaded:
     """The document of a file or of a folder that has one; StudyError says what is wrong with it, line by line."""
     file = path / FILE if path.is_dir() else path
     text = yaml_file.read(file, "a document of published figures")
-    found = yaml_file.parse(text, str(file), Document, "document", _rules)
-    loaded = Loaded(found, file.parent)
-    missing = [f"{file}: studies.{name}: found no {loaded.file(name)}, expected a study file" for name in found.studies
+    model = yaml_file.parse(text, str(file), Document, "document", _rules)
+    loaded = Loaded(model, file.parent)
+    missing = [f"{file}: studies.{name}: found no {loaded.file(name)}, expected a study file" for name in model.studies
                if not loaded.file(name).is_file()]  # fmt: skip
     if missing:
         raise StudyError(missing)
@@ -248,12 +250,12 @@ def load(path: Path) -> Loaded:
 
 
 def _rules(document: Document) -> Iterator[Problem]:
-    seen: set[str] = set()
+    ids: set[str] = set()
     for number, figure in enumerate(document.figures):
         where = ("figures", number)
-        if figure.id in seen:
+        if figure.id in ids:
             yield Problem((*where, "id"), figure.id, "an id that no other figure has")
-        seen.add(figure.id)
+        ids.add(figure.id)
         for key, reading in (("read", figure.read), ("simulated", figure.simulated)):
             if reading is not None and reading.study not in document.studies:
                 yield Problem((*where, key, "study"), reading.study, nearest(reading.study, document.studies))
@@ -285,8 +287,8 @@ def counts(loaded: Loaded) -> str:
 
 def shipped() -> list[Loaded]:
     """The documents that come with framegauge, those with the most figures first."""
-    found = [load(folder) for folder in sorted(places.published().iterdir()) if (folder / FILE).is_file()]
-    return sorted(found, key=lambda loaded: -len(loaded.document.figures))
+    documents = [load(folder) for folder in sorted(places.published().iterdir()) if (folder / FILE).is_file()]
+    return sorted(documents, key=lambda loaded: -len(loaded.document.figures))
 
 
 def named(name: str) -> Loaded:
@@ -294,7 +296,7 @@ def named(name: str) -> Loaded:
     path = Path(name)
     if path.suffix == ".yaml" or path.is_dir():
         return load(path)
-    known = {loaded.name: loaded for loaded in shipped()}
-    if name not in known:
-        raise InputError(f"--document: found '{name}', expected {nearest(name, known)}, or the path of a document")
-    return known[name]
+    by_name = {loaded.name: loaded for loaded in shipped()}
+    if name not in by_name:
+        raise InputError(f"--document: found '{name}', expected {nearest(name, by_name)}, or the path of a document")
+    return by_name[name]

@@ -30,15 +30,15 @@ def value(saved: Saved, reading: Reading) -> Value:
     pairs = list(_pairs(saved, runs, reading.drops))
     if reading.drops.of == "few":
         return _mean([few for few, _ in pairs])
-    both = [(few, many) for few, many in pairs if few > 0 and many > 0]
-    if len(both) < 2:
+    positive = [(few, many) for few, many in pairs if few > 0 and many > 0]
+    if len(positive) < 2:
         return none(NOTHING)
-    found = ratio.estimate([many for _, many in both], [few for few, _ in both])
-    if found.low is None or found.high is None or not ratio.is_usable(found.low, found.high):
-        return none(f"no usable interval from {len(both)} runs")
-    shares = [f"{100 * statistics.fmean(side):.2g} %" for side in zip(*both, strict=True)]
-    text = f"{shares[0]} beside {shares[1]}: {found.ratio:.3g} times ({found.low:.3g} to {found.high:.3g})"
-    return Value(Estimate(found.ratio, found.low, found.high), text, runs=len(both))
+    effect = ratio.estimate([many for _, many in positive], [few for few, _ in positive])
+    if effect.low is None or effect.high is None or not ratio.is_usable(effect.low, effect.high):
+        return none(f"no usable interval from {len(positive)} runs")
+    shares = [f"{100 * statistics.fmean(side):.2g} %" for side in zip(*positive, strict=True)]
+    text = f"{shares[0]} beside {shares[1]}: {effect.ratio:.3g} times ({effect.low:.3g} to {effect.high:.3g})"
+    return Value(Estimate(effect.ratio, effect.low, effect.high), text, runs=len(positive))
 
 
 def _mean(shares: Sequence[float]) -> Value:
@@ -51,20 +51,20 @@ def _mean(shares: Sequence[float]) -> Value:
     return Value(Estimate(middle, low, high), text, runs=len(shares))
 
 
-def _pairs(saved: Saved, runs: Sequence[Run], asked: Drops) -> Iterator[tuple[float, float]]:
+def _pairs(saved: Saved, runs: Sequence[Run], selection: Drops) -> Iterator[tuple[float, float]]:
     """Of each run with drops of both, the shares of episodes that are asked for: of the few, and of the many."""
     for run in runs:
-        senders = [str(each) for each in run.readings.get("few", {}).get("senders", ())]
+        senders = [str(item) for item in run.readings.get("few", {}).get("senders", ())]
         path = saved.folder / "runs" / str(run.number) / "drops.parquet"
         dropped = drop_runs.read(path, spools.record(saved.folder, run), run.files)
-        mine = [each for each in dropped if each.input_port.partition(">")[0] in senders]
-        ports = {each.port for each in mine}
-        others = [each for each in dropped if each.port in ports and each not in mine]
-        few, many = ([length for each in side for length in each.lengths] for side in (mine, others))
+        few_drops = [item for item in dropped if item.input_port.partition(">")[0] in senders]
+        ports = {item.port for item in few_drops}
+        many_drops = [item for item in dropped if item.port in ports and item not in few_drops]
+        few, many = ([length for item in side for length in item.lengths] for side in (few_drops, many_drops))
         if few and many:
-            yield _share(few, asked), _share(many, asked)
+            yield _share(few, selection), _share(many, selection)
 
 
-def _share(lengths: Sequence[int], asked: Drops) -> float:
-    most = math.inf if asked.most is None else asked.most
-    return sum(asked.least <= length <= most for length in lengths) / len(lengths)
+def _share(lengths: Sequence[int], selection: Drops) -> float:
+    most = math.inf if selection.most is None else selection.most
+    return sum(selection.least <= length <= most for length in lengths) / len(lengths)

@@ -80,24 +80,24 @@ def begin(folder: Path, asked: Asked) -> State:
 
 def save(folder: Path, state: State) -> None:
     """Writes what has become of the studies, whole or not at all."""
-    asked = asdict(state.asked)
-    found = {"schema_version": SCHEMA, **asked, "over": state.over, "left_out": state.left_out}
-    write_whole(folder / FILE, json.dumps(found, indent=2).encode() + b"\n")
+    request = asdict(state.asked)
+    document = {"schema_version": SCHEMA, **request, "over": state.over, "left_out": state.left_out}
+    write_whole(folder / FILE, json.dumps(document, indent=2).encode() + b"\n")
 
 
 def resume(folder: Path) -> State:
     """What a folder was asked for, and how far it is; CorruptResults if it is none, or damaged."""
     file = folder / FILE
     try:
-        found = _Shape.model_validate_json(file.read_bytes())
+        shape = _Shape.model_validate_json(file.read_bytes())
     except OSError as error:
         raise InputError(f"{file}: found no readable file ({error.strerror}), expected a folder of reproduce") from None
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise CorruptResults(f"{file}: {where}: {first['msg'].lower()}") from None
-    asked = Asked(found.documents, found.testbeds, found.seeds, found.by_hand)
-    return State(asked, found.over, found.left_out)
+    request = Asked(shape.documents, shape.testbeds, shape.seeds, shape.by_hand)
+    return State(request, shape.over, shape.left_out)
 
 
 def chosen(asked: Asked) -> list[tuple[Loaded, list[Figure]]]:
@@ -106,9 +106,9 @@ def chosen(asked: Asked) -> list[tuple[Loaded, list[Figure]]]:
     for name, ids in asked.documents.items():
         loaded = named(name)
         by_id = {figure.id: figure for figure in loaded.document.figures}
-        if strange := [each for each in ids if each not in by_id]:
-            raise InputError(f"{name}: found no figure '{strange[0]}', expected one that --list shows")
-        pairs.append((loaded, [by_id[each] for each in ids]))
+        if unknown := [figure_id for figure_id in ids if figure_id not in by_id]:
+            raise InputError(f"{name}: found no figure '{unknown[0]}', expected one that --list shows")
+        pairs.append((loaded, [by_id[figure_id] for figure_id in ids]))
     return pairs
 
 
@@ -119,13 +119,13 @@ def place(folder: Path, engine: str, loaded: Loaded, study: str) -> Path:
 
 def results(folder: Path, loaded: Loaded, figures: Sequence[Figure], engines: Iterable[str]) -> Results:
     """The studies of these figures that have results, each read and judged once."""
-    found: dict[tuple[str, str], Result] = {}
+    study_results: dict[tuple[str, str], Result] = {}
     for engine in engines:
         for study in loaded.studies_of(figures):
             if (place(folder, engine, loaded, study) / "summary.json").is_file():
                 saved = read(place(folder, engine, loaded, study))
-                found[engine, study] = Result(saved, summarise(saved))
-    return found
+                study_results[engine, study] = Result(saved, summarise(saved))
+    return study_results
 
 
 def key(engine: str, loaded: Loaded, study: str) -> str:

@@ -125,8 +125,8 @@ def reproduced(
         studies = sum(where == engine for where, _ in results)
         if studies:
             excluded = sum(bool(run.excluded) for run in runs)
-            of = f"{studies} stud{'y' if studies == 1 else 'ies'}"
-            ran.append(f"{engine}: {len(runs):,} runs of {of}, {excluded:,} of them excluded")
+            studies_text = f"{studies} stud{'y' if studies == 1 else 'ies'}"
+            ran.append(f"{engine}: {len(runs):,} runs of {studies_text}, {excluded:,} of them excluded")
     return Reproduced(loaded, rows(loaded, figures, results, lacks, arithmetic), ran)
 
 
@@ -158,9 +158,9 @@ def _outcomes(
 
 def _of_frames(published: Bounds, number: float) -> Outcome:
     low, high = published
-    said = f"{number:.4g}" if number < 1e4 else f"{number:,.0f}"
-    found = Value(Estimate(number, number, number), said)
-    return Outcome(Status.AGREES if low <= number <= high else Status.UNEXPLAINED, found)
+    text = f"{number:.4g}" if number < 1e4 else f"{number:,.0f}"
+    value = Value(Estimate(number, number, number), text)
+    return Outcome(Status.AGREES if low <= number <= high else Status.UNEXPLAINED, value)
 
 
 def _on(loaded: Loaded, figure: Figure, engine: str, reading: Reading, results: Results) -> Outcome | None:
@@ -168,33 +168,33 @@ def _on(loaded: Loaded, figure: Figure, engine: str, reading: Reading, results: 
     result = results.get((engine, reading.study))
     if result is None:
         return None
-    found = result.value(reading)
+    value = result.value(reading)
     published = loaded.published(figure)
-    status, why = _agrees(figure, published, found)
+    status, why = _agrees(figure, published, value)
     if status is not Status.UNEXPLAINED:
-        return Outcome(status, found, why)
-    arms = _arms(loaded, figure, (engine, reading), found, results)
+        return Outcome(status, value, why)
+    arms = _arms(loaded, figure, (engine, reading), value, results)
     nearest = arms[0] if arms else None
     if explaining := next((arm for arm in arms if arm.explains), None):
-        return Outcome(Status.EXPLAINED, found, _with(explaining), arms)
+        return Outcome(Status.EXPLAINED, value, _with(explaining), arms)
     if nearest is not None and nearest.helps:
-        return Outcome(Status.PARTLY, found, _with(nearest), arms)
-    return Outcome(status, found, why, arms)
+        return Outcome(Status.PARTLY, value, _with(nearest), arms)
+    return Outcome(status, value, why, arms)
 
 
 def _with(arm: Judged) -> str:
     return f"{arm.arm.name}: {arm.value.text}"
 
 
-def _agrees(figure: Figure, published: Bounds, found: Value) -> tuple[Status, str]:
+def _agrees(figure: Figure, published: Bounds, value: Value) -> tuple[Status, str]:
     """Whether a reading agrees with the published figure: its interval overlaps that with its rounding."""
-    if found.estimate is None:
-        return Status.CANNOT_TELL, found.lack
+    if value.estimate is None:
+        return Status.CANNOT_TELL, value.lack
     if figure.is_open:
         return Status.ANSWERED, ""
     if isinstance(figure.share, str):
-        return _direction(figure.share, found)
-    low, high = found.estimate.interval
+        return _direction(figure.share, value)
+    low, high = value.estimate.interval
     least, most = published
     if low > most or least > high:
         return Status.UNEXPLAINED, ""
@@ -209,53 +209,58 @@ def _agrees(figure: Figure, published: Bounds, found: Value) -> tuple[Status, st
     return Status.AGREES, ""
 
 
-def _direction(published: str, found: Value) -> tuple[Status, str]:
-    if found.verdict == published:
+def _direction(published: str, value: Value) -> tuple[Status, str]:
+    if value.verdict == published:
         return Status.AGREES, ""
-    if found.verdict in ("less", "fair", "more"):
-        return Status.UNEXPLAINED, f"here the few get {_SHARES[found.verdict]}"
+    if value.verdict in ("less", "fair", "more"):
+        return Status.UNEXPLAINED, f"here the few get {_SHARES[value.verdict]}"
     return Status.CANNOT_TELL, "these runs do not tell the direction"
 
 
 _SHARES = {"less": "less than the many", "fair": "as much as the many", "more": "more than the many"}
 
 
-def _arms(loaded: Loaded, figure: Figure, of: tuple[str, Reading], row: Value, results: Results) -> list[Judged]:
+def _arms(
+    loaded: Loaded, figure: Figure, engine_reading: tuple[str, Reading], own_value: Value, results: Results
+) -> list[Judged]:
     """The arms of a figure that were run on the testbed of its own reading, those first that come closest to what was
     published."""
-    engine, usual = of
+    engine, own_reading = engine_reading
     published = loaded.published(figure)
     judged: list[tuple[float, Judged]] = []
-    for arm in (each for name in figure.arms for each in loaded.document.arms[name]):
+    for arm in (candidate for name in figure.arms for candidate in loaded.document.arms[name]):
         result = results.get((engine, arm.study))
         if result is None:
             continue
         # What the arm's study does not vary or state is no condition of it.
-        known = readings.conditions(result.summary)
-        own = {**{name: given for name, given in usual.where.items() if name in known}, **arm.where}
-        reading = usual.model_copy(
+        condition_names = readings.conditions(result.summary)
+        where = {
+            **{name: setting for name, setting in own_reading.where.items() if name in condition_names},
+            **arm.where,
+        }
+        reading = own_reading.model_copy(
             update={
                 "study": arm.study,
-                "where": own,
-                "metric": arm.metric or usual.metric,
-                "level": usual.level if arm.level is None else arm.level,
+                "where": where,
+                "metric": arm.metric or own_reading.metric,
+                "level": own_reading.level if arm.level is None else arm.level,
             }
         )
-        found = result.value(reading)
-        if found.estimate is not None and row.estimate is not None:
-            distance = _distance(published, found.estimate.number)
-            judged.append((distance, _judge(arm, figure, published, row.estimate, found)))
+        value = result.value(reading)
+        if value.estimate is not None and own_value.estimate is not None:
+            distance = _distance(published, value.estimate.number)
+            judged.append((distance, _judge(arm, figure, published, own_value.estimate, value)))
     return [arm for _, arm in sorted(judged, key=lambda pair: (not pair[1].explains, pair[0]))]
 
 
-def _judge(arm: Arm, figure: Figure, published: Bounds, row: Estimate, found: Value) -> Judged:
+def _judge(arm: Arm, figure: Figure, published: Bounds, own_estimate: Estimate, value: Value) -> Judged:
     """What an arm found, beside the figure's own estimate."""
-    assert found.estimate is not None
-    moved = found.estimate.over(row)
+    assert value.estimate is not None
+    moved = value.estimate.over(own_estimate)
     is_sure = moved.low > 1 or moved.high < 1
-    agrees = _agrees(figure, published, found)[0] is Status.AGREES
-    is_nearer = _distance(published, found.estimate.number) < _distance(published, row.number)
-    return Judged(arm, found, moved, is_sure and agrees, is_sure and is_nearer)
+    agrees = _agrees(figure, published, value)[0] is Status.AGREES
+    is_nearer = _distance(published, value.estimate.number) < _distance(published, own_estimate.number)
+    return Judged(arm, value, moved, is_sure and agrees, is_sure and is_nearer)
 
 
 def _distance(published: Bounds, number: float) -> float:

@@ -38,15 +38,15 @@ def page(found: Sequence[Reproduced], command: str) -> str:
     """The page as HTML, which needs no network and no script."""
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src {hash_of('')}; base-uri 'none'"
     inside = "".join(map(_document, found))
-    every = [row for each in found for row in each.rows]
+    rows = [row for reproduced in found for row in reproduced.rows]
     return "".join([
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n',
         f"<title>{TITLE}</title>\n<style>\n{style()}{_STYLE}</style>\n</head>\n<body>\n",
         '<header><p class="soft brand">framegauge reproduce</p></header>\n<main>\n',
-        f'<h1>{TITLE}</h1>\n<p class="answer soft-box"><span>{text(tables.counts(every))}</span></p>\n',
-        items([*tables.key([each.loaded for each in found]), *_PICTURE]),
+        f'<h1>{TITLE}</h1>\n<p class="answer soft-box"><span>{text(tables.counts(rows))}</span></p>\n',
+        items([*tables.key([reproduced.loaded for reproduced in found]), *_PICTURE]),
         inside,
         f'</main>\n<footer class="soft"><p>framegauge {text(__version__)}, <code>{text(command)}</code></p></footer>\n',
         "</body>\n</html>\n",
@@ -59,17 +59,17 @@ _PICTURE = (
 )
 
 
-def _document(one: Reproduced) -> str:
-    loaded, rows, about = one.loaded, one.rows, one.loaded.document
-    listed = [_html_row(loaded, number, row) for number, row in enumerate(rows)]
+def _document(reproduced: Reproduced) -> str:
+    loaded, rows, about = reproduced.loaded, reproduced.rows, reproduced.loaded.document
+    figure_rows = [_html_row(loaded, number, row) for number, row in enumerate(rows)]
     arms = [[text(cell) for cell in row] for row in tables.arm_rows(rows)]
     return section(
         slug(loaded.name),
         about.title,
         f"<p>{text(about.source)}</p>\n<p>{text(about.set_up)}</p>\n"
         f"<p><strong>{text(tables.counts(rows))}.</strong></p>\n"
-        + "".join(f'<p class="soft">{text(line)}.</p>\n' for line in one.ran)
-        + html.table(f"Figures of {loaded.name}", tables.HEAD, listed)
+        + "".join(f'<p class="soft">{text(line)}.</p>\n' for line in reproduced.ran)
+        + html.table(f"Figures of {loaded.name}", tables.HEAD, figure_rows)
         + ("<h3>What may explain the differences</h3>\n" if arms else "")
         + html.table(f"Arms of {loaded.name}", tables.ARMS_HEAD, arms)
         + ("<h3>What was not the same</h3>\n" if about.not_same else "")
@@ -97,7 +97,7 @@ def _strip(loaded: Loaded, name: str, row: Row) -> str:
     if not ours or row.figure.value is not None or row.figure.is_open:
         return ""
     low, high = loaded.published(row.figure)
-    ends = [1.0, *(end for _, _, found in ours for end in found.interval), low, high]
+    ends = [1.0, *(end for _, _, estimate in ours for end in estimate.interval), low, high]
     places = [math.log10(end) for end in ends if end > 0 and math.isfinite(end)]
     least, most = min(places), max(places)
     wide = max(most - least, LEAST_DECADES) * 1.15
@@ -107,17 +107,17 @@ def _strip(loaded: Loaded, name: str, row: Row) -> str:
         place = -math.inf if number <= 0 else math.log10(number) if math.isfinite(number) else math.inf
         return WIDTH * max(0.0, min(1.0, 0.5 + (place - middle) / wide))
 
-    said = "; ".join(f"{engine}: {cell}" for engine, cell in zip(ENGINES, tables.cells(row)[3:5], strict=True))
+    description = "; ".join(f"{engine}: {cell}" for engine, cell in zip(ENGINES, tables.cells(row)[3:5], strict=True))
     return "".join([
         f'<svg class="strip" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-labelledby="{name}t" ',
         f'aria-describedby="{name}d"><title id="{name}t">{text(f"published: {row.figure.published}")}</title>',
-        f'<desc id="{name}d">{text(said)}</desc><rect class="band" x="{at(low):.1f}" ',
+        f'<desc id="{name}d">{text(description)}</desc><rect class="band" x="{at(low):.1f}" ',
         f'width="{max(at(high) - at(low), 2):.1f}" y="1" height="{HEIGHT - 2}"/>',
         f'<line class="same" x1="{at(1):.1f}" x2="{at(1):.1f}" y1="0" y2="{HEIGHT}"/>',
         *(
-            f'<line class="{look}" x1="{at(found.low):.1f}" x2="{at(found.high):.1f}" y1="{y}" y2="{y}"/>'
-            f'<circle class="{look}" cx="{at(found.number):.1f}" cy="{y}" r="4"/>'
-            for look, y, found in ours
+            f'<line class="{look}" x1="{at(estimate.low):.1f}" x2="{at(estimate.high):.1f}" y1="{y}" y2="{y}"/>'
+            f'<circle class="{look}" cx="{at(estimate.number):.1f}" cy="{y}" r="4"/>'
+            for look, y, estimate in ours
         ),
         "</svg>\n",
     ])  # fmt: skip
@@ -125,25 +125,25 @@ def _strip(loaded: Loaded, name: str, row: Row) -> str:
 
 def markdown(found: Sequence[Reproduced], command: str, machine: str) -> str:
     """The same as Markdown, for docs and drafts."""
-    every = [row for each in found for row in each.rows]
-    lines = [f"# {TITLE}", "", f"Written by `{command}`", f"on {machine}.", "", f"**{tables.counts(every)}.**", ""]
-    lines += [f"- {line}" for line in tables.key([each.loaded for each in found])]
-    for each in found:
-        lines += ["", *_markdown_document(each)]
+    rows = [row for reproduced in found for row in reproduced.rows]
+    lines = [f"# {TITLE}", "", f"Written by `{command}`", f"on {machine}.", "", f"**{tables.counts(rows)}.**", ""]
+    lines += [f"- {line}" for line in tables.key([reproduced.loaded for reproduced in found])]
+    for reproduced in found:
+        lines += ["", *_markdown_document(reproduced)]
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _markdown_document(one: Reproduced) -> Iterator[str]:
-    about, rows = one.loaded.document, one.rows
+def _markdown_document(reproduced: Reproduced) -> Iterator[str]:
+    about, rows = reproduced.loaded.document, reproduced.rows
     title, source, set_up = map(marked.escaped, (about.title, about.source, about.set_up))
     yield from (f"## {title}", "", source, "", set_up, "", f"**{tables.counts(rows)}.**", "")
-    yield from (f"{line[0].upper()}{line[1:]}.\n" for line in one.ran)
+    yield from (f"{line[0].upper()}{line[1:]}.\n" for line in reproduced.ran)
     yield marked.table(tables.HEAD, map(tables.cells, rows))
     if arms := list(tables.arm_rows(rows)):
         yield from ("", "### What may explain the differences", "", marked.table(tables.ARMS_HEAD, arms))
-    for title, said in (("What was not the same", about.not_same), ("What follows", about.conclusion)):
-        if said:
-            yield from ("", f"### {title}", "", *(f"- {marked.escaped(line)}" for line in said))
+    for title, texts in (("What was not the same", about.not_same), ("What follows", about.conclusion)):
+        if texts:
+            yield from ("", f"### {title}", "", *(f"- {marked.escaped(line)}" for line in texts))
 
 
 def document(found: Sequence[Reproduced]) -> dict[str, Any]:
@@ -152,11 +152,11 @@ def document(found: Sequence[Reproduced]) -> dict[str, Any]:
         "schema": SCHEMA,
         "documents": [
             {
-                "document": each.loaded.name,
-                "title": each.loaded.document.title,
-                "figures": [_figure(row) for row in each.rows],
+                "document": reproduced.loaded.name,
+                "title": reproduced.loaded.document.title,
+                "figures": [_figure(row) for row in reproduced.rows],
             }
-            for each in found
+            for reproduced in found
         ],
     }
 
@@ -171,14 +171,14 @@ def _figure(row: Row) -> dict[str, Any]:
 
 
 def _outcome(outcome: Outcome) -> dict[str, Any]:
-    found = outcome.found
-    here = None if found is None or found.estimate is None else {
-        "number": found.estimate.number, "ci95": found.estimate.interval, "text": found.text,
-        "verdict": found.verdict or None, "runs": found.runs,
+    value = outcome.found
+    value_document = None if value is None or value.estimate is None else {
+        "number": value.estimate.number, "ci95": value.estimate.interval, "text": value.text,
+        "verdict": value.verdict or None, "runs": value.runs,
     }  # fmt: skip
     arms = [
         {"arm": arm.arm.name, "study": arm.arm.study, "text": arm.value.text, "moved": arm.moved.number,
          "moved_ci95": arm.moved.interval, "explains": arm.explains, "helps": arm.helps}
         for arm in outcome.arms
     ]  # fmt: skip
-    return {"status": outcome.status, "found": here, "why": outcome.why or None, "arms": arms}
+    return {"status": outcome.status, "found": value_document, "why": outcome.why or None, "arms": arms}

@@ -26,16 +26,18 @@ def value(summary: Summary, reading: Reading) -> Value:
     """The reading of a figure: the share of the few, or a change, or how many times another change it is."""
     if reading.metric == SHARE_OF_FEW:
         return next(map(_share, _entries(summary, reading)), none(NO_COMPARISON))
-    here = _change(summary, reading, reading.where)
+    change = _change(summary, reading, reading.where)
     if reading.than is None:
-        return here
-    there = _change(summary, reading, reading.than)
-    if here.estimate is None or there.estimate is None:
-        return here if here.estimate is None else there
-    found = here.estimate.over(there.estimate)
-    said = " beside ".join(words.change(each.number, each.interval) for each in (here.estimate, there.estimate))
-    text = f"{said}: {found.number:.3g} times ({found.low:.3g} to {found.high:.3g})"
-    return Value(found, text, here.verdict, min(here.runs, there.runs))
+        return change
+    other_change = _change(summary, reading, reading.than)
+    if change.estimate is None or other_change.estimate is None:
+        return change if change.estimate is None else other_change
+    estimate = change.estimate.over(other_change.estimate)
+    changes_text = " beside ".join(
+        words.change(part.number, part.interval) for part in (change.estimate, other_change.estimate)
+    )
+    text = f"{changes_text}: {estimate.number:.3g} times ({estimate.low:.3g} to {estimate.high:.3g})"
+    return Value(estimate, text, change.verdict, min(change.runs, other_change.runs))
 
 
 def conditions(summary: Summary) -> frozenset[str]:
@@ -45,9 +47,9 @@ def conditions(summary: Summary) -> frozenset[str]:
 
 def _change(summary: Summary, reading: Reading, where: Mapping[str, Any]) -> Value:
     """The change at these conditions; those that are not given are the first levels of what the study varies."""
-    verdicts = [each for each in summary["verdicts"] if not words.is_control(each)]
-    if not any(each["metric"] == reading.metric for each in verdicts):
-        unread = {each["metric"]: str(each["why"]) for each in summary.get("not_measured", ())}
+    verdicts = [entry for entry in summary["verdicts"] if not words.is_control(entry)]
+    if not any(entry["metric"] == reading.metric for entry in verdicts):
+        unread = {entry["metric"]: str(entry["why"]) for entry in summary.get("not_measured", ())}
         return none(unread.get(reading.metric, f"{words.metric(reading.metric)} is not measured on this testbed"))
     treatment = reading.treatment or next(iter(verdicts[0]["treatment"]))
     expected = {**_first(verdicts, where), **where}
@@ -61,23 +63,23 @@ def _change(summary: Summary, reading: Reading, where: Mapping[str, Any]) -> Val
 def _first(verdicts: Sequence[Verdict], where: Mapping[str, Any]) -> Mapping[str, Any]:
     """The conditions of the first comparison that has what is given: of several workloads, those of the right one. Two
     of these may vary the same, and only one at these values."""
-    named = [each["conditions"] for each in verdicts if where.keys() <= each["conditions"].keys()]
-    return next((each for each in named if is_at(each, where)), named[0] if named else {})
+    candidates = [item["conditions"] for item in verdicts if where.keys() <= item["conditions"].keys()]
+    return next((item for item in candidates if is_at(item, where)), candidates[0] if candidates else {})
 
 
 def is_at(there: Mapping[str, Any], where: Mapping[str, Any]) -> bool:
     """Whether conditions are those that a reading names, whatever else they are."""
-    return all(name in there and _alike(there[name], given) for name, given in where.items())
+    return all(name in there and _alike(there[name], level) for name, level in where.items())
 
 
-def _is_whole(there: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    return there.keys() == expected.keys() and is_at(there, expected)
+def _is_whole(actual: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    return actual.keys() == expected.keys() and is_at(actual, expected)
 
 
-def _alike(there: Any, given: Any) -> bool:
-    if isinstance(given, float) and isinstance(there, (int, float)):
-        return math.isclose(there, given, rel_tol=1e-6)
-    return bool(there == given)
+def _alike(actual: Any, expected: Any) -> bool:
+    if isinstance(expected, float) and isinstance(actual, (int, float)):
+        return math.isclose(actual, expected, rel_tol=1e-6)
+    return bool(actual == expected)
 
 
 def _of(verdict: Verdict) -> Value:
@@ -86,17 +88,19 @@ def _of(verdict: Verdict) -> Value:
         return none(_NOT_JUDGED[verdict["verdict"]], verdict["verdict"], runs)
     if verdict["ratio"] is None or verdict["ci95"] is None:
         return none(NO_INTERVAL, verdict["verdict"], runs)
-    found = Estimate(verdict["ratio"], *verdict["ci95"])
+    estimate = Estimate(verdict["ratio"], *verdict["ci95"])
     before, after = (words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment"))
-    change = f"{words.change(found.number, found.interval)} ({words.change_interval(found.interval)})"
-    return Value(found, f"{before} → {after}, {change}", verdict["verdict"], runs)
+    change = f"{words.change(estimate.number, estimate.interval)} ({words.change_interval(estimate.interval)})"
+    return Value(estimate, f"{before} → {after}, {change}", verdict["verdict"], runs)
 
 
 def _share(entry: Mapping[str, Any]) -> Value:
     if entry["share"] is None or entry["ci95"] is None:
         return none(NO_INTERVAL, entry["verdict"], entry["runs"])
-    found = Estimate(entry["share"], *entry["ci95"])
-    return Value(found, f"{found.number:.2g} ({found.low:.2g} to {found.high:.2g})", entry["verdict"], entry["runs"])
+    estimate = Estimate(entry["share"], *entry["ci95"])
+    return Value(
+        estimate, f"{estimate.number:.2g} ({estimate.low:.2g} to {estimate.high:.2g})", entry["verdict"], entry["runs"]
+    )
 
 
 def _entries(summary: Summary, reading: Reading) -> Iterator[Mapping[str, Any]]:

@@ -22,9 +22,11 @@ def title(figure: Figure) -> str:
 
 def counts(rows: Sequence[Row]) -> str:
     """How many figures have which status, in one line."""
-    found = Counter(row.outcome.status for row in rows)
-    listed = ", ".join(f"{found[status]} {_words(status, found[status])}" for status in _ORDER if found[status])
-    return f"{len(rows)} figure{'s' * (len(rows) != 1)}: {listed}"
+    by_status = Counter(row.outcome.status for row in rows)
+    texts = ", ".join(
+        f"{by_status[status]} {_words(status, by_status[status])}" for status in _ORDER if by_status[status]
+    )
+    return f"{len(rows)} figure{'s' * (len(rows) != 1)}: {texts}"
 
 
 def _words(status: Status, count: int) -> str:
@@ -42,9 +44,9 @@ def cells(row: Row) -> list[str]:
 
 def ours(row: Row) -> str:
     """What came out here, on the testbed that counts."""
-    found, status = row.outcome.found, row.outcome.status
-    if found is not None and found.text:
-        return found.text
+    value, status = row.outcome.found, row.outcome.status
+    if value is not None and value.text:
+        return value.text
     return row.outcome.why if status is Status.CANNOT_TELL else ""
 
 
@@ -87,11 +89,11 @@ def key(loaded: Sequence[Loaded]) -> list[str]:
         "the published range; in part, if it moves it towards that.",
     ]
     lines += [
-        f"{each.name} does not state how much its runs differed: its ratios are taken as "
-        f"{100 * each.document.spread:g} % wider than their rounding, at both ends."
-        for each in loaded
-        if each.document.spread
+        f"{source.name} does not state how much its runs differed: its ratios are taken as "
+        f"{100 * source.document.spread:g} % wider than their rounding, at both ends."
+        for source in loaded
+        if source.document.spread
     ]
-    if any(figure.share for each in loaded for figure in each.document.figures):
+    if any(figure.share for source in loaded for figure in source.document.figures):
         lines.append("The share of the few is what a flow of the few gets beside one of the many: less, fair or more.")
     return lines

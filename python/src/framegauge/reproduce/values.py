@@ -24,7 +24,7 @@ class Estimate:
     def over(self, other: Estimate) -> Estimate:
         """How many times another one. It takes the two as independent: the half-widths of their logarithms add in
         quadrature, which is wider than what pairs of the same blocks would give."""
-        half = math.hypot(*(math.log(each.high / each.low) / 2 for each in (self, other)))
+        half = math.hypot(*(math.log(estimate.high / estimate.low) / 2 for estimate in (self, other)))
         ratio = self.number / other.number
         return Estimate(ratio, ratio * math.exp(-half), ratio * math.exp(half))
 

@@ -24,13 +24,13 @@ def is_sound(name: str, value: object) -> bool:
         return _is_number(value) or (value is None and name.endswith("_per_second"))  # None: unlimited
     if isinstance(value, dict) and "kind" in value:  # a queue discipline with its parameters
         return isinstance(value["kind"], str) and all(
-            not isinstance(each, dict) and is_sound(key, each) for key, each in value.items()
+            not isinstance(item, dict) and is_sound(key, item) for key, item in value.items()
         )
     if isinstance(value, dict) and name == "sizes":
         parts = value.values() if all(key.isdecimal() for key in value) else [value]  # by MTU, or for all MTUs
         return bool(value) and all(isinstance(part, dict) and _are_sizes(part) for part in parts)
     if isinstance(value, dict) and name == "receivers":  # by sender
-        return all(isinstance(each, str) for each in value.values())
+        return all(isinstance(item, str) for item in value.values())
     if isinstance(value, dict):  # MTUs, or flows, by host
         return all(map(_is_number, value.values()))
     return value is None or isinstance(value, bool | str) or _is_number(value)
@@ -38,8 +38,8 @@ def is_sound(name: str, value: object) -> bool:
 
 def _are_sizes(value: Mapping[str, object]) -> bool:
     """Whether these are sizes of socket buffers, of messages, or of both."""
-    known = {"socket_buffer_bytes", "message_bytes"}
-    return bool(value) and value.keys() <= known and all(map(_is_number, value.values()))
+    known_keys = {"socket_buffer_bytes", "message_bytes"}
+    return bool(value) and value.keys() <= known_keys and all(map(_is_number, value.values()))
 
 
 def _is_number(value: object) -> bool:

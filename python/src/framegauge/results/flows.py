@@ -17,11 +17,11 @@ COLUMNS = ("flow", "start_seconds", "end_seconds", "bytes")
 
 def transfers_of(folder: Path, run: Run) -> list[tuple[Mapping[str, Any], Mapping[str, list[Any]]]]:
     """Each `stream.run` of a run on hosts, as it is recorded, with its transfers by column."""
-    found: list[tuple[Mapping[str, Any], Mapping[str, list[Any]]]] = []
-    for each in dig(spools.record(folder, run), "workload", "runs") or ():
-        name = each.get("transfers") if isinstance(each, Mapping) else None
+    results: list[tuple[Mapping[str, Any], Mapping[str, list[Any]]]] = []
+    for stream in dig(spools.record(folder, run), "workload", "runs") or ():
+        name = stream.get("transfers") if isinstance(stream, Mapping) else None
         if isinstance(name, str) and name.replace("-", "").replace(".", "").isalnum():
             table = spools.columns(folder / "runs" / str(run.number) / f"{name}.arrow", COLUMNS, files=run.files)
             if table is not None:
-                found.append((each, table))
-    return found
+                results.append((stream, table))
+    return results

@@ -134,16 +134,16 @@ class Journal:
             saved, changed = reading.as_it_is(folder)
             if not saved.is_sealed:
                 changed.insert(0, reading.UNSEALED)
-            again = [{"at": at, "changed": changed}] if changed else []
+            entries = [{"at": at, "changed": changed}] if changed else []
             study = Path(folder) / reading.STUDY
             files = {reading.STUDY: seals.digest_of(study)} if study.is_file() else {}
-            made = {"files": files, "sealed_again": [*saved.plan.get("sealed_again", ()), *again]}
-            journal = cls(claim, replace(saved, plan={**saved.plan, **made}))
+            plan_keys = {"files": files, "sealed_again": [*saved.plan.get("sealed_again", ()), *entries]}
+            journal = cls(claim, replace(saved, plan={**saved.plan, **plan_keys}))
             journal._rewrite()
             environment = saved.folder / reading.ENVIRONMENT
             if environment.is_file():
-                found = shapes.load(foreign.read(environment), str(environment), "the environment of a study")
-                journal.environment(shapes.checked(found, shapes.Environment, str(environment)))
+                facts = shapes.load(foreign.read(environment), str(environment), "the environment of a study")
+                journal.environment(shapes.checked(facts, shapes.Environment, str(environment)))
             journal.extend(saved.plan)
             return journal, changed
         except BaseException:
@@ -196,8 +196,8 @@ class Journal:
 
     def amend(self, run: Run) -> None:
         """Writes a finished run anew, with what became known of it afterwards."""
-        place = next(place for place, each in enumerate(self.runs) if each.number == run.number)
-        self.runs[place] = run
+        index = next(index for index, other in enumerate(self.runs) if other.number == run.number)
+        self.runs[index] = run
         self._rewrite()
 
     def _rewrite(self) -> None:
@@ -265,9 +265,9 @@ def _line(run: Run, chain: Chain) -> bytes:
     return chain.seal(json.dumps(asdict(run), ensure_ascii=False, allow_nan=False).encode()) + b"\n"
 
 
-def _plan(plan: Mapping[str, Any], kept: Mapping[str, Any]) -> dict[str, Any]:
+def _plan(plan: Mapping[str, Any], journal_keys: Mapping[str, Any]) -> dict[str, Any]:
     """What results.json says: the plan, with what is the journal's own."""
-    return seals.sealed({**plan, **kept, "schema": SCHEMA})
+    return seals.sealed({**plan, **journal_keys, "schema": SCHEMA})
 
 
 def _kept(spool: tuple[str, bytes]) -> tuple[str, bytes]:

@@ -37,7 +37,7 @@ class Claim:
         """Takes the lock; FolderInUse or InputError if that fails. `disk` turns system errors with a code in `full`
         into errors of one line."""
         self.folder = folder
-        self._made = [each for each in (folder, *folder.parents) if not each.exists()]  # the deepest first
+        self._made = [parent for parent in (folder, *folder.parents) if not parent.exists()]  # the deepest first
         with disk(folder):
             try:
                 folder.mkdir(parents=True, exist_ok=True)
@@ -58,8 +58,8 @@ class Claim:
 
     def _remove_made(self) -> None:
         with contextlib.suppress(OSError):
-            for each in self._made:
-                each.rmdir()
+            for path in self._made:
+                path.rmdir()
 
     def free(self) -> None:
         """Releases the lock; may be called twice."""

@@ -74,32 +74,32 @@ def _parsed(data: bytes, name: str, chain: Chain, hear: Hear) -> tuple[list[Run]
         if last and not line:
             break
         try:
-            found = shapes.load(line, where, "one JSON object per line")
+            entry = shapes.load(line, where, "one JSON object per line")
         except CorruptResults:
             if last:
                 break
             raise
-        runs.append(_run(found, where))
+        runs.append(_run(entry, where))
         try:
-            chain.check(line, found, where)
+            chain.check(line, entry, where)
         except CorruptResults as error:
             hear(f"{JOURNAL}:{number}", error)
         good += len(line) + (0 if last else 1)
     return runs, good
 
 
-def _run(found: Any, where: str) -> Run:
-    if not isinstance(found, dict):
+def _run(entry: Any, where: str) -> Run:
+    if not isinstance(entry, dict):
         raise CorruptResults(f"{where}: found no run, expected one JSON object per line")
-    _check_schema(found, where)
-    shapes.checked(found, shapes.Line, where)
+    _check_schema(entry, where)
+    shapes.checked(entry, shapes.Line, where)
     # A newer framegauge of the same schema may have added keys, which must not make a line look torn.
-    return Run(**{each.name: found[each.name] for each in fields(Run) if each.name in found})
+    return Run(**{run_field.name: entry[run_field.name] for run_field in fields(Run) if run_field.name in entry})
 
 
-def _check_schema(found: Mapping[str, Any], where: str) -> None:
-    """NewerResults if `found` was written by a newer framegauge; CorruptResults if it has no version."""
-    version = found.get("schema")
+def _check_schema(entry: Mapping[str, Any], where: str) -> None:
+    """NewerResults if `entry` was written by a newer framegauge; CorruptResults if it has no version."""
+    version = entry.get("schema")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise CorruptResults(f"{where}: found schema {version!r}, expected a version up to {SCHEMA}")
     if version > SCHEMA:
@@ -128,8 +128,8 @@ def as_it_is(folder: str | Path) -> tuple[Saved, list[str]]:
     for before, now in zip(saved.runs, runs, strict=True):
         changed += [
             f"runs/{now.number}/{name}"
-            for name, each in now.files.items()
-            if before.files and before.files.get(name) != each
+            for name, file_digest in now.files.items()
+            if before.files and before.files.get(name) != file_digest
         ]
     return replace(saved, runs=runs), changed
 
@@ -155,8 +155,8 @@ def _read(folder: Path, hear: Hear) -> Saved:
     for where, error in other:
         hear(where, error)
     if type(judged) is int and len(runs) < judged:
-        said = f"{path}: found {len(runs)} runs, expected the {judged} of which {SUMMARY} was made ({seals.REMEDY})"
-        hear(JOURNAL, CorruptResults(said))
+        text = f"{path}: found {len(runs)} runs, expected the {judged} of which {SUMMARY} was made ({seals.REMEDY})"
+        hear(JOURNAL, CorruptResults(text))
     is_torn = good != len(data) or (not data.endswith(b"\n") and bool(data))
     return Saved(folder, plan, runs, is_torn, chain)
 
@@ -166,10 +166,10 @@ def _plan(folder: Path, hear: Hear) -> Mapping[str, Any]:
     try:
         data = foreign.read(path)
     except OSError as error:
-        there = sorted(each.parent for each in folder.glob(f"*/{PLAN}"))[:MOST_NAMED]
-        beneath = f", such as {', '.join(map(str, there))}" if there else ""
+        plan_folders = sorted(plan_path.parent for plan_path in folder.glob(f"*/{PLAN}"))[:MOST_NAMED]
+        examples = f", such as {', '.join(map(str, plan_folders))}" if plan_folders else ""
         raise InputError(
-            f"{folder}: found no {PLAN} ({error.strerror}), expected the folder of a study{beneath}"
+            f"{folder}: found no {PLAN} ({error.strerror}), expected the folder of a study{examples}"
         ) from None
     except foreign.TooLarge as error:
         raise CorruptResults(f"{path}: {error}") from None
@@ -202,15 +202,15 @@ def _document(folder: Path, name: str, hear: Hear) -> Mapping[str, Any]:
     """A document of the folder as it was sealed; empty if it is not there, or has no seal that fits."""
     path, expected = folder / name, "a document of framegauge"
     try:
-        found = shapes.load(foreign.read(path), str(path), expected)
+        document = shapes.load(foreign.read(path), str(path), expected)
     except OSError:
         return {}
     except foreign.TooLarge as error:
         raise CorruptResults(f"{path}: {error}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise CorruptResults(f"{path}: found no object, expected {expected}")
     try:
-        return found if seals.check(found, str(path)) else {}
+        return document if seals.check(document, str(path)) else {}
     except CorruptResults as error:
         hear(name, error)
         return {}

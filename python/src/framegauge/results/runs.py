@@ -70,8 +70,8 @@ def misfit(runs: Sequence[Run], treatment: str) -> str | None:
         if not is_sound(key, run.level):
             return f"{at}: level: found {shapes.shown(run.level)}, expected a level of {shapes.shown(treatment)}"
         for name, first in (("role", arm), ("level", arm), ("workload", cell), ("conditions", cell)):
-            found, expected = getattr(run, name), getattr(first, name)
-            if found != expected:
-                said = f"found {shapes.shown(found)}, expected {shapes.shown(expected)}"
-                return f"{at}: {name}: {said} as in run {first.number} of the same {'arm' if first is arm else 'cell'}"
+            value, expected = getattr(run, name), getattr(first, name)
+            if value != expected:
+                text = f"found {shapes.shown(value)}, expected {shapes.shown(expected)}"
+                return f"{at}: {name}: {text} as in run {first.number} of the same {'arm' if first is arm else 'cell'}"
     return None

@@ -40,7 +40,7 @@ def digest_of(path: Path) -> str:
 
 def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
     """A document with its seal, in place of any that it had; ValueError if it is no JSON."""
-    others = {key: each for key, each in value.items() if key != KEY}
+    others = {key: item for key, item in value.items() if key != KEY}
     # As it will be read: what is no text among the keys is, then, and has another place in their order.
     return {**others, KEY: _of(json.loads(json.dumps(others, allow_nan=False)))}
 
@@ -50,7 +50,7 @@ def check(found: Mapping[str, Any], where: str, remedy: str = REMEDY) -> bool:
     if KEY not in found:
         return False
     try:
-        fits = found[KEY] == _of({key: each for key, each in found.items() if key != KEY})
+        fits = found[KEY] == _of({key: item for key, item in found.items() if key != KEY})
     except ValueError:  # what JSON does not have
         fits = False
     if not fits:

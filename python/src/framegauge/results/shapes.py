@@ -48,11 +48,11 @@ def _moment(text: str) -> str:
     return text
 
 
-def _conditions(found: dict[str, Any]) -> dict[str, Any]:
-    for name, value in found.items():
+def _conditions(conditions: dict[str, Any]) -> dict[str, Any]:
+    for name, value in conditions.items():
         if not is_sound(name, value):
             raise ValueError(f"a condition that a run can have as {name}")
-    return found
+    return conditions
 
 
 Blocks = Annotated[int, Field(strict=True, ge=1, le=MOST_COUNT)]
@@ -76,13 +76,13 @@ class _Own(_Shape):
     margin: Share = 0.05
 
 
-def _entered(found: dict[str, _Own]) -> dict[str, _Own]:
-    for name, each in found.items():
+def _entered(own_metrics: dict[str, _Own]) -> dict[str, _Own]:
+    for name, metric in own_metrics.items():
         try:
-            metrics.declare(name, metrics.Metric(each.unit, each.higher_is_better, each.hull, each.margin))
+            metrics.declare(name, metrics.Metric(metric.unit, metric.higher_is_better, metric.hull, metric.margin))
         except InputError as error:
             raise ValueError(str(error)) from None
-    return found
+    return own_metrics
 
 
 OwnName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,30}$")]
@@ -336,14 +336,14 @@ class Record(_Shape):
 def load(data: bytes, where: str, expected: str) -> Any:
     """The JSON in `data`; CorruptResults if there is none, or something in it that JSON or UTF-8 does not have."""
     try:
-        found = foreign.load_json(data)
+        value = foreign.load_json(data)
         if any(word in data for word in (b"NaN", b"Infinity")) or SURROGATE.search(data):
-            json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except foreign.TooLarge as error:
         raise CorruptResults(f"{where}: {error}") from None
     except ValueError:
         raise CorruptResults(f"{where}: found no JSON, expected {expected}") from None
-    return found
+    return value
 
 
 def checked(found: Any, shape: type[BaseModel], where: str) -> Mapping[str, Any]:

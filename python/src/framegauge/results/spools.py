@@ -43,23 +43,23 @@ def table(
     try:
         # Read here: Arrow itself takes no path that is not UTF-8.
         is_parquet = path.suffix == ".parquet" and path.exists()
-        place = path if is_parquet else path.with_suffix(".arrow")
-        data = foreign.read(place, MOST_BYTES)
-        if not seals.check_file(place, data, files):
+        file_path = path if is_parquet else path.with_suffix(".arrow")
+        data = foreign.read(file_path, MOST_BYTES)
+        if not seals.check_file(file_path, data, files):
             return None
-        found = _parquet(data, wanted, coded) if is_parquet else tables.table(data, MOST_BYTES)
-        found.validate(full=True)
+        result = _parquet(data, wanted, coded) if is_parquet else tables.table(data, MOST_BYTES)
+        result.validate(full=True)
     except (pa.ArrowException, OSError, ValueError):
         return None
-    return found if all(map(_is_possible, found.column_names, found.columns)) else None
+    return result if all(map(_is_possible, result.column_names, result.columns)) else None
 
 
-def _parquet(data: bytes, wanted: Collection[str] | None, coded: Collection[str]) -> pa.Table:
+def _parquet(data: bytes, names: Collection[str] | None, coded: Collection[str]) -> pa.Table:
     file = pa.BufferReader(data)
-    about = pyarrow.parquet.read_metadata(file)
-    there = set(about.schema.to_arrow_schema().names)
-    parquet = pyarrow.parquet.ParquetFile(file, metadata=about, read_dictionary=sorted(there & {*coded}))
-    return parquet.read(None if wanted is None else sorted(there & {*wanted}))
+    metadata = pyarrow.parquet.read_metadata(file)
+    column_names = set(metadata.schema.to_arrow_schema().names)
+    parquet = pyarrow.parquet.ParquetFile(file, metadata=metadata, read_dictionary=sorted(column_names & {*coded}))
+    return parquet.read(None if names is None else sorted(column_names & {*names}))
 
 
 def _is_possible(name: str, values: pa.ChunkedArray) -> bool:
@@ -79,10 +79,10 @@ def columns(
     path: Path, names: Collection[str], others: Collection[str] = (), files: Mapping[str, str] = seals.NONE
 ) -> dict[str, list[Any]] | None:
     """The named columns of a table, and those of `others` that it has; None if it lacks one of `names`."""
-    found = table(path, files=files)
-    if found is None or not set(names) <= set(found.column_names):
+    content = table(path, files=files)
+    if content is None or not set(names) <= set(content.column_names):
         return None
-    return {name: found[name].to_pylist() for name in (*names, *others) if name in found.column_names}
+    return {name: content[name].to_pylist() for name in (*names, *others) if name in content.column_names}
 
 
 def record(folder: Path, run: Run) -> Mapping[str, Any]:
@@ -94,9 +94,9 @@ def record(folder: Path, run: Run) -> Mapping[str, Any]:
         return {}
     except foreign.TooLarge as error:
         raise CorruptResults(f"{path}: {error}") from None
-    found = shapes.checked(shapes.load(data, str(path), "the record of a run"), shapes.Record, str(path))
+    content = shapes.checked(shapes.load(data, str(path), "the record of a run"), shapes.Record, str(path))
     seals.check_file(path, data, run.files)
-    return found
+    return content
 
 
 def dig(found: Any, *path: str) -> Any:

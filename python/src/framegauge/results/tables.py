@@ -45,7 +45,7 @@ def csv(runs: Sequence[Run], parts: Collection[str] = ()) -> bytes:
 
 def _columns(runs: Sequence[Run], parts: Collection[str] = ()) -> dict[str, list[Any]]:
     """The values of all runs by the path of their column, in the order of the fields of a run."""
-    order = [each.name for each in fields(Run) if each.name != SEALS and (not parts or each.name in parts)]
+    order = [field.name for field in fields(Run) if field.name != SEALS and (not parts or field.name in parts)]
     rows = [_flat({name: value for name, value in asdict(run).items() if name in order}) for run in runs]
     names = sorted({name: None for row in rows for name in row}, key=lambda name: order.index(name.split(".")[0]))
     return {name: [row.get(name) for row in rows] for name in names}
@@ -67,11 +67,11 @@ def _column(name: str, values: Sequence[Any]) -> pa.Array:
 
 def _plain(values: Iterable[Any]) -> pa.Array:
     """A column of one type; mixed types (levels: 9000 and h1=9000,h2=1500) become text."""
-    found = list(values)
+    items = list(values)
     try:
-        return pa.array(found)
+        return pa.array(items)
     except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-        return pa.array([None if value is None else str(value) for value in found])
+        return pa.array([None if value is None else str(value) for value in items])
 
 
 def _joined(value: Any) -> Any:
@@ -79,10 +79,10 @@ def _joined(value: Any) -> Any:
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    columns: dict[str, Any] = {}
     for key, item in value.items():
         if isinstance(item, Mapping):
-            found |= _flat(item, f"{prefix}{key}.")
+            columns |= _flat(item, f"{prefix}{key}.")
         else:
-            found[prefix + key] = item
-    return found
+            columns[prefix + key] = item
+    return columns

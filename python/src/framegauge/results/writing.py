@@ -57,6 +57,6 @@ def sync_folder(folder: Path) -> None:
 def as_json(value: Mapping[str, Any]) -> bytes:
     """JSON with a line per key: indentation would take the encoder ten times as long."""
     lines = (
-        f" {json.dumps(key)}: {json.dumps(each, ensure_ascii=False, allow_nan=False)}" for key, each in value.items()
+        f" {json.dumps(key)}: {json.dumps(item, ensure_ascii=False, allow_nan=False)}" for key, item in value.items()
     )
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()

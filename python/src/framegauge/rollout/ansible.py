@@ -144,11 +144,11 @@ def playbooks(plan: Json, version: str) -> dict[str, str]:
     names = list(hosts)
     waves = [[name for name in wave if name in hosts] for wave in plan["asked"]["waves"]]
     question = one_line(plan.get("question", ""))
-    made = {
+    plays_by_file = {
         "rollout.yml": [*_way(plan, names, waves, "after"), *_files(plan, False)],
         "undo.yml": [*_files(plan, True), *_way(plan, names, waves[::-1], "before")],
     }
-    for name, plays in made.items():
+    for name, plays in plays_by_file.items():
         for play in plays:
             play["tasks"].insert(0, _look(name))
     return {
@@ -156,7 +156,7 @@ def playbooks(plan: Json, version: str) -> dict[str, str]:
             _HEAD.format(question=question, version=version, name=name)
             + yaml.dump(plays, Dumper=_Dumper, sort_keys=False, width=120, allow_unicode=True)
         )
-        for name, plays in made.items()
+        for name, plays in plays_by_file.items()
     }
 
 
@@ -167,9 +167,9 @@ def _sealed(text: str) -> str:
 def is_whole(path: str) -> str:
     """An expression of Ansible's: whether the file at a path, which is an expression, too, is as it was made."""
     text = f"lookup('ansible.builtin.file', {path}, rstrip=false)"
-    left = f"{text} | regex_replace('^{_SEAL}[0-9a-f]{{64}}\\n', '') | hash('sha256')"
+    digest = f"{text} | regex_replace('^{_SEAL}[0-9a-f]{{64}}\\n', '') | hash('sha256')"
     seal = f"({text} | regex_search('^{_SEAL}([0-9a-f]{{64}})\\n', '\\\\1') or ['none']) | first"
-    return f"({left}) == ({seal})"
+    return f"({digest}) == ({seal})"
 
 
 def _look(name: str) -> Json:
@@ -228,8 +228,8 @@ def _way(plan: Json, names: Sequence[str], waves: Sequence[Sequence[str]], end: 
     for number, wave in enumerate(waves, 1):
         title = f"Release the routes of wave {number}"
         plays.append(_play(title, wave, [_shell("Release", release)], interfaces, ends, hold))
-        free = [name for each in waves[:number] for name in each]
-        plays += _proofs(plan, free, ends, f"Prove again from the hosts up to wave {number}", PROVE)
+        senders = [name for released_wave in waves[:number] for name in released_wave]
+        plays += _proofs(plan, senders, ends, f"Prove again from the hosts up to wave {number}", PROVE)
     return plays
 
 
@@ -281,22 +281,22 @@ def _shell(title: str, script: str, **more: str) -> Json:
     return {"name": title, "ansible.builtin.shell": {"cmd": script}, "environment": environment}
 
 
-def _files(plan: Json, back: bool) -> list[Json]:
+def _files(plan: Json, is_undo: bool) -> list[Json]:
     """The play that has the owners of the MTUs keep the change, or no longer."""
     plays = []
     for name in plan["hosts"]:
-        changes = [each for each in plan.get("changes", ()) if each["host"] == name]
+        changes = [change for change in plan.get("changes", ()) if change["host"] == name]
         tasks = []
-        for each in reversed(changes) if back else changes:
-            way = each["undo"] if back else each
-            if each["whole"]:
-                tasks.append(_patch(each["path"], way["diff"]))
+        for change in reversed(changes) if is_undo else changes:
+            edit = change["undo"] if is_undo else change
+            if change["whole"]:
+                tasks.append(_patch(change["path"], edit["diff"]))
             tasks += [
-                {"name": f"Have {each['owner']} take it", "ansible.builtin.command": {"argv": list(command)}}
-                for command in way["reload"]
+                {"name": f"Have {change['owner']} take it", "ansible.builtin.command": {"argv": list(command)}}
+                for command in edit["reload"]
             ]
         if tasks:
-            title = f"{'Take back what keeps' if back else 'Keep'} the MTU of {name}, by its owners"
+            title = f"{'Take back what keeps' if is_undo else 'Keep'} the MTU of {name}, by its owners"
             plays.append(_play(title, [name], tasks, {name: ""}, {name: 0}, 0))
     return plays
 

@@ -27,8 +27,8 @@ def probed(members: Sequence[Member], facts: Mapping[str, Json], asked: Asked) -
     """The facts with `answered`: by address the largest packet that came back. What does not answer is not among them,
     and hosts that may send no echo have asked nobody."""
     cases = [Case(name, asked.interfaces[name], asked, facts[name]) for name in asked.hosts if name in facts]
-    cases = [each for each in cases if each.interface in each.links]
-    raised = sorted((each for each in cases if each.is_raised), key=lambda each: -each.link.mtu)
+    cases = [entry for entry in cases if entry.interface in entry.links]
+    raised = sorted((entry for entry in cases if entry.is_raised), key=lambda entry: -entry.link.mtu)
     paths: dict[str, list[Json]] = {}
     for neighbour in strangers(cases)[:MOST_ASKED]:
         for address in sorted(neighbour.addresses):
@@ -54,15 +54,15 @@ def probed(members: Sequence[Member], facts: Mapping[str, Json], asked: Asked) -
     answered = {
         path["destination"]: size
         for name, answer in answers.items()
-        for path, each in zip(paths[name], answer["paths"], strict=False)
-        if (size := of_pair(each["flows"], mtus[name])["path_mtu_bytes"]) is not None
+        for path, entry in zip(paths[name], answer["paths"], strict=False)
+        if (size := of_pair(entry["flows"], mtus[name])["path_mtu_bytes"]) is not None
     }
-    return {name: {**each, "answered": answered} for name, each in facts.items()}
+    return {name: {**entry, "answered": answered} for name, entry in facts.items()}
 
 
 def _source(case: Case, address: str) -> str | None:
     """An address of the interface in the same subnet; None for one that is not there, or only on the link."""
     if not case.is_near(address) or address.startswith("fe80:"):
         return None
-    own = [each["address"] for each in case.told(case.interface).get("addresses", ())]
-    return next((each for each in own if (":" in each) == (":" in address)), None)
+    addresses = [candidate["address"] for candidate in case.told(case.interface).get("addresses", ())]
+    return next((candidate for candidate in addresses if (":" in candidate) == (":" in address)), None)

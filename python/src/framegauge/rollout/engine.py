@@ -195,8 +195,8 @@ class Engine:
         """New connections announce what routes allow now: by their kernels, and by SYNs where hosts may capture."""
         lines = new_connections(proof, self._fleet.largest)
         sent = self._fleet.captured(captured, self._addresses)
-        for name, found in sent.items():
-            for address, mss in found.items():
+        for name, mss_by_address in sent.items():
+            for address, mss in mss_by_address.items():
                 packet = self._fleet.largest(name, address)
                 expected = None if packet is None else packet - HEADERS[6 if ":" in address else 4]
                 if expected is not None and mss != expected:
@@ -250,9 +250,9 @@ class Engine:
         self._go_on()
 
     def _watch(self, seconds: float) -> None:
-        until = self._monotonic() + seconds
-        while (left := until - self._monotonic()) > 0:
-            self._sleep(min(left, LONGEST_PAUSE_SECONDS, self._settings.lease_seconds / RENEWALS))
+        deadline = self._monotonic() + seconds
+        while (remaining := deadline - self._monotonic()) > 0:
+            self._sleep(min(remaining, LONGEST_PAUSE_SECONDS, self._settings.lease_seconds / RENEWALS))
             self._go_on()
 
     def _keep(self) -> None:
@@ -269,10 +269,10 @@ class Engine:
         if self._settings.reopen:
             outcome.closed = self._fleet.reopen(self._addresses)
         outcome.not_confirmed = self._fleet.end()
-        found, errors = self._fleet.read()
+        answers, errors = self._fleet.read()
         after = {change.host: change.after for change in self._changes}
         outcome.why = [f"{name}: {why}" for name, why in errors.items()]
-        for name, interfaces in found.items():
+        for name, interfaces in answers.items():
             for interface, answer in interfaces.items():
                 outcome.why += differs(name, interface, answer, after[name])
         self._journal.write(self._done, closed=outcome.closed, not_as_asked=outcome.why)
@@ -284,10 +284,10 @@ class Engine:
         for stage in reversed(STAGES):
             self._fleet.back(stage)
         not_confirmed = self._fleet.end()
-        found, errors = self._fleet.read()
+        answers, errors = self._fleet.read()
         before = {change.host: change.before for change in self._changes}
         not_confirmed |= errors
-        for name, interfaces in found.items():
+        for name, interfaces in answers.items():
             for interface, answer in interfaces.items():
                 for line in differs(name, interface, answer, before[name]):
                     not_confirmed.setdefault(name, line)

@@ -139,9 +139,9 @@ def complaint_of_plan(plan: dict[str, Any]) -> str | None:
     return _complaint(_PlanFile, plan)
 
 
-def _complaint(model: type[BaseModel], found: dict[str, Any]) -> str | None:
+def _complaint(model: type[BaseModel], entry: dict[str, Any]) -> str | None:
     try:
-        model.model_validate(found)
+        model.model_validate(entry)
     except ValidationError as error:
         [first, *_] = error.errors(include_url=False)
         where = one_line(".".join(str(step) for step in first["loc"] if step != "[key]"), 200)

@@ -68,8 +68,8 @@ class File(Model):
             expected = f"between {SHORTEST_LEASE:g} s and {LONGEST_LEASE:g} s"
             raise Problem(("lease",), f"{self.lease:g} s", expected)
         if (self.hosts is None) == (self.inventory is None):
-            given = "both" if self.hosts is not None else "neither"
-            raise Problem((), given, "either hosts, or inventory: the name of its file")
+            text = "both" if self.hosts is not None else "neither"
+            raise Problem((), text, "either hosts, or inventory: the name of its file")
         if self.hosts is not None:
             named(full(self.hosts), "hosts")
         return self
@@ -95,14 +95,14 @@ def load(path: str | Path, running: Callable[[str], None] | None = None) -> Roll
     waves: list[list[str]] = []
 
     def rules(file: File) -> Iterator[Problem]:
-        machines.update({each.name: each for each in _machines(file, Path(path).parent, running)})
+        machines.update({machine.name: machine for machine in _machines(file, Path(path).parent, running)})
         groups = _groups(file, Path(path).parent, machines, running)
         waves.extend(_waves(file, machines, groups))
         yield from _problems(file, machines, waves)
 
     file = yaml_file.parse(text, str(path), File, "rollout", rules=rules)
     names = [name for wave in waves for name in wave]
-    asked = Asked(
+    request = Asked(
         waves=tuple(tuple(wave) for wave in waves),
         interfaces={name: machines[name].interface or file.interface or "" for name in names},
         target_mtu=file.mtu,
@@ -113,7 +113,7 @@ def load(path: str | Path, running: Callable[[str], None] | None = None) -> Roll
         forced=frozenset(file.force),
         link_loss_seconds=file.link_loss,
     )
-    return Rollout(Path(path), file, tuple(machines[name] for name in names), asked)
+    return Rollout(Path(path), file, tuple(machines[name] for name in names), request)
 
 
 def json_schema() -> Mapping[str, Any]:
@@ -124,18 +124,18 @@ def json_schema() -> Mapping[str, Any]:
 def _machines(file: File, folder: Path, running: Callable[[str], None] | None) -> list[Machine]:
     if file.inventory is not None:
         return inventory.load(folder / file.inventory, running=running)
-    return [each.model_copy(update={"options": [*file.options, *each.options]}) for each in full(file.hosts or [])]
+    return [host.model_copy(update={"options": [*file.options, *host.options]}) for host in full(file.hosts or [])]
 
 
 def _groups(
     file: File, folder: Path, machines: Mapping[str, Machine], running: Callable[[str], None] | None
 ) -> dict[str, list[str]]:
     """The hosts of the groups that waves name."""
-    words = [each for each in file.waves or () if isinstance(each, str) and each not in machines]
+    words = [item for item in file.waves or () if isinstance(item, str) and item not in machines]
     if file.inventory is None or not words:
         return {}
     try:
-        return {word: [each.name for each in inventory.load(folder / file.inventory, word, running)] for word in words}
+        return {word: [item.name for item in inventory.load(folder / file.inventory, word, running)] for word in words}
     except StudyError:
         raise
     except FramegaugeError as error:
@@ -146,7 +146,7 @@ def _waves(file: File, machines: Mapping[str, Machine], groups: Mapping[str, lis
     if file.waves is None:
         first, *others = machines
         return [[first], others] if others else [[first]]
-    return [groups.get(each, [each]) if isinstance(each, str) else list(each) for each in file.waves]
+    return [groups.get(wave, [wave]) if isinstance(wave, str) else list(wave) for wave in file.waves]
 
 
 def _problems(file: File, machines: Mapping[str, Machine], waves: list[list[str]]) -> Iterator[Problem]:

@@ -70,20 +70,20 @@ class Fleet:
 
     def hold(self) -> None:
         """Begins a lease on every host, with its routes held; Failed if a host refuses."""
-        left = set(self._changes)
-        until = self._monotonic() + self._seconds + SLACK_SECONDS
-        while left:
-            begun = self._monotonic()
-            answers, errors = self._ask(sorted(left), "lease.begin", self._first)
+        pending_hosts = set(self._changes)
+        deadline = self._monotonic() + self._seconds + SLACK_SECONDS
+        while pending_hosts:
+            start = self._monotonic()
+            answers, errors = self._ask(sorted(pending_hosts), "lease.begin", self._first)
             for name in answers:
                 self.made[name].append("hold")
                 self.now[name] |= self._changes[name].stages["hold"][0]
-                self.renewed[name] = begun
-            left -= set(answers)
-            hard = {name: why for name, why in errors.items() if OTHER not in why}
-            if hard or (errors and self._monotonic() > until):
-                raise Failed([_named(name, why) for name, why in (hard or errors).items()])
-            if left:
+                self.renewed[name] = start
+            pending_hosts -= set(answers)
+            failures = {name: why for name, why in errors.items() if OTHER not in why}
+            if failures or (errors and self._monotonic() > deadline):
+                raise Failed([_named(name, why) for name, why in (failures or errors).items()])
+            if pending_hosts:
                 # A lease of a roll-out that was killed: it ends by itself.
                 self.renew(self.renewed)
                 self._sleep(RETRY_SECONDS)
@@ -97,11 +97,11 @@ class Fleet:
         groups = {name: self._changes[name].stages[stage] for name in names}
         for name in names:
             self.made[name].append(stage)
-        for place in range(max(map(len, groups.values()), default=0)):
-            meant = [name for name in names if place < len(groups[name])]
-            self._demand(meant, "lease.set", lambda name, place=place: {"settings": dict(groups[name][place])})  # type: ignore[misc]
-            for name in meant:
-                self.now[name] |= groups[name][place]
+        for index in range(max(map(len, groups.values()), default=0)):
+            hosts = [name for name in names if index < len(groups[name])]
+            self._demand(hosts, "lease.set", lambda name, index=index: {"settings": dict(groups[name][index])})  # type: ignore[misc]
+            for name in hosts:
+                self.now[name] |= groups[name][index]
 
     def renew(self, names: Iterable[str]) -> dict[str, str]:
         """Gives the leases of these hosts the whole time again; the error of each that could not."""
@@ -117,15 +117,15 @@ class Fleet:
 
     def back(self, stage: str) -> dict[str, str]:
         """Puts a stage back on every host that has made it and not kept it; the error of each that could not."""
-        meant = [name for name, made in self.made.items() if stage in made and stage not in self.kept[name]]
-        meant = [name for name in meant if name not in self.lost]
+        hosts = [name for name, stages in self.made.items() if stage in stages and stage not in self.kept[name]]
+        hosts = [name for name in hosts if name not in self.lost]
 
         def params(name: str) -> Json:
-            left = [each for each in STAGES[: STAGES.index(stage)] if each in self.made[name]]
-            left = [each for each in left if each not in self.kept[name]]
-            return {"changes": self._changes[name].count(*left)}
+            prior_stages = [prior for prior in STAGES[: STAGES.index(stage)] if prior in self.made[name]]
+            prior_stages = [prior for prior in prior_stages if prior not in self.kept[name]]
+            return {"changes": self._changes[name].count(*prior_stages)}
 
-        answers, errors = self._ask(meant, "lease.back", params)
+        answers, errors = self._ask(hosts, "lease.back", params)
         for name, answer in answers.items():
             if answer["restored"]:
                 self.made[name].remove(stage)
@@ -156,16 +156,16 @@ class Fleet:
         """Ends the connections of every host with the addresses of the others that keep an old MSS; how many."""
 
         def params(name: str) -> Json:
-            return {"addresses": [each for other, found in addresses.items() if other != name for each in found]}
+            return {"addresses": [ip for other, ips in addresses.items() if other != name for ip in ips]}
 
         answers = self._demand(list(self._changes), "lease.reopen", params)
         return {name: answer["closed"] for name, answer in answers.items()}
 
     def end(self) -> dict[str, str]:
         """Ends every lease, and puts back what was not kept; the error of each host that did not confirm it."""
-        meant = [name for name in self.renewed if name not in self.lost]
-        answers, errors = self._ask(meant, "lease.end", lambda _: {})
-        errors |= {name: why for name, why in self.lost.items() if name not in meant}
+        hosts = [name for name in self.renewed if name not in self.lost]
+        answers, errors = self._ask(hosts, "lease.end", lambda _: {})
+        errors |= {name: why for name, why in self.lost.items() if name not in hosts}
         errors |= {name: ", ".join(lines) for name, answer in answers.items() if (lines := unrestored(answer))}
         return errors
 
@@ -179,51 +179,51 @@ class Fleet:
         """Begins to capture handshakes on every host that has the privilege for it; which those are."""
 
         def params(name: str) -> Json:
-            own = {"interface": self._changes[name].interface, "address": addresses[name][0]}
-            return {**own, "sysctls": [], "count": False, "sudo": False}
+            target = {"interface": self._changes[name].interface, "address": addresses[name][0]}
+            return {**target, "sysctls": [], "count": False, "sudo": False}
 
-        able = [name for name in self._changes if addresses[name]]
-        adopted, _ = self._ask(able, "host.adopt", params)
+        hosts = [name for name in self._changes if addresses[name]]
+        adopted, _ = self._ask(hosts, "host.adopt", params)
         begun, _ = self._ask(adopted, "wire.begin", lambda _: {})
         return set(begun)
 
     def captured(self, names: Iterable[str], addresses: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
         """The largest MSS in SYNs and SYN-ACKs that each of these hosts has sent to others since, by their address: a
         program may ask for less."""
-        ours = {each: name for name, found in addresses.items() for each in found}
+        known_addresses = {entry: name for name, entries in addresses.items() for entry in entries}
         answers, _ = self._ask(sorted(names), "wire.end", lambda _: {})
-        found: dict[str, dict[str, int]] = {}
+        entries: dict[str, dict[str, int]] = {}
         for name, answer in answers.items():
-            sent = [each for each in answer["syns"] if each["direction"] == "out" and each["mss_bytes"] is not None]
-            found[name] = {}
-            for each in sent:
-                place = each["destination"].rpartition(":")[0].strip("[]")
-                if place in ours:
-                    found[name][place] = max(each["mss_bytes"], found[name].get(place, 0))
-        return found
+            sent = [entry for entry in answer["syns"] if entry["direction"] == "out" and entry["mss_bytes"] is not None]
+            entries[name] = {}
+            for entry in sent:
+                address = entry["destination"].rpartition(":")[0].strip("[]")
+                if address in known_addresses:
+                    entries[name][address] = max(entry["mss_bytes"], entries[name].get(address, 0))
+        return entries
 
     def read(self, names: Iterable[str] | None = None) -> tuple[dict[str, dict[str, Json]], dict[str, str]]:
         """What the interfaces of each host have (`host.routes`), by host and interface; the error of each that
         failed."""
-        meant = list(self._changes if names is None else names)
-        found: dict[str, dict[str, Json]] = {name: {} for name in meant}
+        hosts = list(self._changes if names is None else names)
+        results: dict[str, dict[str, Json]] = {name: {} for name in hosts}
         errors: dict[str, str] = {}
-        interfaces = {name: _interfaces(self._changes[name].before) for name in meant}
-        for place in range(max(map(len, interfaces.values()), default=0)):
-            asked = {name: each[place] for name, each in interfaces.items() if place < len(each) and name not in errors}
-            answers, failed = self._ask(asked, "host.routes", lambda name, asked=asked: {"interface": asked[name]})  # type: ignore[misc]
+        interfaces = {name: _interfaces(self._changes[name].before) for name in hosts}
+        for index in range(max(map(len, interfaces.values()), default=0)):
+            links = {name: item[index] for name, item in interfaces.items() if index < len(item) and name not in errors}
+            answers, failed = self._ask(links, "host.routes", lambda name, links=links: {"interface": links[name]})  # type: ignore[misc]
             errors |= failed
             for name, answer in answers.items():
-                found[name][asked[name]] = answer
-                if asked[name] == self._changes[name].interface:
+                results[name][links[name]] = answer
+                if links[name] == self._changes[name].interface:
                     self._routes[name] = of_answer(answer["routes"])
-        return {name: each for name, each in found.items() if name not in errors}, errors
+        return {name: item for name, item in results.items() if name not in errors}, errors
 
     def drift(self) -> list[str]:
         """A line for each setting that is not what this roll-out has made it: something else has changed it."""
-        found, errors = self.read()
+        answers, errors = self.read()
         lines = [_named(name, why) for name, why in errors.items()]
-        for name, interfaces in found.items():
+        for name, interfaces in answers.items():
             lines += [
                 line
                 for interface, answer in interfaces.items()
@@ -240,9 +240,9 @@ def differs(host: str, interface: str, answer: Json, expected: Mapping[str, str]
     """A line for each setting in an answer of `host.routes` that is not as expected; of an MTU nothing may be."""
     lines = []
     for kind, what in (("mtu", "an MTU"), ("mtu6", "an MTU of IPv6")):
-        found, wanted = (settings.get(f"{kind}:{interface}") for settings in (answer["settings"], expected))
-        if wanted is not None and found != wanted:
-            lines.append(f"{host}: {interface}: found {what} of {found or 'no'} bytes, expected {wanted}")
+        current_mtu, target_mtu = (settings.get(f"{kind}:{interface}") for settings in (answer["settings"], expected))
+        if target_mtu is not None and current_mtu != target_mtu:
+            lines.append(f"{host}: {interface}: found {what} of {current_mtu or 'no'} bytes, expected {target_mtu}")
     mtu = answer["settings"][f"mtu:{interface}"]
     for route in of_answer(answer["routes"]):
         value = parse(expected[f"routes{route.family}:{interface}"])
@@ -255,9 +255,9 @@ def differs(host: str, interface: str, answer: Json, expected: Mapping[str, str]
 
 
 def _is(route: Route, value: Value, mtu: int) -> bool:
-    wanted = value.of(route.name)
+    target = value.of(route.name)
     # Of IPv6 the kernel writes the MTU of an interface into routes that had asked for as much.
-    return route.held == wanted or (route.family == 6 and route.held.mtu == mtu == (wanted.mtu or mtu))
+    return route.held == target or (route.family == 6 and route.held.mtu == mtu == (target.mtu or mtu))
 
 
 def _named(name: str, why: str) -> str:

@@ -23,7 +23,7 @@ def gate(command: str, pause: Pause, released: Released) -> str | None:
     It is told of the wave that it judges in its environment, and prints to the user's terminal (standard error). It is
     ended with what it has started, if this is interrupted or leases are lost.
     """
-    told = {
+    variables = {
         "FRAMEGAUGE_SWITCHED": ",".join(released.hosts),
         "FRAMEGAUGE_SWITCHED_AT": datetime.fromtimestamp(released.at, UTC).isoformat(timespec="milliseconds"),
         "FRAMEGAUGE_HELD": ",".join(released.held),
@@ -32,7 +32,7 @@ def gate(command: str, pause: Pause, released: Released) -> str | None:
         ["sh", "-c", command],
         stdin=subprocess.DEVNULL,
         stdout=STANDARD_ERROR,
-        env=os.environ | told,
+        env=os.environ | variables,
         start_new_session=True,
     ) as process:
         try:

@@ -28,65 +28,65 @@ def read(
     """The interfaces of every host that is meant, those beneath that are to rise with it, those on it that are lowered
     with it, and those that follow any of these by themselves; or those of `origin`. InputError if a host has no such
     interface; with `partly` it is in `errors` instead."""
-    wanted: dict[str, list[str]] = {}
+    targets: dict[str, list[str]] = {}
     ports = _ports(members, facts, errors)
-    for name, known in facts.items():
+    for name, host_facts in facts.items():
         interface = asked.interfaces[name]
-        there = [each["name"] for each in known["interfaces"]]
-        if interface in there:
-            wanted[name] = (
-                _of_origin(origin[name], interface, there) if name in origin else
-                [*transition.beneath(interface, known, asked.target_mtu, ports.get(name, {})), interface,
-                 *transition.above(interface, known, asked.target_mtu)]
+        names = [entry["name"] for entry in host_facts["interfaces"]]
+        if interface in names:
+            targets[name] = (
+                _of_origin(origin[name], interface, names) if name in origin else
+                [*transition.beneath(interface, host_facts, asked.target_mtu, ports.get(name, {})), interface,
+                 *transition.above(interface, host_facts, asked.target_mtu)]
             )  # fmt: skip
             continue
-        why = f"found no interface {interface}, expected one of {', '.join(there) or 'none'}"
+        why = f"found no interface {interface}, expected one of {', '.join(names) or 'none'}"
         if not partly:
             raise InputError(f"{name}: {why}")
         errors[name] = why
-    answers = _answers(members, wanted, errors)
+    answers = _answers(members, targets, errors)
     following = {
-        name: transition.following(wanted[name], found, facts[name], asked.target_mtu)
-        for name, found in answers.items() if name not in origin and name not in errors
+        name: transition.following(targets[name], host_answers, facts[name], asked.target_mtu)
+        for name, host_answers in answers.items() if name not in origin and name not in errors
     }  # fmt: skip
-    for name, found in _answers(members, following, errors).items():
-        answers[name] |= found
-    made = {}
-    for name, found in answers.items():
+    for name, host_answers in _answers(members, following, errors).items():
+        answers[name] |= host_answers
+    links = {}
+    for name, host_answers in answers.items():
         try:
             if name not in errors:
-                follow = following.get(name) or _risen(wanted[name], asked.interfaces[name], facts[name])
-                made[name] = transition.links_of(asked.interfaces[name], found, follow)
+                follow = following.get(name) or _risen(targets[name], asked.interfaces[name], facts[name])
+                links[name] = transition.links_of(asked.interfaces[name], host_answers, follow)
         except BadAnswer as error:
             errors[name] = str(error)
-    return made
+    return links
 
 
-def _of_origin(settings: _Settings, interface: str, there: Sequence[str]) -> list[str]:
+def _of_origin(settings: _Settings, interface: str, present_names: Sequence[str]) -> list[str]:
     """The interfaces of a host that were changed, in their order."""
-    changed = [each.removeprefix("mtu:") for each in settings if each.startswith("mtu:")]
+    changed = [name.removeprefix("mtu:") for name in settings if name.startswith("mtu:")]
     # What stood on it may be gone by now: then nothing of it is to be put back.
-    on_it = changed[changed.index(interface) + 1 :] if interface in changed else []
-    left = [each for each in changed if each in there or each not in on_it]
-    return left if interface in changed else [*left, interface]
+    upper_names = changed[changed.index(interface) + 1 :] if interface in changed else []
+    interfaces = [name for name in changed if name in present_names or name not in upper_names]
+    return interfaces if interface in changed else [*interfaces, interface]
 
 
 def _risen(changed: Sequence[str], interface: str, facts: Json) -> list[str]:
     """Those of the interfaces that were changed which follow what they stand on, or their ports, also when it rises."""
-    kinds = {each["name"]: each["kind"] for each in facts["interfaces"]}
-    return [each for each in changed[changed.index(interface) + 1 :] if kinds.get(each) in transition.RISING]
+    kinds = {entry["name"]: entry["kind"] for entry in facts["interfaces"]}
+    return [entry for entry in changed[changed.index(interface) + 1 :] if kinds.get(entry) in transition.RISING]
 
 
 def _answers(
-    members: Sequence[Member], wanted: Mapping[str, Sequence[str]], errors: dict[str, str]
+    members: Sequence[Member], stacks: Mapping[str, Sequence[str]], errors: dict[str, str]
 ) -> dict[str, dict[str, Json]]:
     """What `host.routes` has of these interfaces, by host and interface."""
-    answers: dict[str, dict[str, Json]] = {name: {} for name in wanted}
-    for place in range(max(map(len, wanted.values()), default=0)):
-        meant = [each for each in members if place < len(wanted.get(each.name, ()))]
-        found = ask_all(meant, "host.routes", lambda each, at=place: {"interface": wanted[each.name][at]}, errors, 30.0)  # type: ignore[misc]
-        for name, answer in found.items():
-            answers[name][wanted[name][place]] = answer
+    answers: dict[str, dict[str, Json]] = {name: {} for name in stacks}
+    for step in range(max(map(len, stacks.values()), default=0)):
+        batch = [host for host in members if step < len(stacks.get(host.name, ()))]
+        result = ask_all(batch, "host.routes", lambda host, at=step: {"interface": stacks[host.name][at]}, errors, 30.0)  # type: ignore[misc]
+        for name, answer in result.items():
+            answers[name][stacks[name][step]] = answer
     return answers
 
 
@@ -95,12 +95,12 @@ def _ports(
 ) -> dict[str, dict[str, list[str]]]:
     """Of hosts that have bridges: by bridge, its ports that lead out of the host."""
     hosts = [
-        each.host
-        for each in members
-        if any(one["kind"] == "bridge" for one in facts.get(each.name, {"interfaces": ()})["interfaces"])
+        item.host
+        for item in members
+        if any(interface["kind"] == "bridge" for interface in facts.get(item.name, {"interfaces": ()})["interfaces"])
     ]
-    found = {name: Links.of(each["links"]) for name, each in survey.read(hosts, errors, facts).items()} if hosts else {}
+    table = {name: Links.of(item["links"]) for name, item in survey.read(hosts, errors, facts).items()} if hosts else {}
     return {
         name: {bridge: [port.name for port in links.outward(bridge)] for bridge in links.names()}
-        for name, links in found.items()
+        for name, links in table.items()
     }

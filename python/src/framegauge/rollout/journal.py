@@ -65,7 +65,7 @@ class Past:
         if not self.origin or self.outcome == "finished":
             return None
         hosts: Mapping[str, Json] = self.begun["hosts"]
-        return min(int(each["hold"]) for each in hosts.values())
+        return min(int(change["hold"]) for change in hosts.values())
 
 
 class Journal:
@@ -178,10 +178,10 @@ def _whole(path: Path, data: bytes) -> Iterator[tuple[bytes, Json]]:
             continue
         try:
             entry = json.loads(line)
-            known = isinstance(entry, dict) and isinstance(entry["event"], str)
+            is_entry = isinstance(entry, dict) and isinstance(entry["event"], str)
         except (ValueError, KeyError, RecursionError):
-            known = False
-        if not known:
+            is_entry = False
+        if not is_entry:
             # A line is cut off if its writer was killed: what it would have announced was not done.
             if number < len(lines) - 1 and not line.startswith(b'{"at"'):
                 raise CorruptResults(
@@ -227,9 +227,9 @@ def _past(entries: Sequence[Json]) -> Past:
         elif event in ENDS:
             outcome = event
             if event in ("undone", "undone_in_part"):
-                back = back | {name: each for name, each in origin.items() if name in begun["hosts"]}
-                origin = {name: each for name, each in origin.items() if name not in back}
+                back = back | {name: record for name, record in origin.items() if name in begun["hosts"]}
+                origin = {name: record for name, record in origin.items() if name not in back}
             elif event == "put_back":
                 origin = before
-    after = {name: each["after"] for name, each in begun.get("hosts", {}).items()}
+    after = {name: record["after"] for name, record in begun.get("hosts", {}).items()}
     return Past(entries, begun, origin, after, outcome, back)

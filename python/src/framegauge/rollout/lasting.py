@@ -35,17 +35,17 @@ def keep(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
         )
     edits = preflight.edits(surveyed(hosts), hosts.asked, _hold(hosts))
     cut_off = [row for row in files(hosts) if row["state"] == "kept" and not row["confirmed"]]
-    found: list[str] = []
+    complaints: list[str] = []
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
         for row in cut_off:
             say(f"{row['host']}: {row['path']} keeps it already: only its owner may not have taken it")
             journal.write("persisted", host=row["host"], path=row["path"])
-        for host, wanted in edits.items():
-            for edit in wanted:
+        for host, host_edits in edits.items():
+            for edit in host_edits:
                 say(f"{host}: having {edit.owner} keep it: {edit.path}")
                 journal.write("persisting", host=host, **edit.as_document())
-                found += _made(hosts, host, edit, journal, "persisted")
-    return found
+                complaints += _made(hosts, host, edit, journal, "persisted")
+    return complaints
 
 
 def loose(hosts: Opened) -> list[str]:
@@ -53,23 +53,23 @@ def loose(hosts: Opened) -> list[str]:
     and for each DHCP client that takes what a server tells."""
     hold = _hold(hosts)
     owners = preflight.owners(surveyed(hosts), hosts.asked, hold)
-    told = [
+    lines = [
         f"{host}: {claim.owner} takes {claim.key}: {dhcp.server_lines(hosts.asked.target_mtu)}"
-        for host, mine in owners.items()
-        for claim in mine.claims
+        for host, ownership in owners.items()
+        for claim in ownership.claims
         if not claim.lasting and claim.mtu != hosts.asked.target_mtu
     ]
-    return told + [
+    return lines + [
         f"{host}: the route to {route.destination} by {route.gateway} keeps {hold} only until a start: nothing that is "
         "known here makes it; give it an MTU where it is made"
-        for host, mine in owners.items()
-        for route in mine.loose
+        for host, ownership in owners.items()
+        for route in ownership.loose
     ]
 
 
 def _hold(hosts: Opened) -> int:
     """The MTU that routes through a gateway have kept."""
-    return min(int(each["hold"]) for each in hosts.past.begun["hosts"].values())
+    return min(int(change["hold"]) for change in hosts.past.begun["hosts"].values())
 
 
 @dataclass(frozen=True)
@@ -102,34 +102,34 @@ class Kept:
 
 def kept(entries: Sequence[Json]) -> list[Kept]:
     """The changes of files that a journal says were made, or begun, and not taken back, the newest first."""
-    found: list[Kept] = []
+    edits: list[Kept] = []
     for entry in entries:
         if entry["event"] == "persisting":
-            found.insert(0, Kept(entry, False))
+            edits.insert(0, Kept(entry, False))
         elif entry["event"] in ("persisted", "persist_failed", "persist_undone"):
-            mine = [each for each in found if (each.host, each.path) == (entry["host"], entry["path"])]
+            matches = [edit for edit in edits if (edit.host, edit.path) == (entry["host"], entry["path"])]
             if entry["event"] == "persist_undone":
-                found = [each for each in found if each not in mine]
-            elif mine and not mine[0].confirmed:
-                place = found.index(mine[0])
-                found[place : place + 1] = [replace(mine[0], confirmed=True)] if entry["event"] == "persisted" else []
-    return found
+                edits = [edit for edit in edits if edit not in matches]
+            elif matches and not matches[0].confirmed:
+                slot = edits.index(matches[0])
+                edits[slot : slot + 1] = [replace(matches[0], confirmed=True)] if entry["event"] == "persisted" else []
+    return edits
 
 
 def files(hosts: Opened) -> list[Json]:
     """What the files are now that the journal says were to keep the new MTU, by host and path."""
-    listed = kept(hosts.past.entries)
-    untold: dict[str, str] = {}
-    known = surveyed(hosts, untold) if listed else {}
-    untold |= hosts.missing
+    changes = kept(hosts.past.entries)
+    errors: dict[str, str] = {}
+    facts = surveyed(hosts, errors) if changes else {}
+    errors |= hosts.missing
     rows = []
-    for each in listed:
-        state, why = "not_known", untold.get(each.host, "found in the journal and not in the file")
-        if each.host in known and each.host not in untold:
-            state, why = each.state(known[each.host]["files"].get(each.path))
+    for change in changes:
+        state, why = "not_known", errors.get(change.host, "found in the journal and not in the file")
+        if change.host in facts and change.host not in errors:
+            state, why = change.state(facts[change.host]["files"].get(change.path))
         rows.append(
-            {"host": each.host, "owner": each.entry["owner"], "path": each.path, "state": state, "why": why,
-             "confirmed": each.confirmed}
+            {"host": change.host, "owner": change.entry["owner"], "path": change.path, "state": state, "why": why,
+             "confirmed": change.confirmed}
         )  # fmt: skip
     return rows
 
@@ -137,35 +137,35 @@ def files(hosts: Opened) -> list[Json]:
 def take_back(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
     """Undoes all of that, whatever else is in the files by now; a line for each that could not be undone. Hosts that
     cannot be reached are left for another time, which goes on from there."""
-    listed = kept(hosts.past.entries)
-    untold: dict[str, str] = {}
-    known = surveyed(hosts, untold) if listed else {}
-    found: list[str] = []
+    changes = kept(hosts.past.entries)
+    errors: dict[str, str] = {}
+    facts = surveyed(hosts, errors) if changes else {}
+    complaints: list[str] = []
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
-        for each in listed:
-            host, path = each.host, each.path
+        for change in changes:
+            host, path = change.host, change.path
             if host in hosts.missing:
-                found.append(f"{host}: cannot be reached, so {path} still keeps it: take it back once it can be")
+                complaints.append(f"{host}: cannot be reached, so {path} still keeps it: take it back once it can be")
                 continue
-            if host in untold:
-                found.append(f"{host}: {path} still keeps it: {untold[host]}")
+            if host in errors:
+                complaints.append(f"{host}: {path} still keeps it: {errors[host]}")
                 continue
-            if host not in known:
-                found.append(f"{host}: found in the journal and not in the file, expected the same hosts")
+            if host not in facts:
+                complaints.append(f"{host}: found in the journal and not in the file, expected the same hosts")
                 continue
-            text = known[host]["files"].get(path)
-            if not each.confirmed and each.state(text)[0] == "gone":
+            text = facts[host]["files"].get(path)
+            if not change.confirmed and change.state(text)[0] == "gone":
                 say(f"{host}: {path} is as it was before: its change was cut off before it was made")
                 journal.write("persist_undone", host=host, path=path)
                 continue
             say(f"{host}: taking back what keeps it: {path}")
             try:
-                edit = _undoing(each, hosts.asked.interfaces[host], text)
+                edit = _undoing(change, hosts.asked.interfaces[host], text)
             except Trouble as trouble:
-                found.append(f"{host}: {trouble}")
+                complaints.append(f"{host}: {trouble}")
                 continue
-            found += _made(hosts, host, edit, journal, "persist_undone")
-    return found
+            complaints += _made(hosts, host, edit, journal, "persist_undone")
+    return complaints
 
 
 def _undoing(change: Kept, interface: str, text: str | None) -> Edit:
@@ -184,7 +184,7 @@ def _undoing(change: Kept, interface: str, text: str | None) -> Edit:
 
 def _made(hosts: Opened, host: str, edit: Edit, journal: Journal, event: str) -> Iterator[str]:
     """Makes one change; nothing, or why it could not be made."""
-    [member] = [each for each in hosts.members if each.name == host]
+    [member] = [candidate for candidate in hosts.members if candidate.name == host]
     sudo = getattr(member.host.agent, "about", {}).get("user_id", 0) != 0
     try:
         persist.apply(member.host, edit, sudo)

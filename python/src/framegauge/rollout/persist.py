@@ -75,16 +75,16 @@ def apply(host: Host, edit: Edit, sudo: bool = False) -> None:
 
 def written(host: Host, edit: Edit, sudo: bool = False) -> None:
     """Writes the file, or removes it; nothing is reloaded."""
-    place = host.agent.request("host.folder", {})["path"]
-    given = {"old": edit.before, "new": edit.after}
+    home = host.agent.request("host.folder", {})["path"]
+    texts = {"old": edit.before, "new": edit.after}
     files = [
         {"path": f"{FOLDER}/{name}", "data": base64.b64encode(text.encode()).decode(), "mode": 0o600}
-        for name, text in given.items()
+        for name, text in texts.items()
         if text is not None
     ]
     with afterwards(lambda: host.agent.request("host.clear", {"path": FOLDER})):
         host.agent.request("host.files", {"files": files})
-        paths = [f"{place}/{FOLDER}/{name}" if text is not None else "" for name, text in given.items()]
+        paths = [f"{home}/{FOLDER}/{name}" if text is not None else "" for name, text in texts.items()]
         words = ["sh", "-c", SCRIPT, "sh", edit.path, *paths, f"{edit.mode:o}"]
         _run(host, [*(["sudo", "-n"] if sudo else []), *words], edit.path)
 

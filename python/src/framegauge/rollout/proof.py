@@ -57,9 +57,9 @@ class Proof:
 
     def lines(self) -> list[str]:
         """What speaks against it, the first of many."""
-        found = [*self.faults, *self.unknown]
-        rest = len(found) - MOST_LINES
-        return [*found[:MOST_LINES], *([f"and {rest} more"] if rest > 0 else [])]
+        problems = [*self.faults, *self.unknown]
+        excess = len(problems) - MOST_LINES
+        return [*problems[:MOST_LINES], *([f"and {excess} more"] if excess > 0 else [])]
 
     def as_json(self) -> Json:
         """For the journal: the verdict of every pair, without what is behind it."""
@@ -101,14 +101,14 @@ def judged(document: Json, mtu: int, sizes: Mapping[_Key, int] = MappingProxyTyp
     names = [host["name"] for host in document["hosts"]]
     passed, probed = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     for pair in whole:
-        found = ways[pair]
+        results = ways[pair]
         for name in pair:
             probed[name] += 1
             # Both ways were asked for; one that is missing is not proved.
-            passed[name] += all(found) and len(found) >= 2
+            passed[name] += all(results) and len(results) >= 2
     unknown += [f"{host['name']}: {host['error']}" for host in document["hosts"] if host["error"] is not None]
-    blamed = [each for each in document["findings"] if faults and each["where"] and _is_fault(each["kind"])]
-    faults += [f"{title(each['kind'])}: {each['where']}" for each in blamed]
+    blamed = [finding for finding in document["findings"] if faults and finding["where"] and _is_fault(finding["kind"])]
+    faults += [f"{title(finding['kind'])}: {finding['where']}" for finding in blamed]
     return Proof(mtu, document, passed, probed, tuple(faults), tuple(unknown))
 
 
@@ -125,7 +125,7 @@ def new_connections(proof: Proof, largest: Callable[[str, str], int | None]) -> 
         tcp = pair["tcp"] or {}
         if not tcp.get("connected"):
             continue
-        for name, other, found in (
+        for name, other, mss_bytes in (
             (pair["source"], pair["destination_address"], tcp["announced_mss_bytes"]),
             (pair["destination"], pair["source_address"], tcp["peer_announced_mss_bytes"]),
         ):
@@ -134,9 +134,9 @@ def new_connections(proof: Proof, largest: Callable[[str, str], int | None]) -> 
                 continue
             expected = packet - HEADERS[pair["family"]]
             # Once a connection has timestamps, the kernel tells what they leave.
-            if found not in (None, expected, expected - TIMESTAMPS_BYTES):
+            if mss_bytes not in (None, expected, expected - TIMESTAMPS_BYTES):
                 way = f"{pair['source']} to {pair['destination']} (IPv{pair['family']})"
-                lines.append(f"{way}: {name} announced an MSS of {found} bytes, expected {expected}")
+                lines.append(f"{way}: {name} announced an MSS of {mss_bytes} bytes, expected {expected}")
     return lines
 
 
@@ -153,16 +153,16 @@ def neighbours(names: Sequence[str], needed: int, turn: int) -> set[frozenset[st
 def merged(documents: Sequence[Json]) -> Json:
     """The documents of checks of one set of hosts, each of other paths, as that of one check."""
     first, *others = documents
-    found = {**first, "pairs": list(first["pairs"]), "findings": list(first["findings"])}
-    for each in others:
-        found["pairs"] += each["pairs"]
-        found["findings"] += [finding for finding in each["findings"] if finding not in found["findings"]]
-        found["seconds"] += each["seconds"]
-        found["hosts"] = [
-            one if one["error"] is not None else other for one, other in zip(found["hosts"], each["hosts"], strict=True)
+    whole = {**first, "pairs": list(first["pairs"]), "findings": list(first["findings"])}
+    for part in others:
+        whole["pairs"] += part["pairs"]
+        whole["findings"] += [finding for finding in part["findings"] if finding not in whole["findings"]]
+        whole["seconds"] += part["seconds"]
+        whole["hosts"] = [
+            one if one["error"] is not None else other for one, other in zip(whole["hosts"], part["hosts"], strict=True)
         ]
-    found["verdict"] = of_check(found["pairs"], found["hosts"])
-    return found
+    whole["verdict"] = of_check(whole["pairs"], whole["hosts"])
+    return whole
 
 
 def groups(names: Sequence[str], joined: Iterable[tuple[str, str]]) -> list[list[str]]:
@@ -174,7 +174,7 @@ def groups(names: Sequence[str], joined: Iterable[tuple[str, str]]) -> list[list
             one += other
             group |= dict.fromkeys(other, one)
     place = {name: number for number, name in enumerate(names)}
-    return [sorted(each, key=place.__getitem__) for each in {id(each): each for each in group.values()}.values()]
+    return [sorted(hosts, key=place.__getitem__) for hosts in {id(hosts): hosts for hosts in group.values()}.values()]
 
 
 class Prover:
@@ -198,24 +198,24 @@ class Prover:
     ) -> Proof:
         """Every pair (of many hosts those that check/judgement/planner.py chooses); with `blame` which link is at
         fault."""
-        asked = self._asked(mtu, FLOWS, blame)
-        self._prepared = prepare(self._members, asked)
-        wanted = {(one, other) for one, other in self._prepared.plan.pairs}
-        return self._run(self._prepared, asked, wanted, say)
+        request = self._asked(mtu, FLOWS, blame)
+        self._prepared = prepare(self._members, request)
+        pairs = {(one, other) for one, other in self._prepared.plan.pairs}
+        return self._run(self._prepared, request, pairs, say)
 
     def few(self, mtu: int, needed: int) -> Proof:
         """Each host with `needed` others, or with all if there are fewer."""
-        asked = self._asked(mtu, 1, blame=False)
+        request = self._asked(mtu, 1, blame=False)
         if self._prepared is None:
-            self._prepared = prepare(self._members, asked)
-        wanted = set[frozenset[str]]()
+            self._prepared = prepare(self._members, request)
+        pairs = set[frozenset[str]]()
         for group in self._groups(self._prepared, mtu):
-            wanted |= neighbours(group, needed, self._turn)
+            pairs |= neighbours(group, needed, self._turn)
         self._turn += 1
-        ways = {(one, other) for pair in wanted for one in pair for other in pair if one != other}
+        ways = {(one, other) for pair in pairs for one in pair for other in pair if one != other}
         if self._prepared.plan.kind != "full_mesh":  # of many hosts, the ways to the others are not all known
             ways = set(self._prepared.plan.pairs)
-        return self._run(self._prepared, asked, ways, lambda _share, _text: None)
+        return self._run(self._prepared, request, ways, lambda _share, _text: None)
 
     def alone(self, mtu: int) -> list[str]:
         """The hosts that send packets of that size to no other, so that nothing would prove them; after `mesh`."""
@@ -230,25 +230,25 @@ class Prover:
         return Asked(mtu, self._families, flows, exact=blame, blame=blame, patience_seconds=self._patience)
 
     def _run(
-        self, prepared: Prepared, asked: Asked, wanted: set[tuple[str, str]], say: Callable[[float, str], None]
+        self, prepared: Prepared, request: Asked, pairs: set[tuple[str, str]], say: Callable[[float, str], None]
     ) -> Proof:
-        paths = [path for path in prepared.paths if (path.source, path.destination) in wanted]
-        errors = prepared.errors if asked.flows == FLOWS else {}
-        paths += _missing(paths, wanted)
-        sizes = {path.key: self._size(path, asked.target_mtu) for path in paths}
+        paths = [path for path in prepared.paths if (path.source, path.destination) in pairs]
+        errors = prepared.errors if request.flows == FLOWS else {}
+        paths += _missing(paths, pairs)
+        sizes = {path.key: self._size(path, request.target_mtu) for path in paths}
         documents = []
         for size in sorted(set(sizes.values())):
-            same = [path for path in paths if sizes[path.key] == size]
-            one = replace(prepared, paths=same, errors=errors)
-            documents.append(check.run(one, replace(asked, target_mtu=size), say).document)
-        return judged(merged(documents), asked.target_mtu, sizes)
+            equal_paths = [path for path in paths if sizes[path.key] == size]
+            subset = replace(prepared, paths=equal_paths, errors=errors)
+            documents.append(check.run(subset, replace(request, target_mtu=size), say).document)
+        return judged(merged(documents), request.target_mtu, sizes)
 
     def _size(self, path: Path, mtu: int) -> int:
         """What is to pass there."""
         return mtu if path.ends is None else min(mtu, self._largest(path.source, path.ends.destination))
 
 
-def _missing(paths: Sequence[Path], wanted: Iterable[tuple[str, str]]) -> list[Path]:
+def _missing(paths: Sequence[Path], pairs: Iterable[tuple[str, str]]) -> list[Path]:
     """Pairs without an address in common: nothing is known of them."""
-    there = {(path.source, path.destination) for path in paths}
-    return [Path(one, other, 4, None) for one, other in sorted(wanted) if (one, other) not in there]
+    known_pairs = {(path.source, path.destination) for path in paths}
+    return [Path(one, other, 4, None) for one, other in sorted(pairs) if (one, other) not in known_pairs]

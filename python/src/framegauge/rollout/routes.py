@@ -64,8 +64,8 @@ class Value:
 
 def value(routes: Iterable[Route], others: Held, wanted: Callable[[Route], Held]) -> Value:
     """`others`, and by name the routes for which something else is wanted."""
-    found = {each.name: wanted(each) for each in routes}
-    return Value(others, {name: held for name, held in found.items() if held != others})
+    held_by_name = {route.name: wanted(route) for route in routes}
+    return Value(others, {name: held for name, held in held_by_name.items() if held != others})
 
 
 def parse(text: str) -> Value:
@@ -117,6 +117,4 @@ def _held(word: str) -> Held:
 
 def of_answer(routes: Sequence[Mapping[str, Any]]) -> list[Route]:
     """The routes in an answer of `host.routes`."""
-    return [
-        Route(each["family"], each["route"], each["connected"], Held(each["mtu"], each["locked"])) for each in routes
-    ]
+    return [Route(row["family"], row["route"], row["connected"], Held(row["mtu"], row["locked"])) for row in routes]

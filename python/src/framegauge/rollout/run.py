@@ -76,7 +76,9 @@ class Opened:
 
     def fleet(self, changes: Sequence[HostChange]) -> Fleet:
         """Their leases."""
-        sudo = [each.name for each in self.members if getattr(each.host.agent, "about", {}).get("user_id", 0) != 0]
+        sudo = [
+            member.name for member in self.members if getattr(member.host.agent, "about", {}).get("user_id", 0) != 0
+        ]
         return Fleet(self.members, changes, self.asked.lease_seconds, self.patience_seconds, sudo)
 
 
@@ -88,27 +90,27 @@ def opened(
     interface. Nothing is changed. `partly`: such a host is `missing` instead, unless all are. `undoing`: that, and the
     interfaces are those that the journal says were changed."""
     past = read(folder or folder_of(rollout.path))
-    asked = rollout.asked if rollout.asked.old_mtu is not None else replace(rollout.asked, old_mtu=past.hold)
-    listed = ListedHosts([placed(each) for each in rollout.machines], say)
+    request = rollout.asked if rollout.asked.old_mtu is not None else replace(rollout.asked, old_mtu=past.hold)
+    hosts = ListedHosts([placed(member) for member in rollout.machines], say)
     try:
-        members = tuple(Member(host, asked.interfaces[host.name]) for host in listed.hosts())
+        members = tuple(Member(host, request.interfaces[host.name]) for host in hosts.hosts())
         errors: dict[str, str] = {}
         facts = read_facts(
-            [Member(each.host) for each in members], errors
+            [Member(member.host) for member in members], errors
         )  # whether each has its interface: `interfaces.read`
-        links = interfaces.read(members, asked, facts, past.origin if undoing else {}, errors, undoing or partly)
+        links = interfaces.read(members, request, facts, past.origin if undoing else {}, errors, undoing or partly)
         if errors and not undoing and (not partly or not links):
             raise AgentFailure("\n".join(lines_of(errors)))
-        members = tuple(each for each in members if each.name not in errors)
+        members = tuple(member for member in members if member.name not in errors)
         addresses = {
-            each.name: tuple(
-                one.address for family in (4, 6) for one in candidates(facts[each.name], family, each.interface)
+            member.name: tuple(
+                entry.address for family in (4, 6) for entry in candidates(facts[member.name], family, member.interface)
             )
-            for each in members
+            for member in members
         }
-        yield Opened(rollout, asked, members, facts, links, addresses, past, errors)
+        yield Opened(rollout, request, members, facts, links, addresses, past, errors)
     finally:
-        listed.close()
+        hosts.close()
 
 
 def lines_of(errors: Mapping[str, str]) -> list[str]:
@@ -119,13 +121,13 @@ def lines_of(errors: Mapping[str, str]) -> list[str]:
 def plan(hosts: Opened) -> Json:
     """What would be done, with every step and its undo, and what stands against it. Nothing is changed."""
     changes = transition.changes(hosts.asked, hosts.links)
-    known = probed(hosts.members, surveyed(hosts), hosts.asked)
+    facts = probed(hosts.members, surveyed(hosts), hosts.asked)
     return {
         "schema": 1,
         "question": hosts.rollout.file.question,
         "asked": described(hosts),
         "hosts": {change.host: change.as_json() for change in changes},
-        "findings": [vars(each) for each in preflight.findings(known, hosts.asked)],
+        "findings": [vars(entry) for entry in preflight.findings(facts, hosts.asked)],
         "steps": [
             {
                 "host": step.host, "kind": step.kind, "command": list(step.command), "undo": list(step.undo),
@@ -135,12 +137,12 @@ def plan(hosts: Opened) -> Json:
         ],
         "changes": [
             {"host": host, **edit.as_document()}
-            for host, edits in preflight.edits(known, hosts.asked, min(each.hold for each in changes)).items()
+            for host, edits in preflight.edits(facts, hosts.asked, min(entry.hold for entry in changes)).items()
             for edit in edits
         ],
-        "addresses": {name: list(found) for name, found in hosts.addresses.items()},
-        "afterwards": containers.afterwards(known, hosts.asked),
-        "link_loss_seconds": link_loss.predicted(known, hosts.asked),
+        "addresses": {name: list(host_addresses) for name, host_addresses in hosts.addresses.items()},
+        "afterwards": containers.afterwards(facts, hosts.asked),
+        "link_loss_seconds": link_loss.predicted(facts, hosts.asked),
     }  # fmt: skip
 
 
@@ -148,30 +150,30 @@ def surveyed(hosts: Opened, untold: dict[str, str] | None = None) -> Mapping[str
     """What a preflight reads of the hosts, by name. Those that do not tell are in `untold`, with the reason; without
     it, AgentFailure."""
     errors: dict[str, str] = {}
-    known = survey.read([member.host for member in hosts.members], errors, hosts.facts)
+    facts = survey.read([member.host for member in hosts.members], errors, hosts.facts)
     if untold is None and errors:
         raise AgentFailure("\n".join(errors.values()))
     (untold if untold is not None else {}).update(errors)
-    return known
+    return facts
 
 
 def described(hosts: Opened) -> Json:
     """What is asked of them, for the journal and for programs."""
-    asked = hosts.asked
+    request = hosts.asked
     return {
-        "waves": [list(wave) for wave in asked.waves], "interfaces": dict(asked.interfaces),
-        "target_mtu": asked.target_mtu, "scope": asked.scope, "families": list(asked.families),
-        "lease_seconds": asked.lease_seconds, "probes": hosts.rollout.file.probes,
-        "wait_seconds": hosts.rollout.file.wait, "forced": sorted(asked.forced),
-        "destinations": {each.name: each.destination for each in hosts.rollout.machines},
+        "waves": [list(wave) for wave in request.waves], "interfaces": dict(request.interfaces),
+        "target_mtu": request.target_mtu, "scope": request.scope, "families": list(request.families),
+        "lease_seconds": request.lease_seconds, "probes": hosts.rollout.file.probes,
+        "wait_seconds": hosts.rollout.file.wait, "forced": sorted(request.forced),
+        "destinations": {machine.name: machine.destination for machine in hosts.rollout.machines},
     }  # fmt: skip
 
 
 def refused(document: Json) -> list[str]:
     """A line for each finding of a plan that stands against it, unless the user forces it."""
     forced = set(document["asked"]["forced"])
-    found = [Finding(**each) for each in document["findings"]]
-    return [str(each) for each in found if each.severity == "refused" and each.what not in forced]
+    findings = [Finding(**finding) for finding in document["findings"]]
+    return [str(finding) for finding in findings if finding.severity == "refused" and finding.what not in forced]
 
 
 def apply(hosts: Opened, folder: Path | None, say: Say, gate_command: str | None = None) -> Outcome:
@@ -184,11 +186,11 @@ def apply(hosts: Opened, folder: Path | None, say: Say, gate_command: str | None
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
         before = {change.host: dict(change.before) for change in changes}
         origin = before | dict(hosts.past.origin) if hosts.past.hold is not None else before
-        away = max(document["link_loss_seconds"].values(), default=0.0)
-        work = engine("apply", hosts, changes, journal, origin, say, gate_command, link_loss_seconds=away)
+        down_seconds = max(document["link_loss_seconds"].values(), default=0.0)
+        work = engine("apply", hosts, changes, journal, origin, say, gate_command, link_loss_seconds=down_seconds)
         journal.write("plan", plan={key: document[key] for key in PLANNED})
         switches = hosts.rollout.file.switches
-        if switches is not None and any(each.mtu > each.hold for each in changes):
+        if switches is not None and any(host_change.mtu > host_change.hold for host_change in changes):
             return _with_switches(switches, hosts, changes, journal, say, work)
         return work.run()
 
@@ -222,7 +224,7 @@ def _with_switches(
     command: str, hosts: Opened, changes: Sequence[HostChange], journal: Journal, say: Say, work: Engine
 ) -> Outcome:
     """A change between the two halves of a user's program that changes switches: it confirms only what was proved."""
-    size, hold = max(each.mtu for each in changes), min(each.hold for each in changes)
+    size, hold = max(change.mtu for change in changes), min(change.hold for change in changes)
 
     def ask(action: hook.Action) -> None:
         say(f"switches: {action}")
@@ -251,14 +253,14 @@ def states(hosts: Opened, prove: bool, say: Say) -> Json:
     if prove and len(rows) > 1:
         mtu = min(link.mtu for links in hosts.links.values() for link in links if not link.beside)
         say(f"proving that packets of {mtu} bytes pass between all of them")
-        found = hosts.prover().mesh(mtu)
-        proof = found.as_json() | {"new_connections": new_connections(found, partial(_largest, hosts, ()))}
-    good = {"finished": "new", "put_back": "old", "undone": "old", "none": "unchanged"}.get(hosts.past.outcome)
+        mesh_proof = hosts.prover().mesh(mtu)
+        proof = mesh_proof.as_json() | {"new_connections": new_connections(mesh_proof, partial(_largest, hosts, ()))}
+    state = {"finished": "new", "put_back": "old", "undone": "old", "none": "unchanged"}.get(hosts.past.outcome)
     proved = proof is None or not (proof["faults"] or proof["unknown"] or proof["new_connections"])
-    connections, untold = _old_connections(hosts)
-    lost = {**hosts.missing, **untold}
+    connections, errors = _old_connections(hosts)
+    lost = {**hosts.missing, **errors}
     return {
-        "schema": 1, "as_it_should_be": proved and not lost and all(row["state"] == good for row in rows.values()),
+        "schema": 1, "as_it_should_be": proved and not lost and all(row["state"] == state for row in rows.values()),
         "outcome": hosts.past.outcome, "last": hosts.past.entries[-1] if hosts.past.entries else None,
         "hosts": rows, "proof": proof, "connections": connections, "lost": lost,
     }  # fmt: skip
@@ -266,7 +268,7 @@ def states(hosts: Opened, prove: bool, say: Say) -> Json:
 
 def _largest(hosts: Opened, changes: Sequence[HostChange], name: str, address: str) -> int:
     """The largest packet that a host sends to an address, by its routes as they are, or as these changes leave them."""
-    [link] = [each for each in hosts.links[name] if not each.beside]
+    [link] = [host_link for host_link in hosts.links[name] if not host_link.beside]
     settings = link.settings
     for change in changes:
         if change.host == name:
@@ -277,8 +279,8 @@ def _largest(hosts: Opened, changes: Sequence[HostChange], name: str, address: s
 def _state(hosts: Opened, name: str) -> Json:
     """One host: `old` or `new` if it is as before or after the last change, `held` if its routes keep the smaller MTU,
     `other` if something else has changed it."""
-    [link] = [each for each in hosts.links[name] if not each.beside]
-    now = {setting: text for each in hosts.links[name] for setting, text in each.settings.items()}
+    [link] = [host_link for host_link in hosts.links[name] if not host_link.beside]
+    now = {setting: text for host_link in hosts.links[name] for setting, text in host_link.settings.items()}
     mtus = sorted({route.held.mtu or link.mtu for route in link.routes}) or [link.mtu]
     begun = hosts.past.begun.get("hosts", {}).get(name)
     word = "unchanged"
@@ -290,13 +292,13 @@ def _state(hosts: Opened, name: str) -> Json:
         same = {"new": begun["after"], "old": hosts.past.origin.get(name, begun["before"])}
         if hosts.past.begun["kind"] == "undo":
             same = {"old": begun["after"], "new": begun["before"]}
-        matching = [key for key, wanted in same.items() if _fits(now, wanted, link)]
+        matching = [key for key, settings in same.items() if _fits(now, settings, link)]
         held = mtus == [begun["hold"]] and link.mtu != begun["hold"]
         word = matching[0] if matching else "held" if held else "other"
     return {"interface": link.interface, "mtu": link.mtu, "route_mtus": mtus, "state": word}
 
 
-def _fits(now: Mapping[str, str], wanted: Mapping[str, str], link: Link) -> bool:
+def _fits(now: Mapping[str, str], settings: Mapping[str, str], link: Link) -> bool:
     from framegauge.rollout.fleet import differs
 
     kinds = [f"{kind}:{link.interface}" for kind in ("mtu", "mtu6")]
@@ -310,7 +312,7 @@ def _fits(now: Mapping[str, str], wanted: Mapping[str, str], link: Link) -> bool
             for route in link.routes
         ],
     }  # fmt: skip
-    return f"mtu:{link.interface}" in wanted and not differs("", link.interface, answer, wanted)
+    return f"mtu:{link.interface}" in settings and not differs("", link.interface, answer, settings)
 
 
 def _old_connections(hosts: Opened) -> tuple[Json, dict[str, str]]:
@@ -318,15 +320,15 @@ def _old_connections(hosts: Opened) -> tuple[Json, dict[str, str]]:
     some are not known."""
     errors: dict[str, str] = {}
     answers = ask_all(hosts.members, "sockets.read", lambda _: {}, errors, hosts.patience_seconds)
-    found: Json = {}
+    connections: Json = {}
     for name, answer in answers.items():
-        others = {each for other, all_ in hosts.addresses.items() if other != name for each in all_}
-        [link] = [each for each in hosts.links[name] if not each.beside]
+        others = {entry for other, addresses in hosts.addresses.items() if other != name for entry in addresses}
+        [link] = [entry for entry in hosts.links[name] if not entry.beside]
         small = []
         for socket in answer["sockets"]:
             host = socket["remote"].rpartition(":")[0].strip("[]").removeprefix("::ffff:")
             least = link.mtu - HEADERS[6 if ":" in host else 4] - TIMESTAMPS_BYTES
             if socket["state"] == "established" and host in others and socket["mss_bytes"] < least:
                 small.append({key: socket[key] for key in ("local", "remote", "mss_bytes")})
-        found[name] = {"count": len(small), "connections": small[:MOST_LISTED]}
-    return found, errors
+        connections[name] = {"count": len(small), "connections": small[:MOST_LISTED]}
+    return connections, errors

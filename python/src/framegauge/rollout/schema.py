@@ -47,7 +47,7 @@ def plan_schema() -> Schema:
             "stages": _object({"hold": group, "link": group, "release": group}),
         }
     )  # fmt: skip
-    asked = _object(
+    change = _object(
         {
             "waves": {"type": "array", "items": TEXTS}, "interfaces": _by_host(TEXT), "target_mtu": BYTES,
             "scope": {"enum": ["subnets", "all"]}, "families": {"type": "array", "items": FAMILY},
@@ -70,7 +70,7 @@ def plan_schema() -> Schema:
     return _document(
         "framegauge rollout plan",
         {
-            "question": TEXT, "asked": asked, "hosts": _by_host(host), "findings": {"type": "array", "items": finding},
+            "question": TEXT, "asked": change, "hosts": _by_host(host), "findings": {"type": "array", "items": finding},
             "steps": {"type": "array", "items": step}, "changes": changes_schema(), "addresses": _by_host(TEXTS),
             "afterwards": {"type": "array", "items": AFTERWARDS},
             "link_loss_seconds": _by_host({"type": "number", "exclusiveMinimum": 0}),

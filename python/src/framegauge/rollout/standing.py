@@ -28,32 +28,32 @@ def needed_by(
     The kernel lowers what stands on an interface together with it, at once, while others still send to it.
     """
     raised = [name.removeprefix("mtu:") for name in before if name.startswith("mtu:")]
-    found: dict[str, str] = {}
+    needs: dict[str, str] = {}
     # From the top: what stays needs what it stands on.
-    for name in reversed([each for each in raised if each != interface]):
+    for name in reversed([upper for upper in raised if upper != interface]):
         least = int(before[f"mtu:{name}"])
-        for each in facts["interfaces"]:
-            goes_back = each["name"] in raised and each["name"] not in found
-            stands = each["parent"] == name and each["kind"] in STANDING_ON
-            stands = stands or (each["name"] in (along or {}).get(name, ()) and each["kind"] in ABOVE)
-            if stands and each["mtu"] > least and not goes_back:
-                found[name] = f"{each['name']} with {each['mtu']}"
+        for upper in facts["interfaces"]:
+            goes_back = upper["name"] in raised and upper["name"] not in needs
+            stands = upper["parent"] == name and upper["kind"] in STANDING_ON
+            stands = stands or (upper["name"] in (along or {}).get(name, ()) and upper["kind"] in ABOVE)
+            if stands and upper["mtu"] > least and not goes_back:
+                needs[name] = f"{upper['name']} with {upper['mtu']}"
                 break
-    return found
+    return needs
 
 
 def refused(facts: Mapping[str, Json], asked: Asked, origin: Mapping[str, Mapping[str, str]]) -> list[Finding]:
     """What would not fit any more on an interface that has its old MTU again, unless its kind is forced: a tunnel, say,
     that was raised after it. `facts`: of `survey.read`, by host; `origin`: the settings to go back to, by host."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for host, settings in origin.items():
         interface = asked.interfaces[host]
-        one = replace(
+        host_request = replace(
             asked, waves=((host,),), target_mtu=int(settings[f"mtu:{interface}"]), old_mtu=None,
         )  # fmt: skip
-        found += [
-            each
-            for each in preflight.findings({host: facts[host]}, one)
-            if each.what in GRAVE and each.severity == "refused"
+        findings += [
+            finding
+            for finding in preflight.findings({host: facts[host]}, host_request)
+            if finding.what in GRAVE and finding.severity == "refused"
         ]
-    return found
+    return findings

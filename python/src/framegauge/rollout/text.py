@@ -39,22 +39,22 @@ DONE = {
 
 def plan_lines(document: Json) -> Iterator[str]:
     """What would be done: the waves, the findings, every step and its undo."""
-    asked = document["asked"]
+    change = document["asked"]
     yield document["question"]
-    for number, wave in enumerate(asked["waves"], 1):
-        rows = (f"{name} {asked['interfaces'][name]} {_mtus(document['hosts'][name])}" for name in wave)
+    for number, wave in enumerate(change["waves"], 1):
+        rows = (f"{name} {change['interfaces'][name]} {_mtus(document['hosts'][name])}" for name in wave)
         yield f"wave {number}: {'; '.join(rows)}"
-    scope = "the subnets of the interface only" if asked["scope"] == "subnets" else "every route through it"
-    yield f"scope: {scope}; every change is a lease of {asked['lease_seconds']:g} s, kept only while full-size packets"
-    yield f"pass both ways to {asked['probes']} other hosts, or to all if there are fewer"
+    scope = "the subnets of the interface only" if change["scope"] == "subnets" else "every route through it"
+    yield f"scope: {scope}; every change is a lease of {change['lease_seconds']:g} s, kept only while full-size packets"
+    yield f"pass both ways to {change['probes']} other hosts, or to all if there are fewer"
     if document["link_loss_seconds"]:
         hosts, longest = document["link_loss_seconds"], max(document["link_loss_seconds"].values())
         yield f"links may be down for up to {longest:g} s when their MTU changes, on {', '.join(hosts)}:"
         yield f"interfaces change wave by wave, {longest:g} s apart or more"
     yield from _already_lost(document["hosts"])
     yield from _findings(document["findings"])
-    for each in document["changes"]:
-        yield f"to keep it, {each['owner']} on {each['host']}: {each['path']} (framegauge rollout persist)"
+    for entry in document["changes"]:
+        yield f"to keep it, {entry['owner']} on {entry['host']}: {entry['path']} (framegauge rollout persist)"
     kind = ""
     for number, step in enumerate(document["steps"], 1):
         if step["kind"] != kind:
@@ -63,12 +63,12 @@ def plan_lines(document: Json) -> Iterator[str]:
         yield f"  {number}. {step['host']}: {_typed(step['request']['settings'])}"
         yield f"     undo: {_typed(step['back'])}"
     if not document["steps"]:
-        yield f"nothing is to be done: every host has an MTU of {asked['target_mtu']} bytes already"
+        yield f"nothing is to be done: every host has an MTU of {change['target_mtu']} bytes already"
     if document["afterwards"]:
         yield "afterwards, containers, which keep what they have until they are made anew:"
-    for each in document["afterwards"]:
-        yield f"  {each['host']}: {each['what']}: {each['now'] or 'not told'} → {each['mtu']}"
-        yield f"     {each['how']}"
+    for entry in document["afterwards"]:
+        yield f"  {entry['host']}: {entry['what']}: {entry['now'] or 'not told'} → {entry['mtu']}"
+        yield f"     {entry['how']}"
 
 
 def _already_lost(hosts: Mapping[str, Json]) -> Iterator[str]:
@@ -83,11 +83,11 @@ def _already_lost(hosts: Mapping[str, Json]) -> Iterator[str]:
 def _findings(findings: Sequence[Json]) -> Iterator[str]:
     """Each of them once, with all places that it is of: hosts are often alike."""
     places: dict[tuple[str, ...], list[str]] = {}
-    for each in findings:
-        alike = tuple(str(each[key]) for key in ("severity", "what", "found", "expected", "remedy"))
-        places.setdefault(alike, []).append(each["where"])
-    for (severity, what, found, expected, remedy), where in places.items():
-        yield f"{severity}: {', '.join(where)}: {what}: found {found}, expected {expected}"
+    for finding in findings:
+        alike = tuple(str(finding[key]) for key in ("severity", "what", "found", "expected", "remedy"))
+        places.setdefault(alike, []).append(finding["where"])
+    for (severity, what, actual, expected, remedy), where in places.items():
+        yield f"{severity}: {', '.join(where)}: {what}: found {actual}, expected {expected}"
         yield f"  {remedy}"
 
 
@@ -152,11 +152,11 @@ def left_lines(left: Mapping[str, str], heard: Mapping[str, str], lines: Mapping
 def file_lines(files: Sequence[Json]) -> Iterator[str]:
     """What the files of owners are, that the journal says were to keep the new MTU, and what to do about those that
     do."""
-    for each in files:
-        cut = "" if each["confirmed"] else " (persist was cut off while it changed this file)"
-        why = f": {each['why']}" if each["why"] else ""
-        yield f"{each['host']}: {each['path']} {FILE_WORDS[each['state']]}{why}{cut}"
-    if any(each["state"] != "gone" for each in files):
+    for row in files:
+        cut = "" if row["confirmed"] else " (persist was cut off while it changed this file)"
+        why = f": {row['why']}" if row["why"] else ""
+        yield f"{row['host']}: {row['path']} {FILE_WORDS[row['state']]}{why}{cut}"
+    if any(row["state"] != "gone" for row in files):
         yield "`framegauge rollout persist FILE --undo` takes back what files keep"
 
 
@@ -174,7 +174,7 @@ def state_lines(document: Json) -> Iterator[str]:
         bad = [*proof["faults"], *proof["unknown"], *proof["new_connections"]]
         which = "all that were reached" if document["lost"] else "all of them"
         yield from bad or [f"packets of {proof['mtu']} bytes pass between {which}"]
-    for name, found in document["connections"].items():
-        if found["count"]:
-            shown = "; ".join(f"{each['remote']} (MSS {each['mss_bytes']})" for each in found["connections"][:5])
-            yield f"{name}: {found['count']} connections keep an old MSS until they are opened anew: {shown}"
+    for name, report in document["connections"].items():
+        if report["count"]:
+            examples = "; ".join(f"{peer['remote']} (MSS {peer['mss_bytes']})" for peer in report["connections"][:5])
+            yield f"{name}: {report['count']} connections keep an old MSS until they are opened anew: {examples}"

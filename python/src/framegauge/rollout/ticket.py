@@ -43,7 +43,7 @@ def document(entries: Sequence[Json]) -> Json:
             runs[-1].append(entry)
     if not runs:
         raise CorruptResults("found no roll-out in the journal, expected at least one that has begun")
-    return {"schema": SCHEMA, "runs": [_run(each) for each in runs]}
+    return {"schema": SCHEMA, "runs": [_run(run) for run in runs]}
 
 
 def _run(entries: Sequence[Json]) -> Json:
@@ -51,8 +51,8 @@ def _run(entries: Sequence[Json]) -> Json:
     begun = entries[0]
     ends = [entry for entry in entries if entry["event"] in ENDS]
     plan: Json = next((entry["plan"] for entry in entries if entry["event"] == "plan"), {})
-    asked, hosts = begun["asked"], begun["hosts"]
-    changes = [HostChange(host=name, **each) for name, each in hosts.items()]
+    request, hosts = begun["asked"], begun["hosts"]
+    changes = [HostChange(host=name, **change) for name, change in hosts.items()]
     outcome = ends[-1]["event"] if ends else "open"
     return {
         "kind": begun["kind"],
@@ -64,7 +64,7 @@ def _run(entries: Sequence[Json]) -> Json:
         "outcome": outcome,
         "sentence": OUTCOMES[outcome],
         "why": _why(entries, ends),
-        "asked": asked,
+        "asked": request,
         "hosts": hosts,
         "findings": plan.get("findings", []),
         "steps": [
@@ -76,7 +76,7 @@ def _run(entries: Sequence[Json]) -> Json:
                 "ip": typed(step.request["settings"]),
                 "ip_undo": typed(step.back),
             }
-            for step in steps(changes, float(asked["lease_seconds"]))
+            for step in steps(changes, float(request["lease_seconds"]))
         ],
         "changes": plan.get("changes", []),
         "addresses": plan.get("addresses", {}),
@@ -92,8 +92,8 @@ def _why(entries: Sequence[Json], ends: Sequence[Json]) -> list[str]:
     if not ends:
         return failed
     last = ends[-1]
-    left = [f"{name}: not confirmed: {why}" for name, why in last.get("not_confirmed", {}).items()]
-    return [*failed, *map(str, last.get("not_as_asked", [])), *left]
+    unconfirmed = [f"{name}: not confirmed: {why}" for name, why in last.get("not_confirmed", {}).items()]
+    return [*failed, *map(str, last.get("not_as_asked", [])), *unconfirmed]
 
 
 def _proof(entry: Json) -> Json:
@@ -162,11 +162,11 @@ def _bundle(data: bytes) -> dict[str, bytes]:
     else:
         for name, text in ansible.playbooks(last, str(last["framegauge"])).items():
             files[f"ansible/{name}"] = text.encode()
-    for each in last["changes"]:
-        place = "changes/" + _NO_NAME.sub("_", f"{each['host']}{each['path']}")
-        files[f"{place}.diff"] = each["diff"].encode()
-        files[f"{place}.undo.diff"] = each["undo"]["diff"].encode()
-    sums = "".join(f"{hashlib.sha256(found).hexdigest()}  {name}\n" for name, found in sorted(files.items()))
+    for change in last["changes"]:
+        place = "changes/" + _NO_NAME.sub("_", f"{change['host']}{change['path']}")
+        files[f"{place}.diff"] = change["diff"].encode()
+        files[f"{place}.undo.diff"] = change["undo"]["diff"].encode()
+    sums = "".join(f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in sorted(files.items()))
     return {**files, SUMS: sums.encode()}
 
 
@@ -187,17 +187,17 @@ def write(source: Path, out: Path) -> list[str]:
 
 def differences(folder: Path) -> list[str]:
     """A line for each file of a ticket that is not as the journal in it says; none, and it is whole."""
-    made: Mapping[str, bytes] = bundle(read(folder))
-    found = []
-    for name, data in made.items():
+    files: Mapping[str, bytes] = bundle(read(folder))
+    lines = []
+    for name, data in files.items():
         try:
             same = (folder / name).read_bytes() == data
         except OSError as error:
-            found.append(f"{name}: cannot be read ({error.strerror}), expected the ticket's")
+            lines.append(f"{name}: cannot be read ({error.strerror}), expected the ticket's")
             continue
         if not same:
-            found.append(f"{name}: found other content than what the journal gives")
-    return found
+            lines.append(f"{name}: found other content than what the journal gives")
+    return lines
 
 
 def read(folder: Path) -> bytes:

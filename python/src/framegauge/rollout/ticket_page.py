@@ -59,7 +59,7 @@ def page(ticket: Json, digest: str) -> str:
         f"<style>\n{_STYLE}{tables.style()}</style>\n</head>\n<body>\n<header>\n",
         f'<h1>Change ticket</h1>\n<p class="verdict {look}"><span aria-hidden="true">{sign}</span> {text(title)}</p>\n',
         f"<p>{text(last['question'])}</p>\n</header>\n<main>\n",
-        *(_run(number, each, len(runs)) for number, each in reversed(list(enumerate(runs, 1)))),
+        *(_run(number, run, len(runs)) for number, run in reversed(list(enumerate(runs, 1)))),
         '</main>\n<footer>\n<h2>To audit it</h2>\n<p>Made from the journal beside it alone, whose SHA-256 is ',
         f"<code>{text(digest)}</code>. <code>framegauge rollout ticket --check FOLDER</code> makes it again and ",
         "compares every byte; <code>framegauge rollout undo FILE --journal FOLDER</code> takes the change back.</p>\n",
@@ -69,14 +69,14 @@ def page(ticket: Json, digest: str) -> str:
 
 def _run(number: int, run: Json, runs: int) -> str:
     """All of one use of `apply` or `undo`."""
-    asked = run["asked"]
-    waves = "; ".join(", ".join(wave) for wave in asked["waves"])
-    scope = "the subnets of the interface" if asked["scope"] == "subnets" else "every route"
+    request = run["asked"]
+    waves = "; ".join(", ".join(wave) for wave in request["waves"])
+    scope = "the subnets of the interface" if request["scope"] == "subnets" else "every route"
     rows = [
         ("verdict", run["sentence"]), ("who", f"{run['by']['user']} on {run['by']['machine']}"),
         ("began", run["began"]), ("ended", run["ended"] or "no end in the journal"),
-        ("new MTU", f"{asked['target_mtu']} bytes, for {scope}"), ("waves", waves),
-        ("lease", f"{asked['lease_seconds']:g} s"), ("forced", ", ".join(asked.get("forced", ())) or "nothing"),
+        ("new MTU", f"{request['target_mtu']} bytes, for {scope}"), ("waves", waves),
+        ("lease", f"{request['lease_seconds']:g} s"), ("forced", ", ".join(request.get("forced", ())) or "nothing"),
         ("framegauge", run["framegauge"]),
     ]  # fmt: skip
     name = f"run-{number}"
@@ -90,7 +90,7 @@ def _run(number: int, run: Json, runs: int) -> str:
         _steps(run),
         "".join(_changes(run["changes"])),
         _afterwards(run["afterwards"]),
-        _table("Course", ("when", "what"), [(each["at"], each["what"]) for each in run["course"]]),
+        _table("Course", ("when", "what"), [(entry["at"], entry["what"]) for entry in run["course"]]),
         "</section>\n",
     ])  # fmt: skip
 
@@ -110,16 +110,16 @@ def _list(title: str, lines: Sequence[str]) -> str:
     return f"<h3>{text(title)}</h3>\n<ul>{inside}</ul>\n" if inside else ""
 
 
-def _findings(found: Sequence[Json]) -> str:
-    rows = [(each["severity"], each["where"], each["what"], each["found"], each["expected"], each["remedy"])
-            for each in found]  # fmt: skip
+def _findings(findings: Sequence[Json]) -> str:
+    rows = [(row["severity"], row["where"], row["what"], row["found"], row["expected"], row["remedy"])
+            for row in findings]  # fmt: skip
     head = ("severity", "where", "kind", "found", "expected", "remedy")
     return _table("Preflight: what stood against it", head, rows)
 
 
-def _proofs(found: Sequence[Json]) -> Iterator[str]:
+def _proofs(proofs: Sequence[Json]) -> Iterator[str]:
     """The first and the last proof as matrices; the others are in the course."""
-    chosen = found if len(found) < 3 else [found[0], found[-1]]
+    chosen = proofs if len(proofs) < 3 else [proofs[0], proofs[-1]]
     for place, proof in enumerate(chosen):
         name = "Before" if place == 0 else "After"
         for family, rows in sorted(proof["matrices"].items()):
@@ -162,21 +162,21 @@ def _typed(lines: Sequence[str]) -> str:
     return "<br>".join(f"<code>{escaped(line)}</code>" for line in lines)
 
 
-def _changes(found: Sequence[Json]) -> Iterator[str]:
+def _changes(changes: Sequence[Json]) -> Iterator[str]:
     """Files by which owners keep the MTU."""
-    for each in found:
-        then = "".join(f"# then: {shlex.join(command)}\n" for command in each["reload"])
-        what = f"What has {each['owner']} on {each['host']} keep it: {each['path']}"
+    for change in changes:
+        reloads = "".join(f"# then: {shlex.join(command)}\n" for command in change["reload"])
+        what = f"What has {change['owner']} on {change['host']} keep it: {change['path']}"
         yield f"<h3>{text(what)}</h3>\n"
-        yield _block(each["diff"] + then)
-        back = "".join(f"# then: {shlex.join(command)}\n" for command in each["undo"]["reload"])
-        yield f"<details><summary>Its undo</summary>\n{_block(each['undo']['diff'] + back)}</details>\n"
+        yield _block(change["diff"] + reloads)
+        back = "".join(f"# then: {shlex.join(command)}\n" for command in change["undo"]["reload"])
+        yield f"<details><summary>Its undo</summary>\n{_block(change['undo']['diff'] + back)}</details>\n"
 
 
-def _afterwards(found: Sequence[Json]) -> str:
+def _afterwards(containers: Sequence[Json]) -> str:
     """What containers are to have; nothing where there are none."""
     rows = [
-        [each["host"], each["what"], str(each["now"] or "not told"), str(each["mtu"]), each["how"]] for each in found
+        [row["host"], row["what"], str(row["now"] or "not told"), str(row["mtu"]), row["how"]] for row in containers
     ]
     return _table("Containers, afterwards", ("host", "what", "now", "then", "how"), rows) if rows else ""
 

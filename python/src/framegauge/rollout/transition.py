@@ -108,84 +108,84 @@ class HostChange:
 def links_of(interface: str, answers: Mapping[str, Json], follow: Sequence[str] = ()) -> tuple[Link, ...]:
     """The interfaces in answers of `host.routes`, in their order: those that carry others first. `follow`: those that
     change by themselves."""
-    found = []
+    links = []
     for name, answer in answers.items():
         for setting in (f"mtu:{name}", f"routes4:{name}", f"routes6:{name}"):
             if setting not in answer["settings"]:
                 raise BadAnswer(f"host.routes: found no {setting}, expected the settings of {name}")
         for setting in (f"mtu:{name}", f"mtu6:{name}"):
-            said = answer["settings"].get(setting, "0")
-            if not said.isdecimal():
-                raise BadAnswer(f"host.routes: {setting}: found {said[:60]!r}, expected a number of bytes")
-        found.append(
+            text = answer["settings"].get(setting, "0")
+            if not text.isdecimal():
+                raise BadAnswer(f"host.routes: {setting}: found {text[:60]!r}, expected a number of bytes")
+        links.append(
             Link(
                 name, int(answer["settings"][f"mtu:{name}"]), tuple(of_answer(answer["routes"])), answer["settings"],
                 name != interface, name in follow, tuple(answer.get("along", ())),
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(links)
 
 
 def beneath(
     interface: str, facts: Json, mtu: int, ports: Mapping[str, Sequence[str]] = MappingProxyType({})
 ) -> list[str]:
     """The interfaces that carry one and whose MTU is too small for a new one, the lowest first. `ports`: of bridges."""
-    known = {each["name"]: each for each in facts["interfaces"]}
-    found: list[str] = []
+    entries = {carrier["name"]: carrier for carrier in facts["interfaces"]}
+    carriers: list[str] = []
 
     def below(name: str, seen: frozenset[str]) -> None:
-        one = known[name]
-        lower = [one["parent"]] if one["kind"] in STANDING_ON else ports.get(name, ())
-        for each in lower:
-            if each in known and each not in seen:
-                below(each, seen | {each})
-                if known[each]["mtu"] < mtu and each not in found:
-                    found.append(each)
+        entry = entries[name]
+        lower = [entry["parent"]] if entry["kind"] in STANDING_ON else ports.get(name, ())
+        for carrier in lower:
+            if carrier in entries and carrier not in seen:
+                below(carrier, seen | {carrier})
+                if entries[carrier]["mtu"] < mtu and carrier not in carriers:
+                    carriers.append(carrier)
 
-    if interface in known:
+    if interface in entries:
         below(interface, frozenset({interface}))
-    return found
+    return carriers
 
 
 def above(interface: str, facts: Json, mtu: int) -> list[str]:
     """The interfaces that stand on one and whose MTU is too large for a new one, the lowest first: the kernel lowers
     them with it, and raises none of them again."""
-    found = [interface]
-    for base in found:  # which grows
-        found += [
-            each["name"]
-            for each in facts["interfaces"]
-            if each["parent"] == base
-            and each["kind"] in STANDING_ON
-            and each["mtu"] > mtu
-            and each["name"] not in found
+    uppers = [interface]
+    for base in uppers:  # which grows
+        uppers += [
+            entry["name"]
+            for entry in facts["interfaces"]
+            if entry["parent"] == base
+            and entry["kind"] in STANDING_ON
+            and entry["mtu"] > mtu
+            and entry["name"] not in uppers
         ]
-    return found[1:]
+    return uppers[1:]
 
 
 def following(changed: Sequence[str], answers: Mapping[str, Json], facts: Json, mtu: int) -> list[str]:
     """The interfaces that follow those that are changed to a new MTU, by themselves: in answers of `host.routes`, the
     lowest first. An older agent does not tell of any."""
-    known = {each["name"]: each for each in facts["interfaces"]}
-    found: list[str] = []
+    entries = {entry["name"]: entry for entry in facts["interfaces"]}
+    followers: list[str] = []
     for base in changed:
-        was = known[base]["mtu"] if base in known else mtu
+        was = entries[base]["mtu"] if base in entries else mtu
         for name in answers.get(base, {}).get("along", ()):
-            one = known.get(name)
-            if one is None or name in changed or name in found:
+            one = entries.get(name)
+            if one is None or name in changed or name in followers:
                 continue
             if (was > mtu < one["mtu"] and one["kind"] in LOWERED) or (
                 was < mtu > one["mtu"] and one["kind"] in RISING
             ):
-                found.append(name)
-    return found
+                followers.append(name)
+    return followers
 
 
 def changes(asked: Asked, links: Mapping[str, Sequence[Link]]) -> list[HostChange]:
     """What every host does for what is asked, in the order of the waves; `links`: by host."""
     olds = [link.mtu for name in asked.hosts for link in links[name] if not link.beside]
     hold = min([asked.target_mtu, *olds, *([] if asked.old_mtu is None else [asked.old_mtu])])
-    found = []
+    host_changes = []
     for number, wave in enumerate(asked.waves):
         for name in wave:
             ends = {
@@ -195,8 +195,8 @@ def changes(asked: Asked, links: Mapping[str, Sequence[Link]]) -> list[HostChang
                 )
                 for link in links[name]
             }  # fmt: skip
-            found.append(_change(name, number, asked.interfaces[name], hold, links[name], ends))
-    return found
+            host_changes.append(_change(name, number, asked.interfaces[name], hold, links[name], ends))
+    return host_changes
 
 
 def back_to(
@@ -218,8 +218,8 @@ def back_to(
         }
         for name in hosts
     }
-    named = [(link.mtu, ends[name][link.interface].mtu) for name in hosts for link in links[name] if not link.beside]
-    hold = min(mtu for pair in named for mtu in pair)
+    mtus = [(link.mtu, ends[name][link.interface].mtu) for name in hosts for link in links[name] if not link.beside]
+    hold = min(mtu for pair in mtus for mtu in pair)
     numbers = {name: number for number, wave in enumerate(waves) for name in wave}
     return [_change(name, numbers[name], interfaces[name], hold, links[name], ends[name]) for name in hosts]
 
@@ -282,12 +282,12 @@ def _in_order(links: Sequence[Link], ends: Mapping[str, _End]) -> list[Link]:
     return first + last
 
 
-def _kept_ipv6_mtu(asked: Asked, link: Link, hold: int) -> int | None:
+def _kept_ipv6_mtu(request: Asked, link: Link, hold: int) -> int | None:
     """What IPv6 has for an MTU after a change: what an administrator or a router asks for, and still can be, stays. On
     the interface that is meant nothing stays below a target that is larger."""
-    if link.ipv6_mtu is None or (asked.target_mtu > hold and not link.beside):
+    if link.ipv6_mtu is None or (request.target_mtu > hold and not link.beside):
         return None
-    return link.ipv6_mtu if link.ipv6_mtu < asked.target_mtu else None
+    return link.ipv6_mtu if link.ipv6_mtu < request.target_mtu else None
 
 
 def _least(link: Link, family: int, hold: int) -> int:
@@ -300,12 +300,12 @@ def _held(link: Link, family: int, held: Held) -> Value:
     return value(_of(link, family), held, lambda route: route.held if 0 < route.held.mtu < held.mtu else held)
 
 
-def _released(asked: Asked, link: Link, family: int, hold: int) -> Value:
+def _released(request: Asked, link: Link, family: int, hold: int) -> Value:
     """What routes ask for at the end. What an administrator asks for, and still can be, stays."""
-    target, hold = asked.target_mtu, _least(link, family, hold)
+    target, hold = request.target_mtu, _least(link, family, hold)
     if target > hold:
         inside = Held(hold) if link.beside else FREE
-        outside = inside if asked.scope == "all" else Held(hold)
+        outside = inside if request.scope == "all" else Held(hold)
 
         def raised(route: Route) -> Held:
             mtu = route.held.mtu

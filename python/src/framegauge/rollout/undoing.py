@@ -64,7 +64,7 @@ def undo(hosts: Opened, folder: Path | None, say: Say, without: Collection[str] 
 
     InputError if what was raised on an interface since would not fit any more.
     """
-    origin = {name: each for name, each in hosts.past.origin.items() if name not in without}
+    origin = {name: entry for name, entry in hosts.past.origin.items() if name not in without}
     _demand_known(hosts, without)
     if not origin:
         if without:
@@ -72,26 +72,29 @@ def undo(hosts: Opened, folder: Path | None, say: Say, without: Collection[str] 
                 journal.begin("undo", described(hosts), {}, {})
                 journal.write("undone")
         return None
-    untold: dict[str, str] = {}
-    known = surveyed(hosts, untold)
-    left = {name: why for name, why in {**hosts.missing, **untold}.items() if name in origin}
-    here = [[name for name in wave if name in origin and name not in left] for wave in hosts.asked.waves]
+    errors: dict[str, str] = {}
+    facts = surveyed(hosts, errors)
+    unreached = {name: why for name, why in {**hosts.missing, **errors}.items() if name in origin}
+    here = [[name for name in wave if name in origin and name not in unreached] for wave in hosts.asked.waves]
     if len(hosts.members) < 2 or not any(here):
-        why = [*lines_of(left), *(f"{name}: to be run there: {each}" for name in left for each in by_hand(hosts, name))]
+        why = [
+            *lines_of(unreached),
+            *(f"{name}: to be run there: {entry}" for name in unreached for entry in by_hand(hosts, name)),
+        ]
         raise AgentFailure(
             "\n".join([*why, f"found {len(hosts.members)} of its hosts that can be reached, expected two or more: "
                              "packets between them are the proof"])
         )  # fmt: skip
     links = {name: _going_back(hosts, name, say) for wave in here for name in wave}
-    _demand_room(hosts, known, {name: origin[name] for name in links})
+    _demand_room(hosts, facts, {name: origin[name] for name in links})
     changes = transition.back_to([wave for wave in here if wave], hosts.asked.interfaces, origin, links)
-    heard = {name: how for name in left if (how := _heard(hosts, name, say)) is not None}
-    done = "undone_in_part" if left else "undone"
+    heard = {name: how for name in unreached if (how := _heard(hosts, name, say)) is not None}
+    done = "undone_in_part" if unreached else "undone"
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
         work = engine("undo", hosts, changes, journal, origin, say, done=done)
-        if left:
-            journal.write("left", hosts=left, heard=heard)
-        return Undone(work.hold() if heard else work.run(), left, heard)
+        if unreached:
+            journal.write("left", hosts=unreached, heard=heard)
+        return Undone(work.hold() if heard else work.run(), unreached, heard)
 
 
 def _going_back(hosts: Opened, name: str, say: Say) -> list[Link]:
@@ -103,9 +106,9 @@ def _going_back(hosts: Opened, name: str, say: Say) -> list[Link]:
     return [link for link in hosts.links[name] if link.interface not in needed]
 
 
-def _demand_room(hosts: Opened, known: Mapping[str, Json], origin: Mapping[str, Mapping[str, str]]) -> None:
+def _demand_room(hosts: Opened, facts: Mapping[str, Json], origin: Mapping[str, Mapping[str, str]]) -> None:
     """InputError if something stands on an interface of these hosts that would not fit any more."""
-    if against := standing.refused(known, hosts.asked, origin):
+    if against := standing.refused(facts, hosts.asked, origin):
         raise InputError("\n".join(map(str, against)))
 
 
@@ -124,36 +127,36 @@ def by_hand(hosts: Opened, name: str) -> Iterator[str]:
 
 def _demand_known(hosts: Opened, without: Collection[str]) -> None:
     """InputError unless the journal and the file mean the same hosts and interfaces."""
-    origin, asked = hosts.past.origin, hosts.asked.interfaces
+    origin, nics = hosts.past.origin, hosts.asked.interfaces
     if strangers := [name for name in without if name not in origin]:
-        found = ", ".join(origin) or "none"
-        raise InputError(f"--without {strangers[0]}: expected a host that is to be taken back: {found}")
-    missing = [name for name in origin if name not in asked and name not in without]
+        names = ", ".join(origin) or "none"
+        raise InputError(f"--without {strangers[0]}: expected a host that is to be taken back: {names}")
+    missing = [name for name in origin if name not in nics and name not in without]
     if missing:
         raise InputError(f"{', '.join(missing)}: found in the journal and not in the file, expected the same hosts")
     for name, settings in origin.items():
-        if name not in without and f"mtu:{asked[name]}" not in settings:
+        if name not in without and f"mtu:{nics[name]}" not in settings:
             raise InputError(
-                f"{name}: found the interface {asked[name]}, expected the one in the journal: {', '.join(settings)}"
+                f"{name}: found the interface {nics[name]}, expected the one in the journal: {', '.join(settings)}"
             )
 
 
 def _heard(hosts: Opened, name: str, say: Say) -> str | None:
     """How others hear from a host that cannot be reached, or why that is not known; None if nobody does."""
     plans = [entry["plan"] for entry in hosts.past.entries if entry["event"] == "plan"]
-    addresses = [each for plan in plans[-1:] for each in plan["addresses"].get(name, ())]
+    addresses = [address for plan in plans[-1:] for address in plan["addresses"].get(name, ())]
     if not addresses:
         return "its addresses are not in the journal"
     say(f"{name}: cannot be reached: looking whether others hear from it")
     with ExitStack() as ends:
-        asked: list[tuple[str, Running]] = []
+        programs: list[tuple[str, Running]] = []
         for member in hosts.members[:LISTENERS]:
             words = ["sh", "-c", HEARD, "sh", hosts.asked.interfaces[member.name], *addresses]
-            asked.append((member.name, ends.enter_context(running(member.host, "listening", words))))
-        for listener, program in asked:
+            programs.append((member.name, ends.enter_context(running(member.host, "listening", words))))
+        for listener, program in programs:
             ended = program.wait(PATIENCE_SECONDS)
             if ended is None or ended["exit_code"] != 0:
                 return f"{listener} has no ping or ip with which to look for it"
-            if found := program.output().split():
-                return f"{listener} hears from it at {found[0]}"
+            if replies := program.output().split():
+                return f"{listener} hears from it at {replies[0]}"
     return None

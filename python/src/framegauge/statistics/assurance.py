@@ -68,18 +68,18 @@ def _chi_squares(degrees: int, which: int) -> np.ndarray:
     return values
 
 
-def _chance(found: Ratio, edge: float, bad_edge: int | None, least: int, more: int) -> float:
+def _chance(ratio: Ratio, edge: float, bad_edge: int | None, least: int, more: int) -> float:
     """The probability that the comparison is decided after `more` blocks; `edge` is the margin's, in logarithms."""
     effect_draw, mean_draw, *_ = _draws()
-    before, deviation = found.blocks, found.log_deviation or 0.0
-    count, centre = before + more, math.log(found.ratio)
+    before, deviation = ratio.blocks, ratio.log_deviation or 0.0
+    count, centre = before + more, math.log(ratio.ratio)
     variance = (before - 1) * deviation**2 / _chi_squares(before - 1, 0)
     effect = centre + np.sqrt(variance / before) * effect_draw
     new_mean = effect + np.sqrt(variance / more) * mean_draw
     squares = variance * _chi_squares(more - 1, 1) if more > 1 else 0.0
     squares = squares + (before - 1) * deviation**2 + before * more / count * (new_mean - centre) ** 2
     mean = (before * centre + more * new_mean) / count
-    half = quantile(count - 1, found.alpha) * np.sqrt(squares / (count - 1) / count)
+    half = quantile(count - 1, ratio.alpha) * np.sqrt(squares / (count - 1) / count)
     place = np.abs(mean) if bad_edge is None else bad_edge * mean
     decided = np.abs(place - edge) > half
     if count < least:

@@ -58,11 +58,11 @@ def both(before: np.ndarray, after: np.ndarray) -> tuple[Mean, Mean, Fitted]:
     return _at_least(first, second, *counts, longest), _at_least(second, first, *counts[::-1], longest), fitted
 
 
-def _at_least(mine: Mean, other: Mean, count: int, others: int, remembers: Memory) -> Mean:
+def _at_least(first: Mean, other: Mean, count: int, others: int, remembers: Memory) -> Mean:
     """A mean of fewer values than the other, with what the other says of its error; the more, the fewer it has."""
     if count >= others:
-        return mine
+        return first
     scale = remembers.variance_of_mean(count) / remembers.variance_of_mean(others)
     share = count / others
-    variance = share * mine.error**2 + (1 - share) * scale * other.error**2
-    return replace(mine, error=max(mine.error, math.sqrt(variance)))
+    variance = share * first.error**2 + (1 - share) * scale * other.error**2
+    return replace(first, error=max(first.error, math.sqrt(variance)))

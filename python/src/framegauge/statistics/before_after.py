@@ -55,7 +55,7 @@ def of_run(units: Iterable[Unit]) -> float | None:
 
 def alone(units: Iterable[Unit]) -> float | None:
     """The logarithm of after / before of the changed units in one run, whatever the others did; None without any."""
-    logs = [math.log(each.after / each.before) for each in units if each.changed and each.before > 0 and each.after > 0]
+    logs = [math.log(unit.after / unit.before) for unit in units if unit.changed and unit.before > 0 and unit.after > 0]
     return statistics.fmean(logs) if logs else None
 
 
@@ -63,14 +63,14 @@ def effect(runs: Sequence[float]) -> Effect | None:
     """The effect over runs, from the logarithm of each; None without a run."""
     if not runs:
         return None
-    found = mean(runs)
-    ends = None if found.interval is None else (math.exp(found.interval[0]), math.exp(found.interval[1]))
-    return Effect(math.exp(found.mean), ends, found.runs)
+    average = mean(runs)
+    ends = None if average.interval is None else (math.exp(average.interval[0]), math.exp(average.interval[1]))
+    return Effect(math.exp(average.mean), ends, average.runs)
 
 
 def judge(runs: Sequence[float], margin: float, higher_is_better: bool, alpha: float) -> tuple[Ratio, Verdict]:
     """The verdict on the logarithms of runs at level `alpha`, with the interval that decides it. ValueError without a
     run."""
-    found = estimate([1.0] * len(runs), [math.exp(each) for each in runs], alpha)
-    verdict = decide(found, margin, higher_is_better)
-    return found, Verdict.UNDECIDED if verdict in EQUAL and found.blocks < LEAST_FOR_EQUALITY else verdict
+    ratio = estimate([1.0] * len(runs), [math.exp(log) for log in runs], alpha)
+    verdict = decide(ratio, margin, higher_is_better)
+    return ratio, Verdict.UNDECIDED if verdict in EQUAL and ratio.blocks < LEAST_FOR_EQUALITY else verdict

@@ -37,15 +37,15 @@ class ChangePoint:
 def change_points(values: np.ndarray) -> list[ChangePoint]:
     """The changes of a series of finite values in the order of time, at most MOST, in this order."""
     generator = np.random.default_rng(_SEED)
-    found: list[ChangePoint] = []
+    points: list[ChangePoint] = []
     waiting = [(0, len(values))]
-    while waiting and len(found) < MOST:
+    while waiting and len(points) < MOST:
         begin, end = waiting.pop(0)
         point = _change(values[begin:end], generator)
         if point is not None:
-            found.append(ChangePoint(begin + point.index, point.before, point.after, point.chance))
+            points.append(ChangePoint(begin + point.index, point.before, point.after, point.chance))
             waiting += [(begin, begin + point.index), (begin + point.index, end)]
-    return sorted(found, key=lambda each: each.index)
+    return sorted(points, key=lambda change: change.index)
 
 
 def _change(values: np.ndarray, generator: np.random.Generator) -> ChangePoint | None:
@@ -53,7 +53,7 @@ def _change(values: np.ndarray, generator: np.random.Generator) -> ChangePoint |
     if len(values) < 6 * BLOCK or np.ptp(values) == 0:
         return None
     index, distance = _farthest(values)
-    further = sum(_farthest(each)[1] >= distance for each in _permuted(values, generator))
+    further = sum(_farthest(series)[1] >= distance for series in _permuted(values, generator))
     chance = (1 + further) / (1 + PERMUTATIONS)
     if chance > CHANCE:
         return None

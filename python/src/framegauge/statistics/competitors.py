@@ -42,15 +42,15 @@ def competitors(
     """One for each further level of each of these settings that cells differ in."""
     cells = [cell for cell in sorted(conditions) if sides.get(cell)]  # as the study numbers them
     for name in settings:
-        mine = [cell for cell in cells if name in conditions[cell]]
+        subset = [cell for cell in cells if name in conditions[cell]]
         levels = list(
-            {json.dumps(conditions[cell][name], sort_keys=True): conditions[cell][name] for cell in mine}.values()
+            {json.dumps(conditions[cell][name], sort_keys=True): conditions[cell][name] for cell in subset}.values()
         )
         for level in levels[1:]:
-            pairs = list(alike(conditions, mine, name, levels[0], level))
-            found = _against(sides, pairs, rule) if pairs else None
-            if found is not None:
-                yield Competitor(name, levels[0], level, *found, len(pairs))
+            pairs = list(alike(conditions, subset, name, levels[0], level))
+            effects = _against(sides, pairs, rule) if pairs else None
+            if effects is not None:
+                yield Competitor(name, levels[0], level, *effects, len(pairs))
 
 
 def alike(
@@ -76,7 +76,7 @@ def logs(sides: Sides, pairs: Sequence[tuple[int, int]]) -> tuple[list[float], l
         values = [(*sides[first][block], *sides[other][block]) for first, other in pairs]
         alone.append(_mean(math.log(other / neither) for neither, _, other, _ in values))
         treatment.append(_mean(math.log(treated / neither) for neither, treated, _, _ in values))
-        together.append(_mean(math.log(both / neither) for neither, _, _, both in values))
+        together.append(_mean(math.log(combined / neither) for neither, _, _, combined in values))
     return alone, treatment, together
 
 
@@ -90,5 +90,5 @@ def _against(sides: Sides, pairs: Sequence[tuple[int, int]], rule: StoppingRule)
 
 
 def _mean(values: Iterator[float]) -> float:
-    found = list(values)
-    return math.fsum(found) / len(found)
+    sample = list(values)
+    return math.fsum(sample) / len(sample)

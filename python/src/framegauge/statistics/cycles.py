@@ -39,25 +39,25 @@ class Cycle:
 def estimate(rows: Sequence[Row], metric: str) -> Cycle | None:
     """The clearest wave in a metric; None if there are too few runs, or too many cells, to look for one."""
     places = {id(row): place for place, row in enumerate(sorted(rows, key=lambda row: row.number))}
-    used = sorted(
+    runs = sorted(
         (row for row in rows if not row.excluded and row.metrics.get(metric, 0.0) > 0), key=lambda row: places[id(row)]
     )[:MOST_RUNS]
-    cells, blocks = {row.cell for row in rows}, {row.block for row in used}
+    cells, blocks = {row.cell for row in rows}, {row.block for row in runs}
     if len(blocks) < LEAST_BLOCKS or len(cells) > MOST_CELLS:
         return None
-    when = np.array([places[id(row)] for row in used], dtype=float)
-    known = _factors(used, when)
-    values = _without(known, np.log([row.metrics[metric] for row in used]))
-    waves = _frequencies(len(used), len(rows) / len({row.block for row in rows}))
-    turns = 2 * math.pi * np.outer(when, waves)
-    sines, cosines = _without(known, np.sin(turns)), _without(known, np.cos(turns))
-    degrees = len(used) - known.shape[1] - 2
+    times = np.array([places[id(row)] for row in runs], dtype=float)
+    factors = _factors(runs, times)
+    values = _without(factors, np.log([row.metrics[metric] for row in runs]))
+    waves = _frequencies(len(runs), len(rows) / len({row.block for row in rows}))
+    turns = 2 * math.pi * np.outer(times, waves)
+    sines, cosines = _without(factors, np.sin(turns)), _without(factors, np.cos(turns))
+    degrees = len(runs) - factors.shape[1] - 2
     if degrees < 1 or not np.any(values):
         return None
-    gained = _gained(values, sines, cosines)
-    best = int(gained.argmax())
-    left = max(float(values @ values) - float(gained[best]), 0.0)
-    ratio = math.inf if left == 0 else float(gained[best]) / 2 / (left / degrees)
+    explained = _gained(values, sines, cosines)
+    best = int(explained.argmax())
+    residual = max(float(values @ values) - float(explained[best]), 0.0)
+    ratio = math.inf if residual == 0 else float(explained[best]) / 2 / (residual / degrees)
     chance = min(1.0, len(waves) * float(special.fdtrc(2, degrees, ratio)))
     return Cycle(float(1 / waves[best]), chance)
 
@@ -84,7 +84,7 @@ def _factors(used: Sequence[Row], when: np.ndarray) -> np.ndarray:
 
 
 def _dummies(keys: Sequence[object]) -> list[np.ndarray]:
-    return [np.array([each == key for each in keys], dtype=float) for key in dict.fromkeys(keys)]
+    return [np.array([value == key for value in keys], dtype=float) for key in dict.fromkeys(keys)]
 
 
 def _without(basis: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ def _gained(values: np.ndarray, sines: np.ndarray, cosines: np.ndarray) -> np.nd
     determinant, larger = ss * cc - sc * sc, np.maximum(ss, cc)
     is_there = larger > TOO_SMALL * max(1.0, float(larger.max()))
     is_sound = is_there & (determinant > TOO_SMALL * larger**2)
-    both = (ys * ys * cc - 2 * ys * yc * sc + yc * yc * ss) / np.where(is_sound, determinant, 1.0)
+    pair_sum = (ys * ys * cc - 2 * ys * yc * sc + yc * yc * ss) / np.where(is_sound, determinant, 1.0)
     # Where the two are one column, as at two runs, the larger is the wave.
     one = np.where(is_there, np.where(ss >= cc, ys, yc) ** 2 / np.where(is_there, larger, 1.0), 0.0)
-    return np.where(is_sound, both, one)
+    return np.where(is_sound, pair_sum, one)

@@ -51,7 +51,7 @@ class Dispersion:
 def estimate(hosts: Sequence[Host], alpha: float) -> Dispersion:
     """The dispersion of events per step; above 1 larger by what its own uncertainty asks."""
     series = {
-        (side, name): [_binned(getattr(each, name)) for each in hosts if each.switched is side]
+        (side, name): [_binned(getattr(host, name)) for host in hosts if host.switched is side]
         for side in (True, False)
         for name in TIMES
     }
@@ -63,12 +63,12 @@ def estimate(hosts: Sequence[Host], alpha: float) -> Dispersion:
         compared = min(alone, max(_largest(series, sums, shared), _of_contrast(sums)))
     growth = _growth(hosts)
     factor = (quantile(len(sums) * (BINS - 1), alpha) / -float(special.ndtri(alpha / 2))) ** 2
-    found = []
+    values = []
     for bins in (alone, compared):
         totals = 1 + growth * (bins - 1)
         largest = max(totals, _of_hosts(hosts, totals))
-        found.append(largest if largest == 1 else largest * factor)
-    return Dispersion(*found)
+        values.append(largest if largest == 1 else largest * factor)
+    return Dispersion(*values)
 
 
 def _growth(hosts: Sequence[Host]) -> float:
@@ -76,7 +76,7 @@ def _growth(hosts: Sequence[Host]) -> float:
     stretches = []
     for name in TIMES:
         first, second = (
-            np.sum([np.nan_to_num(getattr(each, name)) for each in hosts if each.switched is side], axis=0)
+            np.sum([np.nan_to_num(getattr(host, name)) for host in hosts if host.switched is side], axis=0)
             for side in (True, False)
         )
         stretches.append(first / (first.mean() or 1.0) - second / (second.mean() or 1.0))
@@ -105,11 +105,11 @@ def _binned(values: np.ndarray) -> np.ndarray:
     """Counts in BINS stretches; one that was seen in part as if it had gone on alike, one not seen at all as the usual
     one. With fewer steps, as many bins."""
     begins = np.arange(min(BINS, len(values))) * len(values) // min(BINS, len(values))
-    known = np.isfinite(values)
-    counts, seen = (np.add.reduceat(each, begins) for each in (np.where(known, values, 0.0), known.astype(float)))
+    mask = np.isfinite(values)
+    counts, steps = (np.add.reduceat(series, begins) for series in (np.where(mask, values, 0.0), mask.astype(float)))
     lengths = np.diff(np.append(begins, len(values)))
-    usual = counts.sum() / max(1.0, seen.sum())
-    binned: np.ndarray = np.where(seen > 0, counts / np.maximum(seen, 1.0), usual) * lengths
+    usual = counts.sum() / max(1.0, steps.sum())
+    binned: np.ndarray = np.where(steps > 0, counts / np.maximum(steps, 1.0), usual) * lengths
     return binned
 
 
@@ -131,13 +131,13 @@ def _shared(first: np.ndarray, second: np.ndarray) -> float:
 
 def _rise_and_fall_together(sums: dict[_Key, np.ndarray]) -> bool:
     """Whether the ranks of both sides are correlated, before and after together, by more than chance."""
-    found = variance = 0.0
+    correlation = variance = 0.0
     for name in TIMES:
         first, second = (_ranks(sums[side, name]) for side in (True, False))
         scale = math.sqrt(float(np.square(first).sum() * np.square(second).sum()))
-        found += float(first @ second) / scale if scale else 0.0
+        correlation += float(first @ second) / scale if scale else 0.0
         variance += 1 / max(1, len(first) - 1)
-    return found > -float(special.ndtri(CHANCE)) * math.sqrt(variance)
+    return correlation > -float(special.ndtri(CHANCE)) * math.sqrt(variance)
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
@@ -167,7 +167,7 @@ def _of_hosts(hosts: Sequence[Host], dispersion: float) -> float:
     squares, degrees = 0.0, 0
     for side in (True, False):
         table = np.array([
-            [float(np.nansum(each.before)), float(np.nansum(each.after))] for each in hosts if each.switched is side
+            [float(np.nansum(host.before)), float(np.nansum(host.after))] for host in hosts if host.switched is side
         ])  # fmt: skip
         table = table[table.sum(axis=1) > 0]
         if len(table) < LEAST_HOSTS or (table.sum(axis=0) == 0).any():

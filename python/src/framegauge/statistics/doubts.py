@@ -70,8 +70,8 @@ def warnings(
         for block in trials(logs, judged.alpha, edges(margin)):
             rest = [value for index, value in enumerate(baseline) if index != block]
             other = [value for index, value in enumerate(treatment) if index != block]
-            found = of_some(rest, other, judged.alpha)
-            without = decide(found, margin, metric.higher_is_better, not_worse)
+            ratio = of_some(rest, other, judged.alpha)
+            without = decide(ratio, margin, metric.higher_is_better, not_worse)
             if without not in (verdict, Verdict.UNDECIDED):
                 lines.append(f"the verdict depends on one block: without it, it would be {without}")
                 break

@@ -55,19 +55,19 @@ def effects(logs: Logs, conditions: Mapping[int, Mapping[str, Any]], alpha: floa
     """The effects of one treatment level on one metric: `logs` are its log ratios, `conditions` those of each cell."""
     cells = [cell for cell in sorted(conditions) if logs.get(cell)]  # as the study numbers them
     varied = _varied({cell: conditions[cell] for cell in cells})
-    found = [Effect((), list(_at(logs, [({}, cells)], alpha)), ())]
+    results = [Effect((), list(_at(logs, [({}, cells)], alpha)), ())]
     for name in varied:
-        groups = [(levels, mine) for levels, mine in _groups(conditions, cells, (name,))]
-        contrasts = [(levels, [(mine, 1), (groups[0][1], -1)]) for levels, mine in groups[1:]]
-        found.append(Effect((name,), list(_at(logs, groups, alpha)), list(_contrasts(logs, contrasts, alpha))))
+        groups = [(levels, members) for levels, members in _groups(conditions, cells, (name,))]
+        contrasts = [(levels, [(members, 1), (groups[0][1], -1)]) for levels, members in groups[1:]]
+        results.append(Effect((name,), list(_at(logs, groups, alpha)), list(_contrasts(logs, contrasts, alpha))))
     for pair in itertools.combinations(varied, 2):
         groups = list(_groups(conditions, cells, pair))
         if len(groups) != 4 or any(len({json.dumps(g[0][n]) for g in groups}) != 2 for n in pair):
             continue
-        signs = [(mine, sign) for (_, mine), sign in zip(groups, (1, -1, -1, 1), strict=True)]
+        signs = [(members, sign) for (_, members), sign in zip(groups, (1, -1, -1, 1), strict=True)]
         contrast = list(_contrasts(logs, [(groups[3][0], signs)], alpha))
-        found.append(Effect(pair, list(_at(logs, groups, alpha)), contrast))
-    return [each for each in found if each.at]
+        results.append(Effect(pair, list(_at(logs, groups, alpha)), contrast))
+    return [effect for effect in results if effect.at]
 
 
 def excludes_equality(found: Ratio, rule: StoppingRule, alpha: float) -> bool:
@@ -82,10 +82,10 @@ def excludes_equality(found: Ratio, rule: StoppingRule, alpha: float) -> bool:
 def _varied(conditions: Mapping[int, Mapping[str, Any]]) -> list[str]:
     """Conditions with more than one level over the cells that have them all."""
     names: dict[str, set[str]] = {}
-    for found in conditions.values():
-        for name, level in found.items():
+    for settings in conditions.values():
+        for name, level in settings.items():
             names.setdefault(name, set()).add(json.dumps(level, sort_keys=True))
-    everywhere = [name for name in names if all(name in found for found in conditions.values())]
+    everywhere = [name for name in names if all(name in settings for settings in conditions.values())]
     return [name for name in everywhere if len(names[name]) > 1]
 
 
@@ -93,11 +93,11 @@ def _groups(
     conditions: Mapping[int, Mapping[str, Any]], cells: Sequence[int], names: Sequence[str]
 ) -> Iterator[tuple[dict[str, Any], list[int]]]:
     """The cells at each combination of levels, in the order in which the study names them."""
-    found: dict[str, tuple[dict[str, Any], list[int]]] = {}
+    groups: dict[str, tuple[dict[str, Any], list[int]]] = {}
     for cell in cells:
         levels = {name: conditions[cell][name] for name in names}
-        found.setdefault(json.dumps(levels, sort_keys=True), (levels, []))[1].append(cell)
-    yield from found.values()
+        groups.setdefault(json.dumps(levels, sort_keys=True), (levels, []))[1].append(cell)
+    yield from groups.values()
 
 
 def _block_means(logs: Logs, cells: Sequence[int]) -> dict[int, float]:
@@ -114,9 +114,9 @@ def _at(logs: Logs, groups: Sequence[tuple[dict[str, Any], list[int]]], alpha: f
 
 
 def _contrasts(
-    logs: Logs, asked: Sequence[tuple[dict[str, Any], list[tuple[list[int], int]]]], alpha: float
+    logs: Logs, contrasts: Sequence[tuple[dict[str, Any], list[tuple[list[int], int]]]], alpha: float
 ) -> Iterator[AtLevel]:
-    for levels, parts in asked:
+    for levels, parts in contrasts:
         means = [(_block_means(logs, cells), sign) for cells, sign in parts]
         blocks = set.intersection(*(set(mean) for mean, _ in means))
         values = [math.fsum(sign * mean[block] for mean, sign in means) for block in sorted(blocks)]

@@ -111,11 +111,11 @@ def estimate(hosts: Sequence[Host], step_seconds: float, alpha: float = ALPHA, a
     they are judged as an amount. ValueError without hosts of both
     kinds, or if a side was never seen."""
     totals = {
-        (side, name): _total([getattr(each, name) for each in hosts if each.switched is side], step_seconds)
+        (side, name): _total([getattr(item, name) for item in hosts if item.switched is side], step_seconds)
         for side in (True, False)
         for name in ("before", "after")
     }
-    if any(each.seconds == 0 for each in totals.values()):
+    if any(item.seconds == 0 for item in totals.values()):
         raise ValueError("found no values of a side, expected some of both kinds of hosts, before and after")
     dispersion = dispersions.estimate(hosts, alpha)
     table = _Table(*(totals[key] for key in ((True, "after"), (True, "before"), (False, "after"), (False, "before"))))
@@ -131,18 +131,18 @@ def estimate(hosts: Sequence[Host], step_seconds: float, alpha: float = ALPHA, a
 
 
 def _effect(hosts: Sequence[Host], table: _Table, dispersion: Dispersion, alpha: float, alike: bool) -> _Effect:
-    counts = [each.effective(dispersion.compared) for each in table]
+    counts = [item.effective(dispersion.compared) for item in table]
     after, before, others_after, others_before = table
     if counts[2] + counts[3] < FEW:
         ends = [_of_two(after, other, dispersion.alone, alpha) for other in (before, others_after)]
         ratio = after.rate / before.rate if before.count else None
-        return _Effect(ratio, min(each[0] for each in ends), max(each[1] for each in ends), TOO_FEW)
+        return _Effect(ratio, min(item[0] for item in ends), max(item[1] for item in ends), TOO_FEW)
     if min(counts) >= MANY:
-        found = switched.estimate(hosts, alpha, alike)
-        least = -float(special.ndtri(alpha / 2)) * math.sqrt(sum(1 / each.count for each in table))
-        half = max(math.log(found.high / found.value), least)
-        low, high = found.value * math.exp(-half), found.value * math.exp(half)
-        return _Effect(found.value, low, high, found.assumption, found.are_unlike, found.too_slow_steps)
+        effect = switched.estimate(hosts, alpha, alike)
+        least = -float(special.ndtri(alpha / 2)) * math.sqrt(sum(1 / item.count for item in table))
+        half = max(math.log(effect.high / effect.value), least)
+        low, high = effect.value * math.exp(-half), effect.value * math.exp(half)
+        return _Effect(effect.value, low, high, effect.assumption, effect.are_unlike, effect.too_slow_steps)
     low, high = _of_four(table, dispersion.compared, alpha)
     bottom = before.rate * others_after.rate
     ratio = after.rate * others_before.rate / bottom if bottom else None
@@ -150,8 +150,8 @@ def _effect(hosts: Sequence[Host], table: _Table, dispersion: Dispersion, alpha:
 
 
 def _total(series: Sequence[np.ndarray], step_seconds: float) -> _Total:
-    known = sum(int(np.isfinite(each).sum()) for each in series)
-    return _Total(round(math.fsum(float(np.nansum(each)) for each in series)), known * step_seconds)
+    steps = sum(int(np.isfinite(values).sum()) for values in series)
+    return _Total(round(math.fsum(float(np.nansum(values)) for values in series)), steps * step_seconds)
 
 
 def _most(total: _Total, dispersion: float, alpha: float) -> float:
@@ -162,17 +162,17 @@ def _most(total: _Total, dispersion: float, alpha: float) -> float:
 
 def _of_two(first: _Total, second: _Total, dispersion: float, alpha: float) -> tuple[float, float]:
     """The exact interval of the ratio of two rates."""
-    mine, other = first.effective(dispersion), second.effective(dispersion)
+    count, other = first.effective(dispersion), second.effective(dispersion)
     scale = second.seconds / first.seconds
-    low = 0.0 if mine == 0 else float(special.betaincinv(mine, other + 1, alpha / 2))
-    high = 1.0 if other == 0 else float(special.betaincinv(mine + 1, other, 1 - alpha / 2))
+    low = 0.0 if count == 0 else float(special.betaincinv(count, other + 1, alpha / 2))
+    high = 1.0 if other == 0 else float(special.betaincinv(count + 1, other, 1 - alpha / 2))
     return low / (1 - low) * scale, math.inf if high >= 1 else high / (1 - high) * scale
 
 
 def _of_four(table: _Table, dispersion: float, alpha: float) -> tuple[float, float]:
     """The interval of the ratio of ratios."""
-    a, b, c, d = (each.effective(dispersion) for each in table)
-    seconds = [each.seconds for each in table]
+    a, b, c, d = (total.effective(dispersion) for total in table)
+    seconds = [total.seconds for total in table]
     scale = seconds[1] * seconds[2] / (seconds[0] * seconds[3])
     if a + b + c + d > MOST_EXACT and min(a, b, c, d) > 0:
         centre = math.log(table.after.count / table.before.count)
@@ -202,5 +202,5 @@ def _solved(rising: Callable[[float], float]) -> float:
 
 
 def _log_choose(n: int, k: np.ndarray) -> np.ndarray:
-    found: np.ndarray = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
-    return found
+    logs: np.ndarray = special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1)
+    return logs

@@ -35,13 +35,13 @@ def unequal(pairs: Mapping[Key, tuple[Counts, Counts]]) -> dict[Key, Unequal]:
     few runs would give the test no power.
     """
     chances = {key: _chance(*pair) for key, pair in pairs.items() if pair[0][0] + pair[1][0] > 0 and _both_tried(pair)}
-    level, left = 0.0, len(chances)
+    level, remaining = 0.0, len(chances)
     for chance in sorted(chances.values()):
-        if chance >= ALPHA / left:
+        if chance >= ALPHA / remaining:
             break
-        level, left = chance, left - 1
-    found = {key: _told(pairs[key], chance, is_shown=0 < chance <= level) for key, chance in chances.items()}
-    return {key: each for key, each in found.items() if each is not None}
+        level, remaining = chance, remaining - 1
+    results = {key: _told(pairs[key], chance, is_shown=0 < chance <= level) for key, chance in chances.items()}
+    return {key: result for key, result in results.items() if result is not None}
 
 
 def exclusions_differ(first: Counts, second: Counts) -> Unequal | None:

@@ -21,14 +21,14 @@ def levels(settled: Sequence[Callable[[float], bool]], alpha: float) -> list[flo
     `settled` holds one function per comparison: whether it makes a claim at a level. A comparison that is settled at
     one level must be settled at every larger one. Unsettled comparisons get the level at which the procedure ended.
     """
-    found = [alpha] * len(settled)
+    nominal = [alpha] * len(settled)
     left = list(range(len(settled)))
     while left:
         level = alpha / len(left)
         for index in left:
-            found[index] = level
+            nominal[index] = level
         rest = [index for index in left if not settled[index](level)]
         if len(rest) == len(left):
             break
         left = rest
-    return found
+    return nominal

@@ -82,25 +82,25 @@ def shares(
     `is_doubted`: an A/A control of the study differs, so nothing is claimed.
     """
     rule = rule or StoppingRule()
-    found = [each for inside in by_cell(rows).values() for each in _of_cell(inside)]
-    levels = family.levels([partial(_claims, each.values, margin, rule) for each in found], ALPHA)
-    return [_judged(each, margin, level, rule, is_doubted) for each, level in zip(found, levels, strict=True)]
+    samples = [sample for inside in by_cell(rows).values() for sample in _of_cell(inside)]
+    levels = family.levels([partial(_claims, sample.values, margin, rule) for sample in samples], ALPHA)
+    return [_judged(sample, margin, level, rule, is_doubted) for sample, level in zip(samples, levels, strict=True)]
 
 
 def _of_cell(inside: Sequence[Row]) -> list[_Values]:
     by_level: dict[str, list[Row]] = {}
     for row in sorted(inside, key=lambda row: (row.role == "treatment", json.dumps(row.level))):
         by_level.setdefault(json.dumps(row.level, sort_keys=True), []).append(row)
-    return [values for mine in by_level.values() if (values := _values(mine)) is not None]
+    return [values for runs in by_level.values() if (values := _values(runs)) is not None]
 
 
-def _values(mine: Sequence[Row]) -> _Values | None:
-    counted = [row for row in mine if not row.excluded and row.metrics.get(SHARE_OF_FEW, 0.0) > 0]
+def _values(runs: Sequence[Row]) -> _Values | None:
+    valid_runs = [row for row in runs if not row.excluded and row.metrics.get(SHARE_OF_FEW, 0.0) > 0]
     by_block: dict[int, list[float]] = {}
-    for row in counted:
+    for row in valid_runs:
         by_block.setdefault(row.block, []).append(math.log(row.metrics[SHARE_OF_FEW]))
     means = [math.exp(math.fsum(logs) / len(logs)) for _, logs in sorted(by_block.items())]
-    return _Values(counted[0], means, len(counted), len({row.block for row in mine})) if counted else None
+    return _Values(valid_runs[0], means, len(valid_runs), len({row.block for row in runs})) if valid_runs else None
 
 
 def _at(values: Sequence[float], alpha: float, rule: StoppingRule) -> Ratio:
@@ -108,22 +108,22 @@ def _at(values: Sequence[float], alpha: float, rule: StoppingRule) -> Ratio:
 
 
 def _verdict(values: Sequence[float], margin: float, rule: StoppingRule, alpha: float) -> Verdict:
-    found = decide(_at(values, alpha, rule), margin, METRICS[SHARE_OF_FEW].higher_is_better)
-    return Verdict.UNDECIDED if found in EQUAL and len(values) < LEAST_FOR_EQUALITY else found
+    verdict = decide(_at(values, alpha, rule), margin, METRICS[SHARE_OF_FEW].higher_is_better)
+    return Verdict.UNDECIDED if verdict in EQUAL and len(values) < LEAST_FOR_EQUALITY else verdict
 
 
 def _claims(values: Sequence[float], margin: float, rule: StoppingRule, alpha: float) -> bool:
     return _verdict(values, margin, rule, alpha) in SETTLED
 
 
-def _judged(found: _Values, margin: float, alpha: float, rule: StoppingRule, is_doubted: bool) -> Share:
-    standing = _STANDINGS.get(_verdict(found.values, margin, rule, alpha), Standing.UNDECIDED)
-    if len(found.values) < (1 - MOST_LOST) * found.asked:
+def _judged(sample: _Values, margin: float, alpha: float, rule: StoppingRule, is_doubted: bool) -> Share:
+    standing = _STANDINGS.get(_verdict(sample.values, margin, rule, alpha), Standing.UNDECIDED)
+    if len(sample.values) < (1 - MOST_LOST) * sample.asked:
         standing = Standing.NOT_JUDGED
     elif is_doubted:
         standing = Standing.SUSPECT
-    run = found.example
+    run = sample.example
     return Share(
-        run.cell, run.workload, run.conditions, run.level, margin, _at(found.values, ALPHA, rule),
-        _at(found.values, alpha, rule), standing, found.runs, found.asked - len(found.values),
+        run.cell, run.workload, run.conditions, run.level, margin, _at(sample.values, ALPHA, rule),
+        _at(sample.values, alpha, rule), standing, sample.runs, sample.asked - len(sample.values),
     )  # fmt: skip

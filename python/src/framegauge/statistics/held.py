@@ -45,6 +45,6 @@ def _lost(pairs: Pairs) -> tuple[float, float]:
     """The share of its figure that each side may have lost more than the other, beyond a small part of the margin."""
     if not METRICS[pairs.metric].is_total:
         return 0.0, 0.0
-    both = APART * min(pairs.held)
-    before, after = (both + MOST * (share - min(pairs.held)) - SMALL * pairs.margin for share in pairs.held)
+    shared_loss = APART * min(pairs.held)
+    before, after = (shared_loss + MOST * (share - min(pairs.held)) - SMALL * pairs.margin for share in pairs.held)
     return max(0.0, before), max(0.0, after)

@@ -85,65 +85,69 @@ def judge(
     rule = rule or StoppingRule()
     pairs = [
         replace(
-            each,
-            not_worse=not_worse and not each.is_control,
-            is_median=estimators.get(each.metric) == medians.MEDIAN,
+            entry,
+            not_worse=not_worse and not entry.is_control,
+            is_median=estimators.get(entry.metric) == medians.MEDIAN,
         )
-        for each in all_pairs(rows, margins)
+        for entry in all_pairs(rows, margins)
     ]
     pairs = _shaped(pairs)
-    found: dict[int, Comparison] = {}
-    for number, mine in enumerate(_families(pairs, primary)):
-        able = {index: each for index, each in mine.items() if each.baseline and not each.is_unread}
-        levels = family.levels([partial(_claims, each, rule) for each in able.values()], ALPHA)
+    comparisons: dict[int, Comparison] = {}
+    for number, members in enumerate(_families(pairs, primary)):
+        judgeable = {index: entry for index, entry in members.items() if entry.baseline and not entry.is_unread}
+        levels = family.levels([partial(_claims, entry, rule) for entry in judgeable.values()], ALPHA)
         judged = {
-            index: _judged(each, level, rule, len(able), explain)
-            for (index, each), level in zip(able.items(), levels, strict=True)
+            index: _judged(entry, level, rule, len(judgeable), explain)
+            for (index, entry), level in zip(judgeable.items(), levels, strict=True)
         }
         if number == 0:
-            judged |= _differing(able, judged, rule)
-        if number == 2 and any(each.role != "control" and each.verdict not in FINAL for each in found.values()):
-            judged = {index: _held(each) for index, each in judged.items()}
-        found |= judged | {index: _nothing(each) for index, each in mine.items() if index not in able}
-    ordered = [found[index] for index in range(len(pairs))]
+            judged |= _differing(judgeable, judged, rule)
+        if number == 2 and any(
+            entry.role != "control" and entry.verdict not in FINAL for entry in comparisons.values()
+        ):
+            judged = {index: _held(entry) for index, entry in judged.items()}
+        comparisons |= judged | {index: _nothing(entry) for index, entry in members.items() if index not in judgeable}
+    ordered = [comparisons[index] for index in range(len(pairs))]
     if explain:
         ordered = _with_cycles(ordered, rows, margins)
-    return [each for cell in _cells(ordered) for each in _heed_control(cell)]
+    return [entry for cell in _cells(ordered) for entry in _heed_control(cell)]
 
 
 def _shaped(pairs: Sequence[Pairs]) -> list[Pairs]:
     """The pairs with the shape of their noise; that of a control is symmetric, as both arms are the same."""
     cells: dict[tuple[str, str], list[Compared]] = {}
-    for each in pairs:
-        cells.setdefault((each.metric, each.example.arm), []).append(
-            Compared(each.baseline, each.treatment, max(1, len(each.references)))
+    for entry in pairs:
+        cells.setdefault((entry.metric, entry.example.arm), []).append(
+            Compared(entry.baseline, entry.treatment, max(1, len(entry.references)))
         )
-    shapes = {key: shape_of(found) for key, found in cells.items()}
-    return [each if each.is_control else replace(each, shape=shapes[each.metric, each.example.arm]) for each in pairs]
+    shapes = {key: shape_of(members) for key, members in cells.items()}
+    return [
+        entry if entry.is_control else replace(entry, shape=shapes[entry.metric, entry.example.arm]) for entry in pairs
+    ]
 
 
 def _families(pairs: Sequence[Pairs], primary: Collection[str]) -> list[dict[int, Pairs]]:
     """The comparisons by their place, in three families: A/A controls, primary metrics, the others."""
     families: list[dict[int, Pairs]] = [{}, {}, {}]
-    for index, each in enumerate(pairs):
-        families[0 if each.is_control else 1 if not primary or each.metric in primary else 2][index] = each
+    for index, entry in enumerate(pairs):
+        families[0 if entry.is_control else 1 if not primary or entry.metric in primary else 2][index] = entry
     return families
 
 
-def _held(found: Comparison) -> Comparison:
+def _held(comparison: Comparison) -> Comparison:
     """A secondary comparison while a primary one has no verdict."""
-    if found.verdict not in SETTLED:
-        return found
-    line = f"secondary: {found.verdict}, if the primary metrics had their verdicts"
-    return replace(found, verdict=Verdict.UNDECIDED, warnings=(line, *found.warnings), unseen_stalls=None)
+    if comparison.verdict not in SETTLED:
+        return comparison
+    line = f"secondary: {comparison.verdict}, if the primary metrics had their verdicts"
+    return replace(comparison, verdict=Verdict.UNDECIDED, warnings=(line, *comparison.warnings), unseen_stalls=None)
 
 
 def is_settled(found: Sequence[Comparison]) -> bool:
     """Whether the study is done: every comparison of a treatment has its verdict, and no comparison still needs runs to
     show whether the excluded ones were lost at random."""
-    treatments = [each for each in found if each.role != "control"] or list(found)
-    done = bool(treatments) and all(each.verdict in FINAL for each in treatments)
-    return done and not any(each.wants_runs for each in found)
+    treatments = [comparison for comparison in found if comparison.role != "control"] or list(found)
+    is_done = bool(treatments) and all(comparison.verdict in FINAL for comparison in treatments)
+    return is_done and not any(comparison.wants_runs for comparison in found)
 
 
 def unseen_share(blocks: int) -> float:
@@ -177,9 +181,9 @@ def _trials(pairs: Pairs) -> leave_one_out.Trials:
     return partial(leave_one_out.of_means, hull=METRICS[pairs.metric].hull, shape=pairs.shape)
 
 
-def _decide(pairs: Pairs, found: Ratio) -> Verdict:
-    verdict = decide(found, pairs.margin, METRICS[pairs.metric].higher_is_better, pairs.not_worse)
-    few = found.blocks < LEAST_FOR_EQUALITY and not pairs.is_control
+def _decide(pairs: Pairs, ratio: Ratio) -> Verdict:
+    verdict = decide(ratio, pairs.margin, METRICS[pairs.metric].higher_is_better, pairs.not_worse)
+    few = ratio.blocks < LEAST_FOR_EQUALITY and not pairs.is_control
     return Verdict.UNDECIDED if few and verdict in EQUAL else verdict
 
 
@@ -187,8 +191,8 @@ def _claims(pairs: Pairs, rule: StoppingRule, alpha: float) -> bool:
     return _decide(pairs, _at(pairs, alpha, rule)) in SETTLED
 
 
-def _excludes_equality(found: Ratio) -> bool:
-    return found.low is not None and found.high is not None and not found.low <= 1 <= found.high
+def _excludes_equality(ratio: Ratio) -> bool:
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
 def _empty(pairs: Pairs) -> Comparison:
@@ -260,42 +264,47 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
     )
 
 
-def _differing(able: Mapping[int, Pairs], found: Mapping[int, Comparison], rule: StoppingRule) -> dict[int, Comparison]:
+def _differing(
+    judgeable: Mapping[int, Pairs], comparisons: Mapping[int, Comparison], rule: StoppingRule
+) -> dict[int, Comparison]:
     """The controls, marked where they differ: beyond the margin, or by an interval that excludes equality, corrected
     for the number of controls (Holm), and is not within the margin either, where a difference does not matter."""
 
     def excludes(pairs: Pairs, alpha: float) -> bool:
         return _excludes_equality(_at(pairs, alpha, rule))
 
-    levels = family.levels([partial(excludes, each) for each in able.values()], ALPHA)
+    levels = family.levels([partial(excludes, entry) for entry in judgeable.values()], ALPHA)
     marked = {}
-    for (index, each), level in zip(able.items(), levels, strict=True):
-        verdict = found[index].verdict
-        differs = verdict in DIFFERENT or (verdict is Verdict.UNDECIDED and excludes(each, level))
-        marked[index] = replace(found[index], control_differs=differs)
+    for (index, entry), level in zip(judgeable.items(), levels, strict=True):
+        verdict = comparisons[index].verdict
+        differs = verdict in DIFFERENT or (verdict is Verdict.UNDECIDED and excludes(entry, level))
+        marked[index] = replace(comparisons[index], control_differs=differs)
     return marked
 
 
-def _with_cycles(found: Sequence[Comparison], rows: Sequence[Row], metrics: Collection[str]) -> list[Comparison]:
+def _with_cycles(comparisons: Sequence[Comparison], rows: Sequence[Row], metrics: Collection[str]) -> list[Comparison]:
     """The comparisons, with a warning where their metric varies with a period."""
     lines = {
         metric: doubts.periodic(cycles.estimate(rows, metric), len(metrics))
-        for metric in {each.metric for each in found if each.ratio is not None}
+        for metric in {comparison.metric for comparison in comparisons if comparison.ratio is not None}
     }
-    return [replace(each, warnings=(*each.warnings, *lines.get(each.metric, ()))) for each in found]
+    return [
+        replace(comparison, warnings=(*comparison.warnings, *lines.get(comparison.metric, ())))
+        for comparison in comparisons
+    ]
 
 
-def _cells(found: Sequence[Comparison]) -> list[list[Comparison]]:
+def _cells(comparisons: Sequence[Comparison]) -> list[list[Comparison]]:
     """The comparisons grouped by cell and metric, in order."""
     grouped: dict[tuple[int, str], list[Comparison]] = {}
-    for each in found:
-        grouped.setdefault((each.cell, each.metric), []).append(each)
+    for comparison in comparisons:
+        grouped.setdefault((comparison.cell, comparison.metric), []).append(comparison)
     return list(grouped.values())
 
 
 def _heed_control(compared: Sequence[Comparison]) -> list[Comparison]:
     """If the A/A control differs from the baseline, every comparison of the cell is suspect."""
-    control = next((each for each in compared if each.role == "control"), None)
+    control = next((comparison for comparison in compared if comparison.role == "control"), None)
     if control is None or control.ratio is None or not control.control_differs:
         return list(compared)
     interval = f"{control.ratio.low:.4f} to {control.ratio.high:.4f}"
@@ -304,8 +313,8 @@ def _heed_control(compared: Sequence[Comparison]) -> list[Comparison]:
         f"besides the treatment acts"
     )
     return [
-        replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), control_differs=True)
-        if each.verdict not in WITHOUT_FIGURES
-        else each
-        for each in compared
+        replace(comparison, verdict=Verdict.SUSPECT, warnings=(line, *comparison.warnings), control_differs=True)
+        if comparison.verdict not in WITHOUT_FIGURES
+        else comparison
+        for comparison in compared
     ]

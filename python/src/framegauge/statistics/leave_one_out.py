@@ -58,7 +58,7 @@ def of_means(
             unsure |= ~(np.abs(ends - edge) > near)
             places = 2 * places + (ends > edge)
     # Blocks that are equal may differ in rounding alone, so one of them is enough.
-    return sorted({*_firsts(places), *(int(each) for each in _firsts(logs) if unsure[each])})
+    return sorted({*_firsts(places), *(int(place) for place in _firsts(logs) if unsure[place])})
 
 
 def of_medians(logs: np.ndarray, alpha: float, edges: Sequence[float]) -> list[int]:
@@ -89,12 +89,12 @@ def of_medians(logs: np.ndarray, alpha: float, edges: Sequence[float]) -> list[i
 
 def _firsts(values: np.ndarray) -> Collection[int]:
     """The first place of each value."""
-    return [int(each) for each in np.unique(values, return_index=True)[1]]
+    return [int(place) for place in np.unique(values, return_index=True)[1]]
 
 
 def _inverse(x: float, skewness: np.ndarray, count: int) -> np.ndarray:
     """As `skewness._inverse`, for many skewnesses."""
     slopes = skewness / (3 * math.sqrt(count))
     some = np.where(np.abs(slopes) < 1e-9, 1.0, slopes)
-    found: np.ndarray = np.where(some == slopes, (np.cbrt(1 + 3 * some * (x - some / 2)) - 1) / some, x)
-    return found
+    roots: np.ndarray = np.where(some == slopes, (np.cbrt(1 + 3 * some * (x - some / 2)) - 1) / some, x)
+    return roots

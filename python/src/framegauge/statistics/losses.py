@@ -58,8 +58,8 @@ def _excess(pairs: Pairs) -> float:
 
 
 def _share(arm: Arm) -> float:
-    tried = arm.lost + len(arm.counted)
-    return arm.lost / tried if tried else 0.0
+    attempts = arm.lost + len(arm.counted)
+    return arm.lost / attempts if attempts else 0.0
 
 
 def _of_normal(share: float) -> float:

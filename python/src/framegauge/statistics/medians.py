@@ -29,11 +29,13 @@ def estimate(baseline: Sequence[float], treatment: Sequence[float], alpha: float
     `log_deviation` is that of normal log ratios whose mean would have as wide an interval.
     """
     logs = log_ratios(baseline, treatment)
-    found, count = robust.middle(logs, alpha), len(logs)
+    middle, count = robust.middle(logs, alpha), len(logs)
     if count < 2:
-        return Ratio(math.exp(found.centre), None, None, count, None, alpha, ASSUMPTION)
-    if found.low is None or found.high is None:
-        spread = robust.NORMAL_MAD * float(np.median(np.abs(logs - found.centre)))
-        return Ratio(math.exp(found.centre), None, None, count, spread, alpha, ASSUMPTION)
-    deviation = (found.high - found.low) / 2 * math.sqrt(count) / quantile(count - 1, alpha)
-    return Ratio(math.exp(found.centre), math.exp(found.low), math.exp(found.high), count, deviation, alpha, ASSUMPTION)
+        return Ratio(math.exp(middle.centre), None, None, count, None, alpha, ASSUMPTION)
+    if middle.low is None or middle.high is None:
+        spread = robust.NORMAL_MAD * float(np.median(np.abs(logs - middle.centre)))
+        return Ratio(math.exp(middle.centre), None, None, count, spread, alpha, ASSUMPTION)
+    deviation = (middle.high - middle.low) / 2 * math.sqrt(count) / quantile(count - 1, alpha)
+    return Ratio(
+        math.exp(middle.centre), math.exp(middle.low), math.exp(middle.high), count, deviation, alpha, ASSUMPTION
+    )

@@ -50,8 +50,8 @@ class Memory:
     def variance_of_mean(self, count: int) -> float:
         """Of so many values with variance 1."""
         r = self.correlation
-        whole = (1 + r) / (1 - r) - 2 * r * (1 - r**count) / (count * (1 - r) ** 2)
-        return (1 - self.share + self.share * whole) / count
+        factor = (1 + r) / (1 - r) - 2 * r * (1 - r**count) / (count * (1 - r) ** 2)
+        return (1 - self.share + self.share * factor) / count
 
     def shortfall(self, count: int) -> float:
         """The variance of the mean of `count` values from their spectrum at low cosines, over the true one; 1 at
@@ -88,17 +88,17 @@ def fit(stretches: Sequence[np.ndarray]) -> Fitted:
     ordinates = np.concatenate([_periodogram(stretch) for stretch in stretches])
     if not ordinates.any():
         return Fitted(NONE, NONE)
-    densities, logarithms, shortfalls, tried = _tried(counts)
+    densities, logarithms, shortfalls, memories = _tried(counts)
     # The likelihood at the best scale of each; the first is white noise.
     likelihoods = -len(ordinates) * np.log((ordinates / densities).mean(axis=1)) - logarithms
     best = int(likelihoods.argmax())
     if likelihoods[best] - likelihoods[0] <= MORE_THAN_CHANCE:
         return Fitted(NONE, NONE)
-    longest = max(tried[best].steps, LONGEST * max(counts))
+    longest = max(memories[best].steps, LONGEST * max(counts))
     possible = (likelihoods >= likelihoods[best] - NOT_EXCLUDED) & np.array(
-        [memory.steps <= longest for memory in tried]
+        [memory.steps <= longest for memory in memories]
     )
-    return Fitted(tried[best], tried[int(np.where(possible, shortfalls, np.inf).argmin())])
+    return Fitted(memories[best], memories[int(np.where(possible, shortfalls, np.inf).argmin())])
 
 
 def _angles(count: int) -> np.ndarray:
@@ -116,11 +116,11 @@ def _tried(counts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray,
     """The densities of all memories that are tried at the ordinates of such stretches, the sums of their logarithms,
     and their shortfalls in the longest stretch."""
     angles = np.concatenate([_angles(count) for count in counts])
-    tried = (NONE, *(
+    memories = (NONE, *(
         Memory(float(steps), float(share))
         for steps in np.geomspace(SHORTEST_STEPS, STRETCHES * max(counts), TRIED)
         for share in SHARES
     ))  # fmt: skip
-    densities = np.array([memory.spectrum(angles) for memory in tried])
-    shortfalls = np.array([memory.shortfall(max(counts)) for memory in tried])
-    return densities, np.log(densities).sum(axis=1), shortfalls, tried
+    densities = np.array([memory.spectrum(angles) for memory in memories])
+    shortfalls = np.array([memory.shortfall(max(counts)) for memory in memories])
+    return densities, np.log(densities).sum(axis=1), shortfalls, memories

@@ -72,23 +72,23 @@ class Judged:
 def judge(metrics: Sequence[Observed], alpha: float = ALPHA) -> list[Judged]:
     """The verdict on each metric. Those that do not decide are judged by themselves, and cost the others nothing.
     `alpha`: the error of all claims together."""
-    lacking = [each.lacking or _too_short(each) for each in metrics]
-    deciding = [place for place, each in enumerate(metrics) if each.rule.decides and not lacking[place]]
-    found = family.levels([partial(_claims, metrics[place]) for place in deciding], alpha)
-    levels = dict(zip(deciding, found, strict=True))
+    lacking = [metric.lacking or _too_short(metric) for metric in metrics]
+    deciding = [place for place, metric in enumerate(metrics) if metric.rule.decides and not lacking[place]]
+    nominal = family.levels([partial(_claims, metrics[place]) for place in deciding], alpha)
+    levels = dict(zip(deciding, nominal, strict=True))
     return [
-        Judged(each.rule, Verdict.NOT_JUDGED, None, None, f"Not judged: {lacking[place]}.") if lacking[place]
-        else _judged(each, levels.get(place, alpha))
-        for place, each in enumerate(metrics)
+        Judged(metric.rule, Verdict.NOT_JUDGED, None, None, f"Not judged: {lacking[place]}.") if lacking[place]
+        else _judged(metric, levels.get(place, alpha))
+        for place, metric in enumerate(metrics)
     ]  # fmt: skip
 
 
 def _too_short(metric: Observed) -> str:
     for name in ("before", "after"):
-        steps = min((len(getattr(each, name)) for each in metric.hosts), default=0)
+        steps = min((len(getattr(host, name)) for host in metric.hosts), default=0)
         if steps < autocorrelated.LEAST_VALUES:
             return f"found {steps} steps {name} the switch, expected at least {autocorrelated.LEAST_VALUES}"
-    if {each.switched for each in metric.hosts} != {True, False}:
+    if {host.switched for host in metric.hosts} != {True, False}:
         return "found hosts of one kind, expected some that were switched and some that were not"
     return ""
 
@@ -104,41 +104,41 @@ def _claims(metric: Observed, alpha: float) -> bool:
 
 
 def _judged(metric: Observed, alpha: float) -> Judged:
-    own, judged = _estimate(metric, ALPHA), _estimate(metric, alpha)
+    uncorrected, judged = _estimate(metric, ALPHA), _estimate(metric, alpha)
     verdict, reason = _verdict(metric.rule, judged)
     doubts = _doubts(metric, judged, reason)
-    return Judged(metric.rule, verdict, own, judged, _why(metric.rule, verdict, judged, reason), doubts)
+    return Judged(metric.rule, verdict, uncorrected, judged, _why(metric.rule, verdict, judged, reason), doubts)
 
 
-def _verdict(rule: Rule, found: switched.Estimate | events.Events) -> tuple[Verdict, str]:
+def _verdict(rule: Rule, estimate: switched.Estimate | events.Events) -> tuple[Verdict, str]:
     """The verdict, and what it rests on: the margin, or the negligible level; or that there is no ratio."""
-    if isinstance(found, switched.Estimate) and not found.is_ratio:
-        if not (level := _level(rule, found)):
+    if isinstance(estimate, switched.Estimate) and not estimate.is_ratio:
+        if not (level := _level(rule, estimate)):
             return Verdict.UNDECIDED, "a mean is 0, so there is no ratio, and the metric has no negligible level"
-        verdict, reason = _of_difference(rule, found, level), "difference"
+        verdict, reason = _of_difference(rule, estimate, level), "difference"
     else:
         # Only the interval decides; the estimate of counts may be none.
-        ratio = Ratio(1.0, found.low, found.high, 2, None, found.alpha)
+        ratio = Ratio(1.0, estimate.low, estimate.high, 2, None, estimate.alpha)
         verdict, reason = decide(ratio, rule.margin, rule.higher_is_better, rule.not_worse), "margin"
-    if rule.negligible is not None and not rule.higher_is_better and found.most_after <= rule.negligible:
-        if verdict in (Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE) or found.most_before <= rule.negligible:
+    if rule.negligible is not None and not rule.higher_is_better and estimate.most_after <= rule.negligible:
+        if verdict in (Verdict.WORSE, Verdict.NO_PRACTICAL_DIFFERENCE) or estimate.most_before <= rule.negligible:
             return Verdict.NO_PRACTICAL_DIFFERENCE, "level"
         if verdict is Verdict.UNDECIDED and rule.not_worse:
             return Verdict.NOT_WORSE, "level"
     return verdict, reason
 
 
-def _level(rule: Rule, found: switched.Estimate) -> float:
+def _level(rule: Rule, estimate: switched.Estimate) -> float:
     """The margin of a difference: what is negligible, or the share of what there was before; 0 if both are unknown."""
-    return rule.negligible if rule.negligible is not None else rule.margin * max(0.0, found.switched[0])
+    return rule.negligible if rule.negligible is not None else rule.margin * max(0.0, estimate.switched[0])
 
 
-def _of_difference(rule: Rule, found: switched.Estimate, margin: float) -> Verdict:
-    if found.low > margin or found.high < -margin:
-        return Verdict.BETTER if (found.low > margin) is rule.higher_is_better else Verdict.WORSE
-    if -margin <= found.low and found.high <= margin:
+def _of_difference(rule: Rule, estimate: switched.Estimate, margin: float) -> Verdict:
+    if estimate.low > margin or estimate.high < -margin:
+        return Verdict.BETTER if (estimate.low > margin) is rule.higher_is_better else Verdict.WORSE
+    if -margin <= estimate.low and estimate.high <= margin:
         return Verdict.NO_PRACTICAL_DIFFERENCE
-    if rule.not_worse and (found.low >= -margin if rule.higher_is_better else found.high <= margin):
+    if rule.not_worse and (estimate.low >= -margin if rule.higher_is_better else estimate.high <= margin):
         return Verdict.NOT_WORSE
     return Verdict.UNDECIDED
 
@@ -153,25 +153,25 @@ def changed(ratio: float) -> str:
     return f"{percent:+.3g} %".replace("-", "−") if ratio < 3 else f"× {ratio:.3g}"
 
 
-def _why(rule: Rule, verdict: Verdict, found: switched.Estimate | events.Events, reason: str) -> str:
+def _why(rule: Rule, verdict: Verdict, estimate: switched.Estimate | events.Events, reason: str) -> str:
     """One sentence: the estimate, its interval, and where that lies."""
     if reason not in ("margin", "difference", "level"):
         return f"{_word(verdict)}: {reason}."
     if reason == "level":
         return (
-            f"{_word(verdict)}: at most {found.most_after:.3g} per host after the switch, "
+            f"{_word(verdict)}: at most {estimate.most_after:.3g} per host after the switch, "
             f"and up to {rule.negligible:.3g} counts as nothing."
         )
-    is_ratio = isinstance(found, events.Events) or found.is_ratio
-    centre = found.ratio if isinstance(found, events.Events) else found.value
+    is_ratio = isinstance(estimate, events.Events) or estimate.is_ratio
+    centre = estimate.ratio if isinstance(estimate, events.Events) else estimate.value
 
     def show(value: float) -> str:
         return changed(value) if is_ratio else _signed(value)
 
     middle = "" if centre is None else f"{show(centre)}, "
     edge = f"{100 * rule.margin:.3g} %"
-    if isinstance(found, switched.Estimate) and not found.is_ratio:
-        edge = f"{_level(rule, found):.3g}"
+    if isinstance(estimate, switched.Estimate) and not estimate.is_ratio:
+        edge = f"{_level(rule, estimate):.3g}"
     places = {
         Verdict.BETTER: f"all of it beyond the margin of {edge}",
         Verdict.WORSE: f"all of it beyond the margin of {edge}",
@@ -179,18 +179,18 @@ def _why(rule: Rule, verdict: Verdict, found: switched.Estimate | events.Events,
         Verdict.NOT_WORSE: f"none of it worse by more than the margin of {edge}",
         Verdict.UNDECIDED: f"partly within the margin of {edge} and partly beyond",
     }
-    ends = f"between {show(found.low)} and {show(found.high)}"
-    if found.high == math.inf:
-        ends = f"at least {show(found.low)}" if found.low > 0 else "anything"
-    counted = _counted(found) if isinstance(found, events.Events) else ""
+    ends = f"between {show(estimate.low)} and {show(estimate.high)}"
+    if estimate.high == math.inf:
+        ends = f"at least {show(estimate.low)}" if estimate.low > 0 else "anything"
+    counts = _counted(estimate) if isinstance(estimate, events.Events) else ""
     if ends == "anything":
         return (
             f"{_word(verdict)}: too few events to say by how much {rule.name} changed against the hosts not switched"
-            f"{counted}."
+            f"{counts}."
         )
     better = "higher" if rule.higher_is_better else "lower"
     return (
-        f"{_word(verdict)}: against the hosts not switched, {rule.name} changed by {middle}{ends}{counted}: "
+        f"{_word(verdict)}: against the hosts not switched, {rule.name} changed by {middle}{ends}{counts}: "
         f"{places[verdict]}; {better} is better."
     )
 
@@ -203,28 +203,28 @@ def _signed(value: float) -> str:
     return f"{value:+.3g}".replace("-", "−")
 
 
-def _counted(found: events.Events) -> str:
-    first, second = found.switched, found.control
+def _counted(estimate: events.Events) -> str:
+    first, second = estimate.switched, estimate.control
     return f" ({first[0]} before and {first[1]} after the switch; the others {second[0]} and {second[1]})"
 
 
-def _doubts(metric: Observed, found: switched.Estimate | events.Events, reason: str) -> list[str]:
+def _doubts(metric: Observed, estimate: switched.Estimate | events.Events, reason: str) -> list[str]:
     """What weakens the verdict, one line each."""
     lines = []
     for side, name in ((True, "was switched"), (False, "was not switched")):
-        if sum(each.switched is side for each in metric.hosts) == 1:
+        if sum(host.switched is side for host in metric.hosts) == 1:
             lines.append(f"only one host {name}: what happened to it alone looks like an effect of the switch")
-    if found.are_unlike:
+    if estimate.are_unlike:
         lines.append("hosts that were said to be alike differ by more than time shows, so they are judged as unlike")
-    if found.too_slow_steps and reason != "level":
+    if estimate.too_slow_steps and reason != "level":
         lines.append(
             f"the difference between the sides remembers for about "
-            f"{print_seconds(found.too_slow_steps * metric.step_seconds, 2)}: a side has fewer than "
+            f"{print_seconds(estimate.too_slow_steps * metric.step_seconds, 2)}: a side has fewer than "
             f"{autocorrelated.LEAST_MEMORIES} times of that, so the interval may be too narrow"
         )
-    if isinstance(found, events.Events) and reason != "level":
-        if found.by_totals and found.dispersion > BURSTS:
-            lines.append(f"events came in bursts: about {found.dispersion:.3g} of them count as one")
-        if found.assumption == events.TOO_FEW:
-            lines.append(found.assumption)
+    if isinstance(estimate, events.Events) and reason != "level":
+        if estimate.by_totals and estimate.dispersion > BURSTS:
+            lines.append(f"events came in bursts: about {estimate.dispersion:.3g} of them count as one")
+        if estimate.assumption == events.TOO_FEW:
+            lines.append(estimate.assumption)
     return lines

@@ -93,12 +93,12 @@ def smallest(
     chains: dict[str, list[_Chain]] = {}
     for chain in _chains(rows, margins, levels, doubted, estimators) if levels else ():
         chains.setdefault(chain.metric, []).append(chain)
-    found = []
-    for mine in chains.values():
+    answers = []
+    for members in chains.values():
         alpha = ALPHA / len(chains)
-        found.append(_over_all(mine, levels, alpha, rule))
-        found += [_in_one(chain, levels, alpha / len(mine), rule) for chain in mine if len(mine) > 1]
-    return found
+        answers.append(_over_all(members, levels, alpha, rule))
+        answers += [_in_one(chain, levels, alpha / len(members), rule) for chain in members if len(members) > 1]
+    return answers
 
 
 @dataclass(frozen=True)
@@ -116,8 +116,8 @@ def _levels(rows: Sequence[Row]) -> list[Any]:
     """The levels from the largest down; empty if they have no order."""
     if not all(_is_number(row.level) for row in rows):
         return []
-    found = sorted({row.level for row in rows}, reverse=True)
-    return found if len(found) >= LEAST_LEVELS else []
+    levels = sorted({row.level for row in rows}, reverse=True)
+    return levels if len(levels) >= LEAST_LEVELS else []
 
 
 def _chains(
@@ -131,27 +131,27 @@ def _chains(
     for pairs in all_pairs(rows, margins):
         if not pairs.is_control:
             compared.setdefault((pairs.example.cell, pairs.metric), []).append(pairs)
-    for where, mine in compared.items():
-        if all(pairs.is_unread for pairs in mine):
+    for key, members in compared.items():
+        if all(pairs.is_unread for pairs in members):
             continue  # what no run tells is not asked
         values: dict[Any, tuple[Sequence[float], Sequence[float]]] = {}
-        by_level = {} if where in doubted else _by_level(mine)
+        by_level = {} if key in doubted else _by_level(members)
         if last := by_level.get(levels[0]):
             for level, here in by_level.items():
                 common = sorted(last.keys() & here.keys())
-                values[level] = [last[each] for each in common], [here[each] for each in common]
-        is_median = estimators.get(mine[0].metric) == medians.MEDIAN
-        yield _Chain(mine[0].metric, mine[0].margin, mine[0].example, values, is_median)
+                values[level] = [last[block] for block in common], [here[block] for block in common]
+        is_median = estimators.get(members[0].metric) == medians.MEDIAN
+        yield _Chain(members[0].metric, members[0].margin, members[0].example, values, is_median)
 
 
 def _by_level(compared: Sequence[Pairs]) -> dict[Any, dict[int, float]]:
     """The values of a cell by level and block; a level whose runs are in doubt has none."""
     sound = [pairs for pairs in compared if pairs.doubt is None]
-    found: dict[Any, dict[int, float]] = {}
+    by_level: dict[Any, dict[int, float]] = {}
     for pairs in sound:
-        found[pairs.example.level] = dict(zip(pairs.blocks, pairs.treatment, strict=True))
-        found.setdefault(pairs.baseline_level, {}).update(zip(pairs.blocks, pairs.baseline, strict=True))
-    return found
+        by_level[pairs.example.level] = dict(zip(pairs.blocks, pairs.treatment, strict=True))
+        by_level.setdefault(pairs.baseline_level, {}).update(zip(pairs.blocks, pairs.baseline, strict=True))
+    return by_level
 
 
 def _is_number(level: object) -> bool:
@@ -165,18 +165,18 @@ def _judge(chain: _Chain, level: Any, alpha: float, rule: StoppingRule) -> tuple
         return Enough.OPEN, None
     metric = METRICS[chain.metric]
     nominal = rule.nominal(alpha, len(here))
-    found = medians.estimate(last, here, nominal) if chain.is_median else estimate(last, here, nominal, metric.hull)
-    if found.low is None or found.high is None:
-        return Enough.OPEN, found
+    ratio = medians.estimate(last, here, nominal) if chain.is_median else estimate(last, here, nominal, metric.hull)
+    if ratio.low is None or ratio.high is None:
+        return Enough.OPEN, ratio
     edge = 1 + chain.margin
     holds, fails = (
-        (found.low >= 1 / edge, found.high < 1 / edge)
+        (ratio.low >= 1 / edge, ratio.high < 1 / edge)
         if metric.higher_is_better
-        else (found.high <= edge, found.low > edge)
+        else (ratio.high <= edge, ratio.low > edge)
     )
-    if holds and found.blocks >= LEAST_FOR_EQUALITY:
-        return Enough.YES, found
-    return (Enough.NO if fails else Enough.OPEN), found
+    if holds and ratio.blocks >= LEAST_FOR_EQUALITY:
+        return Enough.YES, ratio
+    return (Enough.NO if fails else Enough.OPEN), ratio
 
 
 def _in_one(chain: _Chain, levels: Sequence[Any], alpha: float, rule: StoppingRule) -> Smallest:
@@ -194,14 +194,14 @@ def _over_all(chains: Sequence[_Chain], levels: Sequence[Any], alpha: float, rul
     their number."""
     steps: list[Step] = []
     for level in levels[1:]:
-        found = [_judge(chain, level, alpha, rule) for chain in chains]
+        judged = [_judge(chain, level, alpha, rule) for chain in chains]
         strict = [_judge(chain, level, alpha / len(chains), rule)[0] for chain in chains]
         enough = (
             Enough.NO if Enough.NO in strict
-            else Enough.YES if all(each is Enough.YES for each, _ in found)
+            else Enough.YES if all(answer is Enough.YES for answer, _ in judged)
             else Enough.OPEN
         )  # fmt: skip
-        steps.append(Step(level, enough, _worst([ratio for _, ratio in found], chains[0].metric)))
+        steps.append(Step(level, enough, _worst([ratio for _, ratio in judged], chains[0].metric)))
         if enough is not Enough.YES:
             break
     first = chains[0]
@@ -210,7 +210,7 @@ def _over_all(chains: Sequence[_Chain], levels: Sequence[Any], alpha: float, rul
 
 
 def _worst(ratios: Sequence[Ratio | None], metric: str) -> Ratio | None:
-    known = [each for each in ratios if each is not None]
-    if not known:
+    estimates = [ratio for ratio in ratios if ratio is not None]
+    if not estimates:
         return None
-    return (min if METRICS[metric].higher_is_better else max)(known, key=lambda each: each.ratio)
+    return (min if METRICS[metric].higher_is_better else max)(estimates, key=lambda ratio: ratio.ratio)

@@ -112,9 +112,9 @@ def all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Pai
     for inside in by_cell(rows).values():
         others = {row.arm: row for row in inside if row.role != "baseline"}
         ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
-        counted = [row for row in inside if not row.excluded]
+        valid_rows = [row for row in inside if not row.excluded]
         for metric, margin in margins.items():
-            if counted and not any(metric in row.metrics or metric in row.not_measured for row in counted):
+            if valid_rows and not any(metric in row.metrics or metric in row.not_measured for row in valid_rows):
                 continue  # this workload does not have the metric
             for example in ordered:
                 yield _pairs(inside, lost, example, metric, margin)
@@ -127,12 +127,12 @@ def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str,
     # A run that counts and has no figure at all is one in which nothing came.
     came = any(row.metrics for row in rows if not row.excluded)
     unknown = "no workload of this study measures it" if came else "nothing arrived in any run"
-    found = {}
+    reasons = {}
     for metric in margins:
         if not any(metric in row.metrics for row in rows if not row.excluded):
-            given = [row.not_measured[metric] for row in rows if metric in row.not_measured]
-            found[metric] = given[0] if given else unknown
-    return found
+            run_reasons = [row.not_measured[metric] for row in rows if metric in row.not_measured]
+            reasons[metric] = run_reasons[0] if run_reasons else unknown
+    return reasons
 
 
 def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, float]]:
@@ -145,13 +145,13 @@ def log_ratios_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, 
 
 def sides_by_cell(rows: Sequence[Row], metric: str, arm: str) -> dict[int, dict[int, tuple[float, float]]]:
     """The values of the reference and of one arm, by cell, in every block that has both."""
-    found: dict[int, dict[int, tuple[float, float]]] = {}
+    sides: dict[int, dict[int, tuple[float, float]]] = {}
     for cell, inside in by_cell(rows).items():
         before = _reference([_above_zero(_values(inside, name, metric)) for name in _references(inside, arm)])
         after = _above_zero(_values(inside, arm, metric))
         if blocks := sorted(before.keys() & after.keys()):
-            found[cell] = {block: (before[block], after[block]) for block in blocks}
-    return found
+            sides[cell] = {block: (before[block], after[block]) for block in blocks}
+    return sides
 
 
 def _references(inside: Sequence[Row], arm: str, lost: Collection[_Where] = ()) -> list[str]:
@@ -159,7 +159,7 @@ def _references(inside: Sequence[Row], arm: str, lost: Collection[_Where] = ()) 
     otherwise than the baseline did."""
     roles = {row.arm: row.role for row in inside}
     cell = inside[0].cell
-    doubted = {arm, *(name for where, name in lost if where in (cell, None))}
+    doubted = {arm, *(name for place, name in lost if place in (cell, None))}
     return [name for name, role in roles.items() if role == "baseline" or (role == "control" and name not in doubted)]
 
 
@@ -189,14 +189,14 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
     names = _references(inside, example.arm, lost)
     sides = [_values(inside, name, metric) for name in (*names, example.arm)]
     zeros = sum(value == 0 for values in sides for value in values.values())
-    counted = sum(map(len, sides))
+    value_count = sum(map(len, sides))
     *references, after = map(_above_zero, sides)
     before = _reference(references)
     blocks = sorted(before.keys() & after.keys())
     # The control is at the level of the baseline, which may not have been run yet where it was interrupted.
     level = next((row.level for role in ("baseline", "control") for row in inside if row.role == role), None)
     runs = len(blocks) + sum(block in values for values in references for block in blocks)
-    found = Pairs(
+    pairs = Pairs(
         example,
         level,
         metric,
@@ -210,25 +210,27 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
         is_shared=any(row.is_shared for row in inside if not row.excluded and row.arm in (*names, example.arm)),
         held=(_held(inside, names), _held(inside, [example.arm])),
     )
-    reference, own = (_failure(inside, some) for some in (_baselines(inside), [example.arm]))
-    if not blocks and (reference or own):
-        return replace(found, failure=own, reference_failure=reference)
+    reference, failure = (_failure(inside, some) for some in (_baselines(inside), [example.arm]))
+    if not blocks and (reference or failure):
+        return replace(pairs, failure=failure, reference_failure=reference)
     if partly := _partly(inside, example.arm):
-        return replace(found, blocks=[], baseline=[], treatment=[], failure=partly)
-    if doubts := [lost[where] for where in ((example.cell, example.arm), (None, example.arm)) if where in lost]:
-        return replace(found, doubt=doubts[0].why, wants_runs=not any(each.is_shown for each in doubts))
+        return replace(pairs, blocks=[], baseline=[], treatment=[], failure=partly)
+    if doubts := [lost[place] for place in ((example.cell, example.arm), (None, example.arm)) if place in lost]:
+        return replace(pairs, doubt=doubts[0].why, wants_runs=not any(doubt.is_shown for doubt in doubts))
     if zeros:  # the remaining values are not a random selection
-        return replace(found, doubt=f"{zeros} of {counted} values are 0, so there is no ratio", is_lost=True)
-    asked = {row.block for row in inside if row.arm in (*names, example.arm)}
-    if len(blocks) < (1 - MOST_LOST) * len(asked):
-        both = _counted_blocks(inside, names) & _counted_blocks(inside, [example.arm])
-        if len(both) < (1 - MOST_LOST) * len(asked):
-            lines = f"{len(asked) - len(blocks)} of {len(asked)} blocks were lost: too many to judge the rest"
-            return replace(found, doubt=lines, is_lost=True)
-        why = f"{len(both) - len(blocks)} of {len(asked)} blocks lack this figure on a side: "
-        given = [row.not_measured[metric] for row in inside if row.block in both and metric in row.not_measured]
-        return replace(found, doubt=why + (given[0] if given else UNREAD), is_unread=True)
-    return found
+        return replace(pairs, doubt=f"{zeros} of {value_count} values are 0, so there is no ratio", is_lost=True)
+    all_blocks = {row.block for row in inside if row.arm in (*names, example.arm)}
+    if len(blocks) < (1 - MOST_LOST) * len(all_blocks):
+        counted_blocks = _counted_blocks(inside, names) & _counted_blocks(inside, [example.arm])
+        if len(counted_blocks) < (1 - MOST_LOST) * len(all_blocks):
+            lines = f"{len(all_blocks) - len(blocks)} of {len(all_blocks)} blocks were lost: too many to judge the rest"
+            return replace(pairs, doubt=lines, is_lost=True)
+        why = f"{len(counted_blocks) - len(blocks)} of {len(all_blocks)} blocks lack this figure on a side: "
+        reasons = [
+            row.not_measured[metric] for row in inside if row.block in counted_blocks and metric in row.not_measured
+        ]
+        return replace(pairs, doubt=why + (reasons[0] if reasons else UNREAD), is_unread=True)
+    return pairs
 
 
 def _counted_blocks(inside: Sequence[Row], arms: Collection[str]) -> set[int]:
@@ -248,19 +250,21 @@ def _baselines(inside: Sequence[Row]) -> list[str]:
 
 def _failure(rows: Iterable[Row], arms: Collection[str]) -> str | None:
     """Why the workload does not work in these arms, if it did in none of their runs."""
-    mine = [row for row in rows if row.arm in arms]
-    return mine[0].failure if mine and all(row.failure for row in mine) else None
+    arm_rows = [row for row in rows if row.arm in arms]
+    return arm_rows[0].failure if arm_rows and all(row.failure for row in arm_rows) else None
 
 
 def _partly(inside: Iterable[Row], arm: str) -> str | None:
     """Why the workload does not work in some runs of this arm, if that are more than those of the baseline, or of a
     network in order, let expect: such as where one of several paths is too small."""
     rows = [row for row in inside if row.failure or not row.excluded]
-    base, mine = ([row for row in rows if is_mine(row)] for is_mine in (_is_baseline, lambda row: row.arm == arm))
-    counts = [(sum(bool(row.failure) for row in each), len(each)) for each in (base, mine)]
-    if not mine or mine[0].role != "treatment" or failed.judge(counts[0], counts[1]) is not Verdict.WORSE:
+    base, arm_rows = (
+        [row for row in rows if is_member(row)] for is_member in (_is_baseline, lambda row: row.arm == arm)
+    )
+    counts = [(sum(bool(row.failure) for row in group), len(group)) for group in (base, arm_rows)]
+    if not arm_rows or arm_rows[0].role != "treatment" or failed.judge(counts[0], counts[1]) is not Verdict.WORSE:
         return None
-    first = next(row.failure for row in mine if row.failure)
+    first = next(row.failure for row in arm_rows if row.failure)
     return f"in {counts[1][0]} of {counts[1][1]} runs: {first}"
 
 
@@ -269,12 +273,12 @@ def _is_baseline(row: Row) -> bool:
 
 
 def _arm(inside: Sequence[Row], names: Collection[str], metric: str) -> Arm:
-    mine = [row for row in inside if row.arm in names]
-    counted, excluded = (
-        [row.metrics[metric] for row in mine if row.excluded is lost and row.metrics.get(metric, 0.0) > 0]
+    arm_rows = [row for row in inside if row.arm in names]
+    counted_values, excluded = (
+        [row.metrics[metric] for row in arm_rows if row.excluded is lost and row.metrics.get(metric, 0.0) > 0]
         for lost in (False, True)
     )
-    return Arm(counted, excluded, sum(row.excluded for row in mine))
+    return Arm(counted_values, excluded, sum(row.excluded for row in arm_rows))
 
 
 def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
@@ -286,20 +290,20 @@ def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
     for row in rows:
         arms.setdefault((row.cell, row.arm), []).append(row)
     failing = {
-        where for where, mine in arms.items()
-        if all(row.failure for row in mine) or _partly((row for row in rows if row.cell == where[0]), where[1])
+        place for place, entry in arms.items()
+        if all(row.failure for row in entry) or _partly((row for row in rows if row.cell == place[0]), place[1])
     }  # fmt: skip
     for row in rows:
         if (row.cell, row.arm) in failing:
             continue
-        for where in ((row.cell, row.arm), *(() if is_one_cell else ((None, row.arm),))):
-            mine = counts.setdefault(where, [0, 0])
-            mine[0] += row.excluded
-            mine[1] += 1
+        for place in ((row.cell, row.arm), *(() if is_one_cell else ((None, row.arm),))):
+            entry = counts.setdefault(place, [0, 0])
+            entry[0] += row.excluded
+            entry[1] += 1
 
-    def of(where: _Where) -> Counts:
-        excluded, attempted = counts.get(where, (0, 0))
+    def of(place: _Where) -> Counts:
+        excluded, attempted = counts.get(place, (0, 0))
         return excluded, attempted
 
-    others = [where for where in counts if where[1] != "baseline"]
+    others = [place for place in counts if place[1] != "baseline"]
     return unequal({(cell, arm): (of((cell, "baseline")), of((cell, arm))) for cell, arm in others})

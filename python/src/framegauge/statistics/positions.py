@@ -41,37 +41,38 @@ def places(rows: Sequence[Row]) -> Places:
     """The position of each arm in each block of each cell, excluded runs included: the order of their first runs."""
     first: dict[tuple[int, int], dict[str, int]] = {}
     for row in rows:
-        mine = first.setdefault((row.cell, row.block), {})
-        mine[row.arm] = min(row.number, mine.get(row.arm, row.number))
+        arms = first.setdefault((row.cell, row.block), {})
+        arms[row.arm] = min(row.number, arms.get(row.arm, row.number))
     return {
-        where: {arm: place for place, arm in enumerate(sorted(mine, key=mine.__getitem__))}
-        for where, mine in first.items()
+        key: {arm: place for place, arm in enumerate(sorted(arms, key=arms.__getitem__))} for key, arms in first.items()
     }
 
 
 def estimate(rows: Sequence[Row], metric: str, found: Places) -> Position | None:
     """The effect of the position on a metric over all cells; None if there are too few runs to tell."""
-    used = [row for row in rows if not row.excluded and row.metrics.get(metric, 0.0) > 0]
-    if not used:
+    runs = [row for row in rows if not row.excluded and row.metrics.get(metric, 0.0) > 0]
+    if not runs:
         return None
-    values = np.log([row.metrics[metric] for row in used])
-    place = np.array([found[row.cell, row.block][row.arm] for row in used])
+    values = np.log([row.metrics[metric] for row in runs])
+    place = np.array([found[row.cell, row.block][row.arm] for row in runs])
     count = int(place.max()) + 1
-    blocks, arms = _codes([(row.cell, row.block) for row in used]), _codes([(row.cell, row.arm) for row in used])
-    cells = len({row.cell for row in used})
-    degrees = len(used) - (blocks.max() + 1) - (arms.max() + 1) + cells - (count - 1)
+    blocks, arms = _codes([(row.cell, row.block) for row in runs]), _codes([(row.cell, row.arm) for row in runs])
+    cells = len({row.cell for row in runs})
+    degrees = len(runs) - (blocks.max() + 1) - (arms.max() + 1) + cells - (count - 1)
     if count < 2 or degrees < 1:
         return None
-    columns = np.stack([values, *(place == each for each in range(1, count))], axis=1).astype(float)
+    columns = np.stack([values, *(place == number for number in range(1, count))], axis=1).astype(float)
     within = _centred(columns, (blocks, arms))
-    if np.linalg.matrix_rank(within[:, 1:], tol=TOO_SMALL * math.sqrt(len(used))) < count - 1:
+    if np.linalg.matrix_rank(within[:, 1:], tol=TOO_SMALL * math.sqrt(len(runs))) < count - 1:
         return None  # arms and positions are one: each arm always had the same
     effects = np.linalg.lstsq(within[:, 1:], within[:, 0], rcond=None)[0]
-    left = float(np.square(within[:, 0] - within[:, 1:] @ effects).sum())
-    gained = float(np.square(within[:, 1:] @ effects).sum())
-    ratio = math.inf if left <= 0 else gained / (count - 1) / (left / degrees)
-    whole = np.append(0.0, effects)
-    return Position([float(each) for each in whole - whole.mean()], float(special.fdtrc(count - 1, degrees, ratio)))
+    residual = float(np.square(within[:, 0] - within[:, 1:] @ effects).sum())
+    explained = float(np.square(within[:, 1:] @ effects).sum())
+    ratio = math.inf if residual <= 0 else explained / (count - 1) / (residual / degrees)
+    shifts = np.append(0.0, effects)
+    return Position(
+        [float(number) for number in shifts - shifts.mean()], float(special.fdtrc(count - 1, degrees, ratio))
+    )
 
 
 def tilt(pairs: Pairs, position: Position, found: Places) -> float:
@@ -88,8 +89,8 @@ def tilt(pairs: Pairs, position: Position, found: Places) -> float:
 
 def _codes(keys: Sequence[object]) -> np.ndarray:
     """Numbers from 0, the same for equal keys."""
-    known: dict[object, int] = {}
-    return np.array([known.setdefault(key, len(known)) for key in keys])
+    codes: dict[object, int] = {}
+    return np.array([codes.setdefault(key, len(codes)) for key in keys])
 
 
 def _centred(columns: np.ndarray, factors: Sequence[np.ndarray]) -> np.ndarray:

@@ -40,10 +40,10 @@ def upper_limit(found: Sequence[Spread], confidence: float = POWER) -> float:
     A study that is planned for the sample's own deviation has the promised power in about half of all cases only
     (Browne 1995, Statistics in Medicine 14:1933). ValueError without a sample of two blocks.
     """
-    degrees = sum(each.blocks - 1 for each in found)
+    degrees = sum(spread.blocks - 1 for spread in found)
     if degrees < 1:
         raise ValueError("no sample of two blocks: expected at least one")
-    squares = math.fsum((each.blocks - 1) * each.deviation**2 for each in found)
+    squares = math.fsum((spread.blocks - 1) * spread.deviation**2 for spread in found)
     return math.sqrt(squares / float(special.chdtri(degrees, confidence)))
 
 

@@ -37,5 +37,5 @@ def _is_larger(first: Sequence[float], second: Sequence[float], factor: float, a
     """Whether `first` is larger than `factor` times `second`, with an error of half of `alpha`."""
     from scipy import stats  # takes half a second, and few comparisons need it
 
-    found = stats.mannwhitneyu(np.asarray(first) / factor, np.asarray(second), alternative="greater")
-    return bool(found.pvalue <= alpha / 2)
+    test = stats.mannwhitneyu(np.asarray(first) / factor, np.asarray(second), alternative="greater")
+    return bool(test.pvalue <= alpha / 2)

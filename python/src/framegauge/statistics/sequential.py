@@ -72,7 +72,7 @@ def _step(blocks: int) -> np.ndarray:
     share = after / np.sqrt(1 + before * before)
     angle = np.arcsin(np.minimum(1.0, share))
     for turned in (np.arctan(before), -np.arctan(before)):
-        far, near = (np.interp(each - turned, ANGLES, below) for each in (math.pi - angle, angle))
+        far, near = (np.interp(edge - turned, ANGLES, below) for edge in (math.pi - angle, angle))
         beyond += np.where(share < 1, far - near, 0.0)
     return np.asarray(-np.diff(beyond, axis=1))
 
@@ -121,26 +121,26 @@ class _Walk:
 @lru_cache(maxsize=4096)
 def _levels(alpha: float, planned: int, exponent: float = EXPONENT) -> tuple[tuple[int, float], ...]:
     """The nominal two-sided level of each look."""
-    found: list[tuple[int, float]] = []
+    levels: list[tuple[int, float]] = []
     walk, spent = _Walk(), 0.0
     for blocks in looks(planned):
         to_spend = _spent(alpha, blocks, planned, exponent) - spent
         walk.go_to(blocks)
         level = walk.level_for(to_spend)
         walk.pass_by(level)
-        found.append((blocks, level))
+        levels.append((blocks, level))
         spent += to_spend
-    return tuple(found)
+    return tuple(levels)
 
 
 @lru_cache(maxsize=256)
 def _chance_of_any(levels: tuple[tuple[int, float], ...]) -> float:
     """The probability that an interval excludes the truth at any of these looks, each with its nominal level."""
-    walk, found = _Walk(), 0.0
+    walk, chance = _Walk(), 0.0
     for blocks, level in levels:
         walk.go_to(blocks)
-        found += walk.pass_by(level)
-    return found
+        chance += walk.pass_by(level)
+    return chance
 
 
 @dataclass(frozen=True)
@@ -168,8 +168,8 @@ class StoppingRule:
         """
         if self.planned is None:
             return alpha
-        made: list[float] = [level for when, level in _levels(alpha, self.planned, self.exponent) if when <= blocks]
-        return made[-1] if made else _spent(alpha, blocks, self.planned, self.exponent)
+        levels: list[float] = [level for look, level in _levels(alpha, self.planned, self.exponent) if look <= blocks]
+        return levels[-1] if levels else _spent(alpha, blocks, self.planned, self.exponent)
 
     def looks_after(self, blocks: int) -> bool:
         """Whether the study looks at its runs, and may stop, after this many blocks; after each one of an extension."""

@@ -69,13 +69,13 @@ class _Moments:
 
 def shape_of(cells: Iterable[Compared]) -> Shape:
     """The shape that the cells of one comparison share."""
-    found = [moments for cell in cells if (moments := _moments(cell)) is not None]
-    if not found:
+    cell_moments = [moments for cell in cells if (moments := _moments(cell)) is not None]
+    if not cell_moments:
         return ALIKE
-    alone = _varies_alone(found)
-    weight = max(alone, 1 - 1 / len(found))
-    mean = math.fsum(each.skewness for each in found) / len(found)
-    return Shape(weight * mean, 1 - FEWER_DEGREES * alone / len(found))
+    alone = _varies_alone(cell_moments)
+    weight = max(alone, 1 - 1 / len(cell_moments))
+    mean = math.fsum(entry.skewness for entry in cell_moments) / len(cell_moments)
+    return Shape(weight * mean, 1 - FEWER_DEGREES * alone / len(cell_moments))
 
 
 def _moments(cell: Compared) -> _Moments | None:
@@ -83,15 +83,15 @@ def _moments(cell: Compared) -> _Moments | None:
     if len(before) < LEAST_BLOCKS:
         return None
     before, after = before - before.mean(), after - after.mean()
-    ratios, both = after - before, after + cell.runs * before  # uncorrelated if runs of both arms vary alike
+    ratios, weighted_sum = after - before, after + cell.runs * before  # uncorrelated if runs of both arms vary alike
     square = float(ratios @ ratios)
-    if square <= TINY * float(both @ both) or square == 0:
+    if square <= TINY * float(weighted_sum @ weighted_sum) or square == 0:
         return None
     return _Moments(
         skewness(ratios),
         float(after @ ratios) / square,
         -cell.runs * float(before @ ratios) / square,
-        float(both @ ratios) / math.sqrt(square * float(both @ both)),
+        float(weighted_sum @ ratios) / math.sqrt(square * float(weighted_sum @ weighted_sum)),
         len(ratios),
     )
 
@@ -100,10 +100,10 @@ def _varies_alone(cells: Sequence[_Moments]) -> float:
     """From 0 to 1: how clearly one of the arms has most of the variance."""
     count = len(cells)
     treated, baseline = (
-        max(TINY, math.fsum(getattr(each, name) for each in cells) / count) for name in ("treated", "baseline")
+        max(TINY, math.fsum(getattr(cell, name) for cell in cells) / count) for name in ("treated", "baseline")
     )
-    correlation = math.fsum(each.correlation for each in cells) / count
-    degrees = math.fsum(each.blocks - 2 for each in cells)
+    correlation = math.fsum(cell.correlation for cell in cells) / count
+    degrees = math.fsum(cell.blocks - 2 for cell in cells)
     statistic = abs(correlation) * math.sqrt(degrees / max(TINY, 1 - correlation**2))
     return min(_part(abs(math.log(treated / baseline)), UNLIKE), _part(statistic, BY_CHANCE))
 

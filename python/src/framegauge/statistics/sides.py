@@ -54,11 +54,11 @@ class Sets:
     def verdict(self, alpha: float) -> Verdict:
         """The verdict at level `alpha`. Equality needs as many runs on each side as a study needs blocks: few runs show
         nothing of what happens in one of ten."""
-        found = self.at(alpha)
-        if found is None:
+        ratio = self.at(alpha)
+        if ratio is None:
             verdict = ranks.decide(self.base, self.new, self.margin, self.higher_is_better, alpha)
         else:
-            verdict = decide(found, self.margin, self.higher_is_better)
+            verdict = decide(ratio, self.margin, self.higher_is_better)
         return Verdict.UNDECIDED if verdict in EQUAL and self.fewest < LEAST_FOR_EQUALITY else verdict
 
     def if_independent(self, alpha: float) -> Ratio | None:
@@ -98,12 +98,12 @@ class Judged:
 
 def judge(compared: Sequence[Sets]) -> list[Judged]:
     """Every comparison with its verdict; values must be finite and at least 0."""
-    able = [index for index, each in enumerate(compared) if _why_not(each) is None]
-    levels = family.levels([partial(compared[index].settled) for index in able], ALPHA)
-    found = dict(zip(able, levels, strict=True))
+    judgeable = [index for index, sets in enumerate(compared) if _why_not(sets) is None]
+    levels = family.levels([partial(compared[index].settled) for index in judgeable], ALPHA)
+    nominal = dict(zip(judgeable, levels, strict=True))
     return [
-        _judged(each, found[index], len(able)) if index in found else _nothing(each)
-        for index, each in enumerate(compared)
+        _judged(sets, nominal[index], len(judgeable)) if index in nominal else _nothing(sets)
+        for index, sets in enumerate(compared)
     ]
 
 

@@ -88,30 +88,30 @@ _Found = tuple[float, float, float, bool, _Width]  # value, ends, whether it is 
 def estimate(hosts: Sequence[Host], alpha: float = ALPHA, alike: bool = False) -> Estimate:
     """The effect; `alike` says that hosts would have changed alike but for noise over time. ValueError without hosts of
     both kinds, or with fewer values than `autocorrelated.LEAST_VALUES`."""
-    sides = [each for each in hosts if each.switched], [each for each in hosts if not each.switched]
+    sides = [host for host in hosts if host.switched], [host for host in hosts if not host.switched]
     if not sides[0] or not sides[1]:
         raise ValueError("found hosts of one kind, expected some that were switched and some that were not")
     joined = _joined(sides[0]), _joined(sides[1])
-    means = [(_known(each.before), _known(each.after)) for each in joined]
-    if all(value > 0 for each in hosts for value in (_known(each.before), _known(each.after))):
-        found = _ratio(sides, alpha, "the logarithms of each host's after / before", alike)
+    means = [(_known(host.before), _known(host.after)) for host in joined]
+    if all(value > 0 for host in hosts for value in (_known(host.before), _known(host.after))):
+        result = _ratio(sides, alpha, "the logarithms of each host's after / before", alike)
     elif min(*means[0], *means[1]) > 0:
-        found = _ratio(([joined[0]], [joined[1]]), alpha, "the logarithms of after / before of all hosts together")
+        result = _ratio(([joined[0]], [joined[1]]), alpha, "the logarithms of after / before of all hosts together")
     else:
-        found = _difference(sides, alpha, alike)
-    value, low, high, is_ratio, width = found
+        result = _difference(sides, alpha, alike)
+    value, low, high, is_ratio, width = result
     most = [_upper(values, alpha) for values in (joined[0].before, joined[0].after)]
     return Estimate(value, low, high, is_ratio, alpha, means[0], means[1], most[0], most[1], *width[1:])
 
 
 def _known(values: np.ndarray) -> float:
-    kept = values[np.isfinite(values)]
-    return float(kept.mean()) if len(kept) else math.nan
+    finite = values[np.isfinite(values)]
+    return float(finite.mean()) if len(finite) else math.nan
 
 
 def _joined(hosts: Sequence[Host]) -> Host:
     """The mean of several hosts as one."""
-    before, after = (np.mean([_filled(getattr(each, name)) for each in hosts], axis=0) for name in ("before", "after"))
+    before, after = (np.mean([_filled(getattr(host, name)) for host in hosts], axis=0) for name in ("before", "after"))
     return Host("", hosts[0].switched, before, after)
 
 
@@ -121,28 +121,28 @@ def _filled(values: np.ndarray) -> np.ndarray:
 
 
 def _upper(values: np.ndarray, alpha: float) -> float:
-    found = autocorrelated.mean(values)
-    return found.mean + quantile(found.degrees, alpha) * found.error
+    average = autocorrelated.mean(values)
+    return average.mean + quantile(average.degrees, alpha) * average.error
 
 
-def _ratio(sides: _Sides, alpha: float, what: str, alike: bool = False) -> _Found:
+def _ratio(sides: _Sides, alpha: float, quantity: str, alike: bool = False) -> _Found:
     units = [
-        before_after.Unit(each.switched, _known(each.before), _known(each.after)) for side in sides for each in side
+        before_after.Unit(item.switched, _known(item.before), _known(item.after)) for side in sides for item in side
     ]
     centre = before_after.of_run(units)
     assert centre is not None
-    logs = [[math.log(_known(each.after) / _known(each.before)) for each in side] for side in sides]
-    width = _judged(sides, logs, alpha, what, alike, lambda values: _filled(values) / _known(values))
+    logs = [[math.log(_known(item.after) / _known(item.before)) for item in side] for side in sides]
+    width = _judged(sides, logs, alpha, quantity, alike, lambda values: _filled(values) / _known(values))
     ends = centre, centre - width.half, centre + width.half
-    value, low, high = (math.exp(min(LARGEST, max(-LARGEST, each))) for each in ends)
+    value, low, high = (math.exp(min(LARGEST, max(-LARGEST, item))) for item in ends)
     return value, low, high, True, width
 
 
 def _difference(sides: _Sides, alpha: float, alike: bool) -> _Found:
-    changes = [[_known(each.after) - _known(each.before) for each in side] for side in sides]
+    changes = [[_known(host.after) - _known(host.before) for host in side] for side in sides]
     centre = statistics.fmean(changes[0]) - statistics.fmean(changes[1])
-    what = "the differences of after and before"
-    width = _judged(sides, changes, alpha, what, alike, _filled)
+    quantity = "the differences of after and before"
+    width = _judged(sides, changes, alpha, quantity, alike, _filled)
     return centre, centre - width.half, centre + width.half, False, width
 
 
@@ -150,7 +150,7 @@ def _judged(
     sides: _Sides,
     changes: Sequence[Sequence[float]],
     alpha: float,
-    what: str,
+    quantity: str,
     alike: bool,
     scaled: Callable[[np.ndarray], np.ndarray],
 ) -> _Width:
@@ -163,8 +163,8 @@ def _judged(
         half = max(half, _half_of_hosts(changes, alpha))
     steps = max(len(sides[0][0].before), len(sides[0][0].after))
     too_slow = unit == "times" and memory_steps * autocorrelated.LEAST_MEMORIES > steps
-    said = f"{what} would have been the same on both sides, but for noise that is roughly normal over {unit}"
-    return _Width(half, said, are_unlike, memory_steps if too_slow else 0.0)
+    assumption = f"{quantity} would have been the same on both sides, but for noise that is roughly normal over {unit}"
+    return _Width(half, assumption, are_unlike, memory_steps if too_slow else 0.0)
 
 
 def _differ(changes: Sequence[Sequence[float]], error: float) -> bool:
@@ -180,15 +180,15 @@ def _error(sides: _Sides, scaled: Callable[[np.ndarray], np.ndarray]) -> tuple[f
     remembers."""
     series = []
     for name in ("before", "after"):
-        first, second = (np.mean([scaled(getattr(each, name)) for each in side], axis=0) for side in sides)
+        first, second = (np.mean([scaled(getattr(item, name)) for item in side], axis=0) for side in sides)
         series.append(first - second)
-    *found, memory = autocorrelated.both(series[0], series[1])
-    variances = [each.error**2 for each in found]
+    *means, memory = autocorrelated.both(series[0], series[1])
+    variances = [item.error**2 for item in means]
     if sum(variances) == 0:
         return 0.0, 1.0, 0.0
     # Welch & Satterthwaite, for two errors of unlike sizes.
     degrees = sum(variances) ** 2 / sum(
-        variance**2 / each.degrees for variance, each in zip(variances, found, strict=True)
+        variance**2 / item.degrees for variance, item in zip(variances, means, strict=True)
     )
     return math.sqrt(sum(variances)), degrees, memory.likely.steps
 

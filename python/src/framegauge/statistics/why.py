@@ -65,8 +65,8 @@ def decompose(whole: Ratio, baseline: Arm, treatment: Arm) -> list[Part]:
     if cpu is not None:
         parts.append(cpu)
         rest -= math.log(cpu.ratio)
-    named = math.log(whole.ratio) - rest
-    low, high = (None if edge is None else edge / math.exp(named) for edge in (whole.low, whole.high))
+    explained = math.log(whole.ratio) - rest
+    low, high = (None if edge is None else edge / math.exp(explained) for edge in (whole.low, whole.high))
     parts.append(Part("unexplained", math.exp(rest), low, high, _unexplained(math.exp(rest), low, high)))
     return parts
 

@@ -17,7 +17,7 @@ PROBING = "net.ipv4.tcp_mtu_probing"  # for both IP families
 
 def largest_aggregates(factors: Factors) -> dict[str, int]:
     """The largest size of each factor that asks for BIG TCP, which a device or a kernel may not have."""
-    most = {name: max(each or 0 for each in factors.levels(name)) for name in ("gso_size", "gro_size")}
+    most = {name: max(level or 0 for level in factors.levels(name)) for name in ("gso_size", "gro_size")}
     return {name: size for name, size in most.items() if size > USUAL_BYTES}
 
 
@@ -25,33 +25,33 @@ def aggregate_problems(
     factors: Factors, able: Capabilities, kind: str, bits_per_second: int | None
 ) -> Iterator[Problem]:
     """Problems with sizes above the usual one: settings by which no such aggregate would ever be seen."""
-    asked = largest_aggregates(factors)
-    if able.passes_aggregates and asked and bits_per_second is not None:
-        name = next(iter(asked))
+    sizes = largest_aggregates(factors)
+    if able.passes_aggregates and sizes and bits_per_second is not None:
+        name = next(iter(sizes))
         expected = f"{USUAL_BYTES} or less, or link: {{rate: unshaped}}: the shaper of testbed {kind} cuts larger ones"
-        yield Problem(("factors", name), asked[name], expected)
-    if "gso_size" in asked and _without_tso(factors):
+        yield Problem(("factors", name), sizes[name], expected)
+    if "gso_size" in sizes and _without_tso(factors):
         expected = f"{USUAL_BYTES} or less with offloads or tso off: without TSO no aggregate leaves a host"
-        yield Problem(("factors", "gso_size"), asked["gso_size"], expected)
+        yield Problem(("factors", "gso_size"), sizes["gso_size"], expected)
 
 
 def hardware_problems(factors: Factors, kind: str) -> Iterator[Problem]:
     """Problems with `hw_gro` on hosts that a testbed builds: their interfaces have no hardware."""
     if factors.hw_gro is not None:
         expected = f"no such factor on testbed {kind}: its interfaces say rx-gro-hw: off [fixed]"
-        found = ", ".join("on" if each else "off" for each in factors.hw_gro.levels)
-        yield Problem(("factors", "hw_gro"), found, expected)
+        text = ", ".join("on" if level else "off" for level in factors.hw_gro.levels)
+        yield Problem(("factors", "hw_gro"), text, expected)
 
 
 def _without_tso(factors: Factors) -> bool:
     """Whether TSO is switched off at some level; on the user's own hosts, it may be left as it is."""
     names = ("offloads", "tso", "lro", "gro", "checksum")
-    found = [
+    settings = [
         nic_of({**dict.fromkeys(names), "offloads": offloads, "tso": tso})["tso"]
         for offloads in factors.levels("offloads")
         for tso in factors.levels("tso")
     ]
-    return False in found
+    return False in settings
 
 
 def probing_problems(levels: Sequence[Any], sysctls: Mapping[str, str]) -> Iterator[Problem]:

@@ -40,10 +40,10 @@ Lives = Literal["run", "arm", "study"]
 
 def _pattern(text: str) -> str:
     try:
-        found = re.compile(text)
+        pattern = re.compile(text)
     except re.error as error:
         raise QuantityError(text, f"a regular expression ({error})") from None
-    if found.groups > 1:
+    if pattern.groups > 1:
         raise QuantityError(text, "a regular expression with at most one group: (?:...) groups without keeping")
     return text
 
@@ -75,9 +75,9 @@ class Ready(Sparse):
 
     @model_validator(mode="after")
     def _consistent(self) -> Ready:
-        given = [name for name in ("port", "output", "file", "seconds") if getattr(self, name) is not None]
-        if len(given) != 1:
-            raise Problem((), ", ".join(given) or "nothing", "exactly one of port, output, file and seconds")
+        names = [name for name in ("port", "output", "file", "seconds") if getattr(self, name) is not None]
+        if len(names) != 1:
+            raise Problem((), ", ".join(names) or "nothing", "exactly one of port, output, file and seconds")
         return self
 
 
@@ -100,8 +100,8 @@ class Step(Sparse):
     @model_validator(mode="after")
     def _consistent(self) -> Step:
         if (self.run is None) == (self.shell is None):
-            found = "neither" if self.run is None else "both"
-            raise Problem((), found, "exactly one of run (a list of words) and shell (a script)")
+            text = "neither" if self.run is None else "both"
+            raise Problem((), text, "exactly one of run (a list of words) and shell (a script)")
         return self
 
     @property
@@ -171,8 +171,8 @@ class Reading(Sparse):
     @model_validator(mode="after")
     def _consistent(self) -> Reading:
         if (self.output is None) == (self.json_ is None):
-            found = "neither" if self.output is None else "both"
-            raise Problem((), found, "exactly one of output (a regular expression) and json (a JMESPath)")
+            text = "neither" if self.output is None else "both"
+            raise Problem((), text, "exactly one of output (a regular expression) and json (a JMESPath)")
         if self.unit not in metrics.UNITS:
             raise Problem(("unit",), self.unit, f"one of {', '.join(metrics.UNITS)}")
         return self
@@ -226,14 +226,14 @@ class Command(Parameters):
             for name in names:
                 if name in RESERVED:
                     raise Problem((kind, name), name, f"another name: {{{name}}} has a meaning of its own")
-        if both := self.parameters.keys() & self.roles.keys():
-            raise Problem(("parameters", min(both)), min(both), "a name that is no role's")
+        if shared_names := self.parameters.keys() & self.roles.keys():
+            raise Problem(("parameters", min(shared_names)), min(shared_names), "a name that is no role's")
         for name, reading in self.metrics.items():
             if name in metrics.METRICS and not metrics.is_own(name):
                 raise Problem(("metrics", name), name, "another name: this one is built in")
-            named = [each.name for each in self.clients if each.name is not None]
-            if reading.client is not None and reading.client not in named:
-                expected_name = f"the name of a client: {nearest(reading.client, named)}" if named else "no such key"
+            labels = [client.name for client in self.clients if client.name is not None]
+            if reading.client is not None and reading.client not in labels:
+                expected_name = f"the name of a client: {nearest(reading.client, labels)}" if labels else "no such key"
                 raise Problem(("metrics", name, "client"), reading.client, expected_name)
         for program, package in self.packages.items():
             if not any(step.names(program) for _, step in self.steps()):
@@ -276,23 +276,23 @@ class Command(Parameters):
                 if name in hosts or name in factors:
                     yield Problem((kind, name), name, "a name that no host and no factor has")
         for role, members in self.roles.items():
-            for each in members:
-                if each not in hosts:
-                    yield Problem(("roles", role), each, f"a host: {nearest(each, hosts)}")
+            for member in members:
+                if member not in hosts:
+                    yield Problem(("roles", role), member, f"a host: {nearest(member, hosts)}")
         places = [*hosts, *self.roles]
-        known = list(dict.fromkeys([*RESERVED, *places, *self.parameters, *factors]))
-        named: list[tuple[tuple[str | int, ...], str]] = [(("nagle_on",), name) for name in self.nagle_on or ()]
+        words = list(dict.fromkeys([*RESERVED, *places, *self.parameters, *factors]))
+        references: list[tuple[tuple[str | int, ...], str]] = [(("nagle_on",), name) for name in self.nagle_on or ()]
         lasting = [step for _, step in self.steps() if getattr(step, "lives", "run") != "run"]
-        for where, step in self.steps():
-            named += [((*where, "host"), name) for name in step.host]
+        for path, step in self.steps():
+            references += [((*path, "host"), name) for name in step.host]
             for place, text in step.texts():
                 for word in placeholders(text):
-                    if word not in known:
-                        yield Problem((*where, *place), f"{{{word}}}", expected(word, known))
+                    if word not in words:
+                        yield Problem((*path, *place), f"{{{word}}}", expected(word, words))
                     elif word == "run" and step in lasting:
-                        yield Problem((*where, *place), "{run}", "{kept}: this program outlives a run and its folder")
+                        yield Problem((*path, *place), "{run}", "{kept}: this program outlives a run and its folder")
                     elif word == "kept" and not lasting:
-                        yield Problem((*where, *place), "{kept}", "{run}, or a program with `lives: study`")
-        for where, name in named:
+                        yield Problem((*path, *place), "{kept}", "{run}, or a program with `lives: study`")
+        for path, name in references:
             if name not in places:
-                yield Problem(where, name, f"a host or a role: {nearest(name, places)}")
+                yield Problem(path, name, f"a host or a role: {nearest(name, places)}")

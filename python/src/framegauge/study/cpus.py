@@ -70,12 +70,12 @@ def of_file(name: str, read: Callable[[str], str] | None) -> dict[str, Any]:
     if read is None:
         raise Problem((), name, "a mapping with receive and send: there is no file beside this study")
     try:
-        found = yaml_file.data(read(name), name)
+        document = yaml_file.data(read(name), name)
     except (OSError, ValueError, StudyError) as error:
         raise Problem((), name, f"a file that can be read ({error})") from None
-    if not isinstance(found, Mapping):
+    if not isinstance(document, Mapping):
         raise Problem((), name, "a file with the keys receive and send (framegauge docs simulate)")
-    return dict(found)
+    return dict(document)
 
 
 def problems(cpu: Cpu, names: Sequence[str]) -> Iterator[Problem]:

@@ -50,8 +50,8 @@ class Datagrams(Parameters):
         if max(self.flows) > MOST_FLOWS:
             raise Problem(("flows",), max(self.flows), f"at most {MOST_FLOWS}")
         if (self.spurt is None) != (self.pause is None):
-            missing, given = ("spurt", "pause") if self.spurt is None else ("pause", "spurt")
-            raise Problem((given,), f"no {missing} beside it", "both, or neither: a flow sends and is silent in turn")
+            missing, key = ("spurt", "pause") if self.spurt is None else ("pause", "spurt")
+            raise Problem((key,), f"no {missing} beside it", "both, or neither: a flow sends and is silent in turn")
         for name, period in (("spurt", self.spurt), ("pause", self.pause)):
             if period is not None and period < LEAST_PERIOD_SECONDS:
                 raise Problem((name,), f"{period:g} s", f"at least {LEAST_PERIOD_SECONDS:g} s")
@@ -73,7 +73,7 @@ class Datagrams(Parameters):
         }  # fmt: skip
         periods = {} if self.spurt is None else {"spurt_seconds": self.spurt, "pause_seconds": self.pause}
         beside = [{}] if self.bulk is None else self.bulk.conditions()
-        return [{**each, **bulk} for each in grid(axes, periods) for bulk in beside]
+        return [{**combination, **bulk} for combination in grid(axes, periods) for bulk in beside]
 
     def needed_hosts(self) -> tuple[int, str]:
         """Those of the bulk, or two."""

@@ -18,8 +18,8 @@ LAST_LOOK = {"settled": 0.016, "blocks": 0.05}
 
 def of_metrics(given: Estimator | Mapping[str, Estimator], metrics: Collection[str]) -> dict[str, Estimator]:
     """The estimators of metrics that have another than the mean."""
-    found = dict.fromkeys(metrics, given) if isinstance(given, str) else given
-    return {metric: name for metric, name in found.items() if name != "mean"}
+    estimators = dict.fromkeys(metrics, given) if isinstance(given, str) else given
+    return {metric: name for metric, name in estimators.items() if name != "mean"}
 
 
 def estimator_problems(

@@ -41,8 +41,8 @@ class Incast(Parameters):
     @model_validator(mode="after")
     def _consistent(self) -> Incast:
         if (self.unit is None) == (self.block is None):
-            found = "neither" if self.unit is None else "both"
-            raise Problem((), found, "exactly one of unit and block")
+            text = "neither" if self.unit is None else "both"
+            raise Problem((), text, "exactly one of unit and block")
         above_zero(self, "unit", "block")
         if self.request == 0:
             raise Problem(("request",), 0, "more than 0")
@@ -66,8 +66,8 @@ class Incast(Parameters):
         name, sizes = ("unit", self.unit) if self.unit is not None else ("block", self.block or [])
         least = 1 if self.unit is not None else min(self.servers)
         if max(sizes) > MOST_BYTES * least:
-            found = print_bytes(max(sizes))
-            yield Problem((name,), found, "at most 16 MiB from each server, except on testbed simulator")
+            text = print_bytes(max(sizes))
+            yield Problem((name,), text, "at most 16 MiB from each server, except on testbed simulator")
         if self.request > MOST_BYTES:
             yield Problem(("request",), print_bytes(self.request), "at most 16 MiB, except on testbed simulator")
         if max(self.servers) > MOST_SERVERS:

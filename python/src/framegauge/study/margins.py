@@ -71,10 +71,10 @@ class Margins(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Margins:
-        given = self.shares()
-        if not given or 0 in given.values():
-            known = ", ".join(type(self).model_fields)
-            raise Problem((), given, f"a margin above 0 % for at least one metric ({known})")
+        shares = self.shares()
+        if not shares or 0 in shares.values():
+            names = ", ".join(type(self).model_fields)
+            raise Problem((), shares, f"a margin above 0 % for at least one metric ({names})")
         return self
 
     def shares(self) -> dict[str, float]:
@@ -100,7 +100,7 @@ def _waiting(parameters: Parameters) -> list[Mapping[str, Any]]:
     """The conditions in which the last of several transfers decides, if the workload's own metrics do not say so."""
     if LOADS[parameters.key].waits_for_all:
         return []
-    return [given for given in parameters.conditions() if waits_for_all(parameters.key, given)]
+    return [condition for condition in parameters.conditions() if waits_for_all(parameters.key, condition)]
 
 
 def _of_the_last(conditions: Mapping[str, Any]) -> str:

@@ -95,15 +95,15 @@ class Study(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Study:
-        able, cpu = self.testbed.capabilities, self.testbed.cpu
+        capabilities, cpu = self.testbed.capabilities, self.testbed.cpu
         printed = self._declared()
-        if able.is_virtual:  # neither CPUs nor a wire: what a capture would show is known
+        if capabilities.is_virtual:  # neither CPUs nor a wire: what a capture would show is known
             self.meters = self.meters.model_copy(update={"cpu": False, "wire": False})
             if "control" not in self.model_fields_set:  # equal scenarios have equal results
                 self.control = len(self.factors.levels(self.treatment)) < 2
         if not self.margin():
-            self.margins = usual([each.parameters for each in self.workloads], printed, self.meters.cpu or bool(cpu))
-        if able.builds_hosts:
+            self.margins = usual([work.parameters for work in self.workloads], printed, self.meters.cpu or bool(cpu))
+        if capabilities.builds_hosts:
             self._fill()
         elif "wire" not in self.meters.model_fields_set:
             self.meters = self.meters.model_copy(update={"wire": False})  # a capture needs root
@@ -111,9 +111,9 @@ class Study(Model):
             raise Problem(("treatment",), self.treatment, f"a factor with levels: factors.{self.treatment} has none")
         levels = self.treatment_factor.levels
         if len(levels) < 2 and not self.control:
-            where = ("factors", self.treatment)
-            raise Problem(where, levels[0], "two or more levels for the treatment, or control: true")
-        if not able.delays and self.factors.levels("rtt") not in ([None], [0.0]):
+            path = ("factors", self.treatment)
+            raise Problem(path, levels[0], "two or more levels for the treatment, or control: true")
+        if not capabilities.delays and self.factors.levels("rtt") not in ([None], [0.0]):
             expected = f"0 on testbed {self.testbed.kind}: it cannot delay"
             raise Problem(("factors", "rtt"), self.factors.levels("rtt"), expected)
         rules = (
@@ -128,30 +128,30 @@ class Study(Model):
     def _declared(self) -> list[str]:
         """Enters the metrics of workloads in the table, and returns their names; Problem for unknown margins."""
         labels: list[str] = []
-        own: list[str] = []
-        for index, each in enumerate(self.workloads):
-            where = ("workloads", index, each.parameters.key)
-            if each.command is not None and each.command.name in (*labels, *WORKLOADS):
-                raise Problem((*where, "name"), each.command.name, "a name that no other workload has")
-            labels.append(each.parameters.label)
-            for name, metric in each.parameters.declares.items():
+        own_names: list[str] = []
+        for index, workload in enumerate(self.workloads):
+            path = ("workloads", index, workload.parameters.key)
+            if workload.command is not None and workload.command.name in (*labels, *WORKLOADS):
+                raise Problem((*path, "name"), workload.command.name, "a name that no other workload has")
+            labels.append(workload.parameters.label)
+            for name, metric in workload.parameters.declares.items():
                 try:
                     metrics.declare(name, metric)
                 except InputError as error:
-                    raise Problem((*where, "metrics", name), name, str(error)) from None
-                own.append(name)
-        if strange := [name for name in self.margins.own() if name not in own]:
-            known = [*Margins.model_fields, *own]
-            raise Problem(("margins", strange[0]), strange[0], f"a metric: {nearest(strange[0], known)}")
-        return own
+                    raise Problem((*path, "metrics", name), name, str(error)) from None
+                own_names.append(name)
+        if strange := [name for name in self.margins.own() if name not in own_names]:
+            metric_names = [*Margins.model_fields, *own_names]
+            raise Problem(("margins", strange[0]), strange[0], f"a metric: {nearest(strange[0], metric_names)}")
+        return own_names
 
     def _fill(self) -> None:
         """Sets the defaults of factors on hosts that the testbed builds."""
-        factors, able = self.factors, self.testbed.capabilities
+        factors, capabilities = self.factors, self.testbed.capabilities
         if factors.rtt is None:
-            factors.rtt = Factor[Seconds].model_validate("0.2 ms" if able.delays else "0 s")
+            factors.rtt = Factor[Seconds].model_validate("0.2 ms" if capabilities.delays else "0 s")
         if factors.moderation is None:
-            factors.moderation = Factor[Seconds].model_validate(MODERATION if able.has_fabric else "0 s")
+            factors.moderation = Factor[Seconds].model_validate(MODERATION if capabilities.has_fabric else "0 s")
         if factors.offloads is None:
             factors.offloads = Factor[StrictBool](levels=[False])
         if factors.congestion_control is None:
@@ -180,45 +180,45 @@ def _mtu_problems(study: Study) -> Iterator[Problem]:
 def _nic_problems(study: Study) -> Iterator[Problem]:
     """Problems with combinations of NIC settings that no NIC, or not the kernel's own link, supports."""
     names = ("offloads", *OFFLOADS)
-    able = study.testbed.capabilities
-    if not able.builds_hosts:
+    traits = study.testbed.capabilities
+    if not traits.builds_hosts:
         if study.factors.levels("moderation") not in ([None], [0.0]):
             expected = "no such factor on testbed ssh: moderation is left unchanged there"
             raise Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
     elif study.factors.qdisc is not None:
         expected = f"no such factor on testbed {study.testbed.kind}: its links determine the hosts' queues"
         raise Problem(("factors", "qdisc"), ", ".join(study.factors.qdisc.levels), expected)
-    if able.builds_hosts:
+    if traits.builds_hosts:
         yield from hardware_problems(study.factors, study.testbed.kind)
     for levels in itertools.product(*(study.factors.levels(name) for name in names)):
         nic = nic_of(dict(zip(names, levels, strict=True)))
         for name in ("tso", "lro"):
             if nic[name] and nic["checksum"] is False:
-                where = "checksum" if study.factors.checksum is not None else name
+                key = "checksum" if study.factors.checksum is not None else name
                 expected = f"checksum on wherever {name} is on: aggregates need it"
-                yield Problem(("factors", where), f"{name} on, checksum off", expected)
-        if able.passes_aggregates and max(study.factors.levels("moderation")) > 0 and (nic["tso"] or not nic["gro"]):
+                yield Problem(("factors", key), f"{name} on, checksum off", expected)
+        if traits.passes_aggregates and max(study.factors.levels("moderation")) > 0 and (nic["tso"] or not nic["gro"]):
             expected = "0 s on testbed veth, or gro on and tso off: the kernel's link polls only then"
             yield Problem(("factors", "moderation"), study.factors.levels("moderation"), expected)
-        if able.passes_aggregates and nic["tso"] != nic["lro"]:
-            where = "lro" if study.factors.lro is not None else "tso"
+        if traits.passes_aggregates and nic["tso"] != nic["lro"]:
+            key = "lro" if study.factors.lro is not None else "tso"
             expected = "lro equal to tso on testbed veth: the kernel's link passes on whole aggregates"
-            yield Problem(("factors", where), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
+            yield Problem(("factors", key), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
 
 
 def _network_problems(study: Study) -> Iterator[Problem]:
     names = study.testbed.host_names
     mtus = [mtu for level in study.factors.mtu.levels for mtu in host_mtus(level, names).values()]
     mtus += [mtu for level in study.factors.mtu.levels if (mtu := storage_mtu(level, names)) is not None]
-    given = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
-    yield from network_problems(study.testbed, given, mtus, study.sysctls, study.meters.watch)
+    levels = {name: study.factors.levels(name) for name in NETWORK if getattr(study.factors, name) is not None}
+    yield from network_problems(study.testbed, levels, mtus, study.sysctls, study.meters.watch)
     if study.meters.diagnose and study.testbed.capabilities.is_invented:
         expected = "off on an invented network, which has no packets; rack, veth or ssh has"
         yield Problem(("meters", "diagnose"), "on", expected)
 
 
 def _change_problems(study: Study) -> Iterator[Problem]:
-    workloads = [each.parameters for each in study.workloads]
+    workloads = [workload.parameters for workload in study.workloads]
     yield from change_problems(study.changes, study.testbed, study.factors.levels("overlay"), workloads)
 
 
@@ -247,15 +247,15 @@ def _aggregate_problems(study: Study) -> Iterator[Problem]:
 
 
 def _tuning_problems(study: Study) -> Iterator[Problem]:
-    given = [name for name in Factors.model_fields if getattr(study.factors, name) is not None]
+    factors = [name for name in Factors.model_fields if getattr(study.factors, name) is not None]
     bed, levels = study.testbed, study.factors.levels("tuning")
-    yield from tuning_problems(levels, study.tunings, given, bed.kind, bed.capabilities.builds_hosts)
+    yield from tuning_problems(levels, study.tunings, factors, bed.kind, bed.capabilities.builds_hosts)
 
 
 def _simulation_problems(study: Study) -> Iterator[Problem]:
     if not study.testbed.capabilities.is_virtual:
         return
-    workloads = [each.parameters for each in study.workloads]
+    workloads = [workload.parameters for workload in study.workloads]
     yield from simulation_problems(study.testbed, study.factors, workloads, study.sysctls, study.tunings)
     yield from unmeasured_problems(study.meters, study.margin(), study.testbed.cpu is not None)
 
@@ -289,28 +289,28 @@ def _misfits(workload: Workload, study: Study) -> Iterator[Problem]:
 
 
 def _workload_problems(study: Study) -> Iterator[Problem]:
-    hosts, able = len(study.testbed.host_names), study.testbed.capabilities
+    hosts, capabilities = len(study.testbed.host_names), study.testbed.capabilities
     for index, workload in enumerate(study.workloads):
         parameters = workload.parameters
         least, key = parameters.needed_hosts()
         if hosts < least:
-            where: tuple[str | int, ...] = ("workloads", index, parameters.key, *([key] if key else []))
-            yield Problem(where, f"{hosts} hosts", f"topology: rack with at least {least} hosts")
+            path: tuple[str | int, ...] = ("workloads", index, parameters.key, *([key] if key else []))
+            yield Problem(path, f"{hosts} hosts", f"topology: rack with at least {least} hosts")
         for problem in _misfits(workload, study):
             problem.path = ("workloads", index, parameters.key, *problem.path)
             yield problem
-        if parameters.only_simulated and not able.is_virtual:
+        if parameters.only_simulated and not capabilities.is_virtual:
             expected = f"simulator for {parameters.key}, which is only simulated (framegauge simulate)"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
-        if able.is_invented and (workload.command is not None or parameters.starts_programs):
+        if capabilities.is_invented and (workload.command is not None or parameters.starts_programs):
             beds = "rack, veth or ssh" if workload.command is not None else "rack or veth"
             expected = f"{beds} for {parameters.key}: an invented network runs no programs"
             yield Problem(("testbed", "kind"), study.testbed.kind, expected)
-        if parameters.needs_rack and not able.names_hosts:
+        if parameters.needs_rack and not capabilities.names_hosts:
             yield no_rack(study.testbed, parameters, index)
         if study.testbed.family == 6 and parameters.key == "mapreduce":
             yield Problem(("testbed", "family"), 6, "4 for mapreduce: Hadoop does not speak IPv6")
-        if parameters.starts_programs and not able.builds_hosts:
+        if parameters.starts_programs and not capabilities.builds_hosts:
             expected = "stream, rr, mixed, incast, datagrams, quic or command on testbed ssh: others start programs"
             yield Problem(("workloads", index, parameters.key), parameters.key, expected)
         yield from disobeyed(parameters, study.factors)
@@ -355,18 +355,18 @@ def level_text(level: object) -> str:
 def arms(study: Study) -> list[Arm]:
     """The arms: the baseline, the A/A control, then the other levels in the file's order."""
     factor = study.treatment_factor
-    found = [Arm("baseline", factor.baseline)]
+    all_arms = [Arm("baseline", factor.baseline)]
     if study.control:
-        found.append(Arm("control", factor.baseline))
-    return found + [Arm("treatment", level) for level in factor.levels if level != factor.baseline]
+        all_arms.append(Arm("control", factor.baseline))
+    return all_arms + [Arm("treatment", level) for level in factor.levels if level != factor.baseline]
 
 
 def _axes(study: Study) -> dict[str, int]:
     """Everything that the cells vary, with its number of levels: the other factors, and the workloads as one."""
     names = [name for name in Factors.model_fields if name != study.treatment]
-    found = {name: len(study.factors.levels(name)) for name in names}
-    found["workloads"] = sum(len(work.parameters.conditions()) for work in study.workloads)
-    return {name: count for name, count in found.items() if count > 1}
+    axes = {name: len(study.factors.levels(name)) for name in names}
+    axes["workloads"] = sum(len(work.parameters.conditions()) for work in study.workloads)
+    return {name: count for name, count in axes.items() if count > 1}
 
 
 def _fraction_problems(study: Study) -> Iterator[Problem]:
@@ -375,9 +375,9 @@ def _fraction_problems(study: Study) -> Iterator[Problem]:
     axes = _axes(study)
     uneven = [f"{name} ({count})" for name, count in axes.items() if count % study.fraction]
     if len(axes) < 3 or uneven:
-        found = ", ".join(f"{name} ({count})" for name, count in axes.items()) or "nothing"
+        text = ", ".join(f"{name} ({count})" for name, count in axes.items()) or "nothing"
         expected = f"1, or at least three varied besides the treatment, each with a multiple of {study.fraction} levels"
-        yield Problem(("fraction",), f"{study.fraction} with {found}", expected)
+        yield Problem(("fraction",), f"{study.fraction} with {text}", expected)
 
 
 def cells(study: Study) -> list[Cell]:
@@ -390,11 +390,11 @@ def cells(study: Study) -> list[Cell]:
     """
     names = [name for name in Factors.model_fields if name != study.treatment]
     levels = [list(enumerate(study.factors.levels(name))) for name in names]
-    each = [(index, one) for index, work in enumerate(study.workloads) for one in work.parameters.conditions()]
-    found: list[Cell] = []
-    for (number_of, (place, parameters)), chosen in itertools.product(enumerate(each), itertools.product(*levels)):
+    loads = [(index, one) for index, work in enumerate(study.workloads) for one in work.parameters.conditions()]
+    all_cells: list[Cell] = []
+    for (number_of, (place, parameters)), chosen in itertools.product(enumerate(loads), itertools.product(*levels)):
         label = study.workloads[place].parameters.label
         if (number_of + sum(number for number, _ in chosen)) % study.fraction == 0:
             factors = dict(zip(names, (level for _, level in chosen), strict=True))
-            found.append(Cell(len(found), label, parameters, factors, place))
-    return found
+            all_cells.append(Cell(len(all_cells), label, parameters, factors, place))
+    return all_cells

@@ -57,17 +57,17 @@ class Narrow:
     def text(self) -> str:
         """One line, with what happens."""
         more = len(self.links) - _SHOWN
-        named = ", ".join(self.links[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+        link_names = ", ".join(self.links[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
         link = "link" if len(self.links) == 1 else "links"
-        place = f"router {self.router} ({link} {named})" if self.router is not None else f"{link} {named}"
+        place = f"router {self.router} ({link} {link_names})" if self.router is not None else f"{link} {link_names}"
         large = f"packets of {self.packet_bytes} bytes that come there"
-        found = f"MTU {level_text(self.level)} is above the {self.mtu} of {place}: {large}"
+        sentence = f"MTU {level_text(self.level)} is above the {self.mtu} of {place}: {large}"
         if self.fate == "too big":
             then = "; datagrams are sent as fragments" if self.fragments else ""
-            return f'{found} are dropped, and their sender is told ("too big") and sends smaller ones{then}'
+            return f'{sentence} are dropped, and their sender is told ("too big") and sends smaller ones{then}'
         why = "giant" if self.fate == "dropped" else "its ICMP errors are filtered"
         end = "only mtu_probing gets transfers" if self.probed else "transfers of full packets do not get"
-        return f"{found} are dropped ({why}) and nobody is told, so {end} through it"
+        return f"{sentence} are dropped ({why}) and nobody is told, so {end} through it"
 
 
 @dataclass
@@ -84,33 +84,33 @@ def narrow(study: Study) -> list[Narrow]:
     bed = study.testbed
     if not bed.capabilities.has_fabric:
         return []
-    return [found for level in study.factors.mtu.levels for found in _of_level(study, level)]
+    return [warning for level in study.factors.mtu.levels for warning in _of_level(study, level)]
 
 
 def lines(study: Study) -> list[str]:
     """The warnings as lines of text."""
-    return [f"warning: {each.text()}" for each in narrow(study)]
+    return [f"warning: {warning.text()}" for warning in narrow(study)]
 
 
 def _of_level(study: Study, level: Any) -> Iterator[Narrow]:
     bed, names = study.testbed, study.testbed.host_names
     mtus, second, held = host_mtus(level, names), storage_mtu(level, names), route_mtu(level, names)
-    drawn = topologies.drawn_links(bed.topology.as_json(), names)
-    ports = [way for one, other in drawn for way in ((one, other), (other, one))]
+    all_links = topologies.drawn_links(bed.topology.as_json(), names)
+    ports = [port for one, other in all_links for port in ((one, other), (other, one))]
     routers = {
-        each["name"]: (each.get("mtu", bed.link.port_mtu), each.get("icmp", "on"))
-        for each in bed.topology.as_json().get("routers", ())
+        item["name"]: (item.get("mtu", bed.link.port_mtu), item.get("icmp", "on"))
+        for item in bed.topology.as_json().get("routers", ())
     }
-    settings = [each for each in link_settings(bed.links, ports, mtus, second) if "mtu" in each]
+    settings = [item for item in link_settings(bed.links, ports, mtus, second) if "mtu" in item]
     if not settings and not routers and max(mtus.values()) <= bed.link.port_mtu:
         return
-    ends = {end: mtus[node] for link in drawn for end in link if (node := topologies.node_of(end)) in mtus}
+    ends = {end: mtus[node] for link in all_links for end in link if (node := topologies.node_of(end)) in mtus}
     if second is not None:
         ends |= dict.fromkeys((end for end in ends if end.endswith(".2")), second)
     if held is not None:
         ends = {end: min(mtu, held) for end, mtu in ends.items()}
-    largest, segment_of = _largest(drawn, ends, routers)
-    found: dict[tuple[str | None, int, int, Fate], list[str]] = defaultdict(list)
+    largest, segment_of = _largest(all_links, ends, routers)
+    narrow_ports: dict[tuple[str | None, int, int, Fate], list[str]] = defaultdict(list)
     for one, other in ports:
         router = node if (node := topologies.node_of(one)) in routers else None
         if router is not None:
@@ -121,9 +121,9 @@ def _of_level(study: Study, level: Any) -> Iterator[Narrow]:
             end = next((end for end in (one, other) if end in ends), None)
             most = largest.of_segments[segment_of[one]] if end is None else largest.of_ends[end]
         if most > mtu:
-            found[router, mtu, most, fate].append(f"{one}>{other}")
-    probed, fragments = _probed(study), any(each.datagrams is not None for each in study.workloads)
-    for (router, mtu, most, fate), links in found.items():
+            narrow_ports[router, mtu, most, fate].append(f"{one}>{other}")
+    probed, fragments = _probed(study), any(item.datagrams is not None for item in study.workloads)
+    for (router, mtu, most, fate), links in narrow_ports.items():
         yield Narrow(level, links, router, mtu, most, fate, probed, fragments)
 
 
@@ -132,13 +132,13 @@ def _probed(study: Study) -> bool:
 
 
 def _largest(
-    drawn: Sequence[topologies.Link], ends: Mapping[str, int], routers: Mapping[str, tuple[int, str]]
+    links: Sequence[topologies.Link], ends: Mapping[str, int], routers: Mapping[str, tuple[int, str]]
 ) -> tuple[_Largest, dict[str, int]]:
     """The largest packets between hosts whose ends have these MTUs; and the segment of every end and switch."""
-    segments = topologies.segments(drawn)
+    segments = topologies.segments(links)
     segment_of = {end: number for number, segment in enumerate(segments) for end in segment}
-    sides = {name: {segment_of[end] for end in topologies.ends_of(drawn, name)} for name in routers}
-    ways = topologies.Ways(drawn, list(routers))
+    sides = {name: {segment_of[end] for end in topologies.ends_of(links, name)} for name in routers}
+    ways = topologies.Ways(links, list(routers))
     groups: dict[Group, list[str]] = defaultdict(list)
     for end, mtu in ends.items():
         groups[ways.subnet(end), mtu].append(end)
@@ -163,6 +163,6 @@ def _largest(
     return largest, segment_of
 
 
-def _raise(found: Counter[Any], keys: Iterable[object], size: int) -> None:
+def _raise(largest: Counter[Any], keys: Iterable[object], size: int) -> None:
     for key in keys:
-        found[key] = max(found[key], size)
+        largest[key] = max(largest[key], size)

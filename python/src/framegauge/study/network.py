@@ -61,8 +61,8 @@ class LinkSettings(Sparse):
 
     def as_json(self) -> dict[str, Any]:
         """The settings as params of the pipe."""
-        found = {_KEYS.get(name, name): value for name, value in self if value is not None}
-        return found if self.queue is None else {**found, "queue": disciplines.as_json(self.queue)}
+        settings = {_KEYS.get(name, name): value for name, value in self if value is not None}
+        return settings if self.queue is None else {**settings, "queue": disciplines.as_json(self.queue)}
 
 
 def link_settings(
@@ -73,20 +73,20 @@ def link_settings(
 ) -> list[dict[str, Any]]:
     """The settings as params of the pipe, of a network with these ports and with these MTUs of hosts, and of their
     second NICs if that is another; `mtu: host` becomes an entry for each direction of a host's link."""
-    found: list[dict[str, Any]] = []
-    for each in asked:
-        given = each.as_json()
-        if not isinstance(each.mtu, str):
-            found.append(given)
+    all_settings: list[dict[str, Any]] = []
+    for link in asked:
+        settings = link.as_json()
+        if not isinstance(link.mtu, str):
+            all_settings.append(settings)
             continue
-        if len(rest := {name: value for name, value in given.items() if name != "mtu"}) > len(("from", "to")):
-            found.append(rest)
+        if len(rest := {name: value for name, value in settings.items() if name != "mtu"}) > len(("from", "to")):
+            all_settings.append(rest)
         for one, other in ports:
             end = next((end for end in (one, other) if topologies.node_of(end) in mtus), None)
-            if end is not None and topologies.fits(each.from_, one) and topologies.fits(each.to, other):
+            if end is not None and topologies.fits(link.from_, one) and topologies.fits(link.to, other):
                 mtu = storage_mtu if storage_mtu is not None and end.endswith(".2") else mtus[topologies.node_of(end)]
-                found.append({"from": one, "to": other, "mtu": mtu})
-    return found
+                all_settings.append({"from": one, "to": other, "mtu": mtu})
+    return all_settings
 
 
 _KEYS = {
@@ -127,8 +127,8 @@ class Background(Sparse):
 
     def as_json(self) -> dict[str, Any]:
         """The settings as params of the pipe."""
-        found = {_KEYS.get(name, name): value for name, value in self if value is not None}
-        return {"share": self.share, "bits_per_second": self.rate, **found}
+        settings = {_KEYS.get(name, name): value for name, value in self if value is not None}
+        return {"share": self.share, "bits_per_second": self.rate, **settings}
 
 
 def _percent(share: float) -> str:

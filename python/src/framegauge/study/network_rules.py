@@ -31,29 +31,29 @@ def network_problems(
     """Problems with the network of a study. `levels`: levels of the network's factors that are given, by name; `mtus`:
     all MTUs that hosts may have; `watch`: the ports whose events are kept."""
     if "ecn" in levels and "net.ipv4.tcp_ecn" in sysctls:
-        found = sysctls["net.ipv4.tcp_ecn"]
-        yield Problem(("sysctls", "net.ipv4.tcp_ecn"), found, "no such key with factors.ecn, which sets it")
+        value = sysctls["net.ipv4.tcp_ecn"]
+        yield Problem(("sysctls", "net.ipv4.tcp_ecn"), value, "no such key with factors.ecn, which sets it")
     yield from _foreign(bed, levels)
     for level in overlays(levels.get("overlay", ())):
         if level not in bed.capabilities.overlays:
-            own = " or ".join(("none", *bed.capabilities.overlays))
-            yield Problem(("factors", "overlay"), level, f"{own} on testbed {bed.kind}, which builds no other overlay")
+            text = " or ".join(("none", *bed.capabilities.overlays))
+            yield Problem(("factors", "overlay"), level, f"{text} on testbed {bed.kind}, which builds no other overlay")
     if not bed.capabilities.has_fabric:
         return
     hosts = bed.host_names
-    drawn = topologies.drawn_links(bed.topology.as_json(), hosts)
-    ports = [way for one, other in drawn for way in ((one, other), (other, one))]
+    links = topologies.drawn_links(bed.topology.as_json(), hosts)
+    ports = [port for one, other in links for port in ((one, other), (other, one))]
     routers = topologies.routers(bed.topology.as_json())
     largest = min(max(mtus), bed.link.port_mtu) + FRAME_OVERHEAD_BYTES
-    yield from _routing(bed, levels.get("routing", ()), topologies.has_choice(drawn))
-    yield from _overlay(bed, levels.get("overlay", ()), drawn, routers)
+    yield from _routing(bed, levels.get("routing", ()), topologies.has_choice(links))
+    yield from _overlay(bed, levels.get("overlay", ()), links, routers)
     yield from _routers(bed)
     yield from _rates(bed, ports)
     yield from _links(bed, ports, mtus, routers)
     yield from _buffers(bed, levels.get("buffer", ()), largest)
     yield from _lossless(bed, levels)
     yield from _queues(bed, levels, ports)
-    yield from _background(bed, drawn)
+    yield from _background(bed, links)
     yield from _watch(watch, ports)
 
 
@@ -79,7 +79,7 @@ def _foreign(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Prob
 
 def _told(levels: Sequence[Any]) -> str:
     words = {True: "on", False: "off"}
-    return ", ".join(words[each] if isinstance(each, bool) else _text(each) for each in levels)
+    return ", ".join(words[level] if isinstance(level, bool) else _text(level) for level in levels)
 
 
 def _text(level: Any) -> str:
@@ -100,17 +100,17 @@ def _routing(bed: Testbed, levels: Sequence[str], choice: bool) -> Iterator[Prob
 
 
 def _overlay(
-    bed: Testbed, levels: Sequence[str], drawn: Sequence[tuple[str, str]], routers: Sequence[str]
+    bed: Testbed, levels: Sequence[str], links: Sequence[tuple[str, str]], routers: Sequence[str]
 ) -> Iterator[Problem]:
-    found = overlays(levels)
-    if not found:
+    built = overlays(levels)
+    if not built:
         return
-    where: Where = ("factors", "overlay")
+    path: Where = ("factors", "overlay")
     if routers:
-        yield Problem(where, found[0], f"none with routers ({', '.join(routers)}): the overlay spans one segment")
-    several = [host for host in bed.host_names if len(topologies.ends_of(drawn, host)) > 1]
+        yield Problem(path, built[0], f"none with routers ({', '.join(routers)}): the overlay spans one segment")
+    several = [host for host in bed.host_names if len(topologies.ends_of(links, host)) > 1]
     if several:
-        yield Problem(where, found[0], f"none where hosts have several NICs ({several[0]}): the overlay uses one")
+        yield Problem(path, built[0], f"none where hosts have several NICs ({several[0]}): the overlay uses one")
 
 
 def _routers(bed: Testbed) -> Iterator[Problem]:
@@ -119,13 +119,13 @@ def _routers(bed: Testbed) -> Iterator[Problem]:
     members = len(bed.host_names) + len(routers)
     if members > MOST_MEMBERS and not bed.capabilities.is_virtual:
         yield Problem(place, f"{members} with the hosts", f"at most {MOST_MEMBERS}: a subnet has no more addresses")
-    for index, each in enumerate(routers):
-        where: Where = (*place, index, "mtu")
-        if each.mtu is not None and each.mtu > bed.link.port_mtu:
+    for index, router in enumerate(routers):
+        path: Where = (*place, index, "mtu")
+        if router.mtu is not None and router.mtu > bed.link.port_mtu:
             expected = f"at most link.port_mtu {bed.link.port_mtu}: the switch drops larger frames"
-            yield Problem(where, each.mtu, expected)
-        if bed.family == 6 and each.mtu is not None and each.mtu < SMALLEST_IPV6_MTU:
-            yield Problem(where, each.mtu, f"at least {SMALLEST_IPV6_MTU} with family: 6 (RFC 8200)")
+            yield Problem(path, router.mtu, expected)
+        if bed.family == 6 and router.mtu is not None and router.mtu < SMALLEST_IPV6_MTU:
+            yield Problem(path, router.mtu, f"at least {SMALLEST_IPV6_MTU} with family: 6 (RFC 8200)")
 
 
 def _rates(bed: Testbed, ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
@@ -133,15 +133,15 @@ def _rates(bed: Testbed, ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     most = bed.capabilities.most_bits_per_second
     if most is None:
         return
-    given: list[tuple[Where, int | None]] = [(("testbed", "link", "rate"), bed.link.rate)]
-    sending = [way for way in ports if HOST.fullmatch(topologies.node_of(way[0]))]
-    for index, each in enumerate(bed.links):
-        if any(topologies.fits(each.from_, one) and topologies.fits(each.to, other) for one, other in sending):
-            given.append((("testbed", "links", index, "rate"), each.rate))
-    for where, rate in given:
+    rates: list[tuple[Where, int | None]] = [(("testbed", "link", "rate"), bed.link.rate)]
+    sending = [port for port in ports if HOST.fullmatch(topologies.node_of(port[0]))]
+    for index, link in enumerate(bed.links):
+        if any(topologies.fits(link.from_, one) and topologies.fits(link.to, other) for one, other in sending):
+            rates.append((("testbed", "links", index, "rate"), link.rate))
+    for path, rate in rates:
         if rate is not None and rate > most:
             expected = f"at most {exact_bits_per_second(most)} with kind: {bed.kind}: no machine hands over more"
-            yield Problem(where, exact_bits_per_second(rate), f"{expected} (kind: simulator has any rate)")
+            yield Problem(path, exact_bits_per_second(rate), f"{expected} (kind: simulator has any rate)")
 
 
 def _links(
@@ -149,54 +149,52 @@ def _links(
 ) -> Iterator[Problem]:
     names = {end for port in ports for end in port}
     # A router that takes less keeps what is larger from the links behind it.
-    asked = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
-    least = min([*mtus, *(each.mtu for each in asked if each.mtu is not None)])
-    for index, each in enumerate(bed.links):
-        where: Where = ("testbed", "links", index)
-        for key, pattern in (("from", each.from_), ("to", each.to)):
+    custom_routers = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
+    least = min([*mtus, *(entry.mtu for entry in custom_routers if entry.mtu is not None)])
+    for index, entry in enumerate(bed.links):
+        path: Where = ("testbed", "links", index)
+        for key, pattern in (("from", entry.from_), ("to", entry.to)):
             if not any(topologies.fits(pattern, name) for name in names):
-                yield Problem(
-                    (*where, key), pattern, f"a node (* stands for any characters): {nearest(pattern, names)}"
-                )
-        meant = [
+                yield Problem((*path, key), pattern, f"a node (* stands for any characters): {nearest(pattern, names)}")
+        matches = [
             (one, other) for one, other in ports
-            if topologies.fits(each.from_, one) and topologies.fits(each.to, other)
+            if topologies.fits(entry.from_, one) and topologies.fits(entry.to, other)
         ]  # fmt: skip
-        if not meant:
+        if not matches:
             one, other = ports[0]
-            yield Problem(where, f"{each.from_} to {each.to}", f"two nodes with a link, such as {one} to {other}")
-        begins = {topologies.node_of(one) for one, _ in meant}
+            yield Problem(path, f"{entry.from_} to {entry.to}", f"two nodes with a link, such as {one} to {other}")
+        begins = {topologies.node_of(one) for one, _ in matches}
         for key in ("queue", "buffer"):
-            if getattr(each, key) is not None and any(map(HOST.fullmatch, begins)):
+            if getattr(entry, key) is not None and any(map(HOST.fullmatch, begins)):
                 yield Problem(
-                    (*where, key), _text(getattr(each, key)), "only switches in from: a host's NIC has no buffer limit"
+                    (*path, key), _text(getattr(entry, key)), "only switches in from: a host's NIC has no buffer limit"
                 )
-        if isinstance(each.mtu, str):
-            if meant and not any(HOST.fullmatch(topologies.node_of(end)) for port in meant for end in port):
-                yield Problem((*where, "mtu"), each.mtu, "a number: no host is at these links")
+        if isinstance(entry.mtu, str):
+            if matches and not any(HOST.fullmatch(topologies.node_of(end)) for port in matches for end in port):
+                yield Problem((*path, "mtu"), entry.mtu, "a number: no host is at these links")
             continue
-        if each.mtu is not None and each.mtu < least:
+        if entry.mtu is not None and entry.mtu < least:
             expected = f"{least} or more, the smallest MTU of hosts{' and routers' if routers else ''}"
-            yield Problem((*where, "mtu"), each.mtu, f"{expected}: larger frames are dropped")
-        if each.mtu is not None and begins and begins <= set(routers):
+            yield Problem((*path, "mtu"), entry.mtu, f"{expected}: larger frames are dropped")
+        if entry.mtu is not None and begins and begins <= set(routers):
             expected = f"the mtu of {', '.join(sorted(begins))} set in topology.custom.routers"
-            yield Problem((*where, "mtu"), each.mtu, expected)
+            yield Problem((*path, "mtu"), entry.mtu, expected)
 
 
 def _buffers(bed: Testbed, levels: Sequence[int], largest_bytes: int) -> Iterator[Problem]:
-    found: list[tuple[Where, int]] = [(("factors", "buffer"), level) for level in levels]
+    buffers: list[tuple[Where, int]] = [(("factors", "buffer"), level) for level in levels]
     if not levels:
-        found.append((("testbed", "link", "buffer"), bed.link.buffer))
+        buffers.append((("testbed", "link", "buffer"), bed.link.buffer))
     if bed.shared_buffer is not None:
-        found.append((("testbed", "shared_buffer", "bytes"), bed.shared_buffer.bytes))
-    found += [
-        (("testbed", "links", index, "buffer"), each.buffer)
-        for index, each in enumerate(bed.links)
-        if each.buffer is not None
+        buffers.append((("testbed", "shared_buffer", "bytes"), bed.shared_buffer.bytes))
+    buffers += [
+        (("testbed", "links", index, "buffer"), link.buffer)
+        for index, link in enumerate(bed.links)
+        if link.buffer is not None
     ]
-    for where, size in found:
+    for path, size in buffers:
         if size < largest_bytes:
-            yield Problem(where, size, f"{largest_bytes} bytes or more: one full frame of the largest MTU")
+            yield Problem(path, size, f"{largest_bytes} bytes or more: one full frame of the largest MTU")
 
 
 def _lossless(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Problem]:
@@ -207,83 +205,81 @@ def _lossless(bed: Testbed, levels: Mapping[str, Sequence[Any]]) -> Iterator[Pro
         expected = f"off with kind: {bed.kind}: only hosts of kind: simulator can be paused"
         yield Problem(("testbed", "shared_buffer", "lossless"), "on", expected)
     if "buffer" in levels:
-        found = ", ".join(map(exact_bytes, levels["buffer"]))
-        yield Problem(("factors", "buffer"), found, "no such factor with shared_buffer.lossless: ports share it all")
+        text = ", ".join(map(exact_bytes, levels["buffer"]))
+        yield Problem(("factors", "buffer"), text, "no such factor with shared_buffer.lossless: ports share it all")
     queues: list[tuple[Where, Any]] = [
         (("factors", "queue", "levels", index), level) for index, level in enumerate(levels.get("queue", ()))
     ]
-    for index, each in enumerate(bed.links):
-        where: Where = ("testbed", "links", index)
-        queues += [((*where, "queue"), each.queue)] if each.queue is not None else []
-        if each.buffer is not None:
-            yield Problem(
-                (*where, "buffer"), each.buffer, "no such key with shared_buffer.lossless: ports share it all"
-            )
-    for where, level in queues:
-        given = disciplines.as_json(level)
-        if given["kind"] not in LOSSLESS or "limit_frames" in given:
+    for index, link in enumerate(bed.links):
+        path: Where = ("testbed", "links", index)
+        queues += [((*path, "queue"), link.queue)] if link.queue is not None else []
+        if link.buffer is not None:
+            yield Problem((*path, "buffer"), link.buffer, "no such key with shared_buffer.lossless: ports share it all")
+    for path, level in queues:
+        discipline = disciplines.as_json(level)
+        if discipline["kind"] not in LOSSLESS or "limit_frames" in discipline:
             expected = f"{one_of(LOSSLESS)} without frames, with shared_buffer.lossless: others drop"
-            yield Problem(where, _text(level), expected)
+            yield Problem(path, _text(level), expected)
 
 
 def _queues(bed: Testbed, levels: Mapping[str, Sequence[Any]], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     """Problems with thresholds above a port's buffers, and with unknown input ports."""
     usual = list(levels.get("buffer", ())) or [bed.link.buffer]
-    found: list[tuple[Where, Any, Sequence[int]]] = [
+    queues: list[tuple[Where, Any, Sequence[int]]] = [
         (("factors", "queue", "levels", index), level, usual) for index, level in enumerate(levels.get("queue", ()))
     ]
-    for index, each in enumerate(bed.links):
-        if each.queue is not None:
-            own = usual if each.buffer is None else [each.buffer]
-            found.append((("testbed", "links", index, "queue"), each.queue, own))
-    named = {f"{one}>{other}" for one, other in ports}
-    for where, level, buffers in found:
-        given = disciplines.as_json(level)
+    for index, link in enumerate(bed.links):
+        if link.queue is not None:
+            own_buffers = usual if link.buffer is None else [link.buffer]
+            queues.append((("testbed", "links", index, "queue"), link.queue, own_buffers))
+    port_names = {f"{one}>{other}" for one, other in ports}
+    for path, level, buffers in queues:
+        discipline = disciplines.as_json(level)
         for buffer in buffers:
-            yield from _thresholds(where, given, buffer)
-        if given.get("input_port", next(iter(named))) not in named:
-            expected = f"a port: {nearest(given['input_port'], named)}"
-            yield Problem((*where, given["kind"], "input_port"), given["input_port"], expected)
+            yield from _thresholds(path, discipline, buffer)
+        if discipline.get("input_port", next(iter(port_names))) not in port_names:
+            expected = f"a port: {nearest(discipline['input_port'], port_names)}"
+            yield Problem((*path, discipline["kind"], "input_port"), discipline["input_port"], expected)
 
 
-def _thresholds(where: Where, given: Mapping[str, Any], buffer_bytes: int) -> Iterator[Problem]:
-    if given.get("threshold_bytes", 0) > buffer_bytes:
-        shown = exact_bytes(given["threshold_bytes"])
-        yield Problem((*where, "step", "threshold"), shown, f"at most the buffer of {exact_bytes(buffer_bytes)}")
+def _thresholds(path: Where, discipline: Mapping[str, Any], buffer_bytes: int) -> Iterator[Problem]:
+    if discipline.get("threshold_bytes", 0) > buffer_bytes:
+        shown = exact_bytes(discipline["threshold_bytes"])
+        yield Problem((*path, "step", "threshold"), shown, f"at most the buffer of {exact_bytes(buffer_bytes)}")
 
 
-def _background(bed: Testbed, drawn: Sequence[tuple[str, str]]) -> Iterator[Problem]:
+def _background(bed: Testbed, links: Sequence[tuple[str, str]]) -> Iterator[Problem]:
     if not bed.background:
         return
     most = bed.link.port_mtu + FRAME_OVERHEAD_BYTES
     hosts, ends = set(bed.host_names), dict[str, str]()
-    for end in (end for link in drawn for end in link):
+    for end in (end for link in links for end in link):
         if (host := topologies.node_of(end)) in hosts:
             ends.setdefault(host, end)  # the name of a host stands for its first NIC
             ends[end] = end
-    parts = topologies.segments(drawn)
-    for index, each in enumerate(bed.background):
-        where: Where = ("testbed", "background", index)
-        unknown = [(key, name) for key, name in (("from", each.from_), ("to", each.to)) if name not in ends]
+    parts = topologies.segments(links)
+    for index, load in enumerate(bed.background):
+        path: Where = ("testbed", "background", index)
+        unknown = [(key, name) for key, name in (("from", load.from_), ("to", load.to)) if name not in ends]
         for key, name in unknown:
-            yield Problem((*where, key), name, f"a host: {nearest(name, ends)}")
-        if topologies.node_of(each.from_) == topologies.node_of(each.to):
-            yield Problem(where, f"{each.from_} to {each.to}", "two hosts")
-        if not unknown and not any({ends[each.from_], ends[each.to]} <= part for part in parts):
+            yield Problem((*path, key), name, f"a host: {nearest(name, ends)}")
+        if topologies.node_of(load.from_) == topologies.node_of(load.to):
+            yield Problem(path, f"{load.from_} to {load.to}", "two hosts")
+        if not unknown and not any({ends[load.from_], ends[load.to]} <= part for part in parts):
             expected = "two hosts on one segment: routers do not forward background load"
-            yield Problem(where, f"{each.from_} to {each.to}", expected)
-        if each.frame > most:
-            yield Problem((*where, "frame"), each.frame, f"at most {most} bytes: the switch drops larger frames")
+            yield Problem(path, f"{load.from_} to {load.to}", expected)
+        if load.frame > most:
+            yield Problem((*path, "frame"), load.frame, f"at most {most} bytes: the switch drops larger frames")
 
 
 def _watch(names: Sequence[str], ports: Sequence[tuple[str, str]]) -> Iterator[Problem]:
-    known, seen, by_node = [], Counter[tuple[str, str]](), dict[str, list[str]]()
+    port_names, counts, by_node = [], Counter[tuple[str, str]](), dict[str, list[str]]()
     for one, other in ports:
-        seen[one, other] += 1
+        counts[one, other] += 1
         # The second of two links between the same ends is called switch>h1#2.
-        known.append(f"{one}>{other}" + (f"#{seen[one, other]}" if seen[one, other] > 1 else ""))
-        by_node.setdefault(f"{topologies.node_of(one)}>{topologies.node_of(other)}", []).append(known[-1])
+        port_names.append(f"{one}>{other}" + (f"#{counts[one, other]}" if counts[one, other] > 1 else ""))
+        by_node.setdefault(f"{topologies.node_of(one)}>{topologies.node_of(other)}", []).append(port_names[-1])
     for index, name in enumerate(names):
-        if name not in known:
-            expected = one_of(by_node[name]) if name in by_node else nearest(name, known)
+        if name not in port_names:
+            expected = one_of(by_node[name]) if name in by_node else nearest(name, port_names)
             yield Problem(("meters", "watch", index), name, f"a port: {expected}")

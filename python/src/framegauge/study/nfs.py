@@ -104,7 +104,7 @@ class Nfs(Parameters):
         }  # fmt: skip
         loops: list[dict[str, Any]] = []
         for rate in self.rate:
-            depths = [{}] if rate is not None else [{"depth": each} for each in self.depth or ()]
+            depths = [{}] if rate is not None else [{"depth": item} for item in self.depth or ()]
             loops += [{"rate_per_second": rate, **depth} for depth in depths]
         fixed = {"file_bytes": self.size, "retransmit_seconds": self.retransmit}
-        return [{**each, **loop} for each in grid(axes, fixed) for loop in loops]
+        return [{**item, **loop} for item in grid(axes, fixed) for loop in loops]

@@ -99,16 +99,16 @@ def connections(pattern: str, hosts: int) -> int:
 def disobeyed(parameters: Parameters, factors: Factors) -> Iterator[Problem]:
     """Problems with factors that the sockets of a workload cannot obey."""
     if factors.nagle is not None and parameters.unset_nagle is not None:
-        found = ", ".join("on" if on else "off" for on in factors.nagle.levels)
-        yield Problem(("factors", "nagle"), found, parameters.unset_nagle)
+        text = ", ".join("on" if on else "off" for on in factors.nagle.levels)
+        yield Problem(("factors", "nagle"), text, parameters.unset_nagle)
     if factors.pacing is not None and parameters.unpaced is not None:
         yield Problem(("factors", "pacing"), ", ".join(factors.pacing.levels), parameters.unpaced)
     if factors.mptcp is not None and parameters.single is not None:
         yield Problem(("factors", "mptcp"), ", ".join(factors.mptcp.levels), parameters.single)
     for name, expected in (("plpmtud", parameters.unprobed), ("ecn", parameters.unmarked)):
         if getattr(factors, name) is not None and expected is not None:
-            found = ", ".join("on" if on else "off" for on in factors.levels(name))
-            yield Problem(("factors", name), found, expected)
+            text = ", ".join("on" if on else "off" for on in factors.levels(name))
+            yield Problem(("factors", name), text, expected)
     algorithms = factors.levels("congestion_control")
     if (expected := parameters.strange(algorithms)) is not None:
         yield Problem(("factors", "congestion_control"), ", ".join(map(str, algorithms)), expected)

@@ -87,8 +87,8 @@ class Red(Discipline):
             if self.frames is not None and getattr(self, name) is not None:
                 raise Problem((name,), getattr(self, name), f"{name}_frames: the buffer is in frames")
             if self.frames is None and getattr(self, f"{name}_frames") is not None:
-                found = getattr(self, f"{name}_frames")
-                raise Problem((f"{name}_frames",), found, f"{name}, or frames: the buffer is in bytes")
+                value = getattr(self, f"{name}_frames")
+                raise Problem((f"{name}_frames",), value, f"{name}, or frames: the buffer is in bytes")
         for unit in ("", "_frames"):
             low, high = getattr(self, f"minimum{unit}"), getattr(self, f"maximum{unit}")
             if low is not None and high is not None and low >= high:
@@ -180,9 +180,9 @@ class _Written(Sparse):
 
     @model_validator(mode="after")
     def _consistent(self) -> _Written:
-        given = sorted(self.model_fields_set)
-        if len(given) != 1:
-            raise Problem((), ", ".join(given) or "nothing", f"exactly one of {', '.join(DISCIPLINES)}")
+        keys = sorted(self.model_fields_set)
+        if len(keys) != 1:
+            raise Problem((), ", ".join(keys) or "nothing", f"exactly one of {', '.join(DISCIPLINES)}")
         return self
 
     @classmethod
@@ -194,8 +194,8 @@ class _Written(Sparse):
     def level(self) -> str | dict[str, Any]:
         """The level: the word, or a mapping if there are parameters."""
         kind = next(iter(self.model_fields_set))
-        given: dict[str, Any] = getattr(self, kind).given()
-        return {"kind": kind, **given} if given else kind
+        parameters: dict[str, Any] = getattr(self, kind).given()
+        return {"kind": kind, **parameters} if parameters else kind
 
 
 def _written(level: str | Mapping[str, Any]) -> str | dict[str, Any]:
@@ -204,8 +204,8 @@ def _written(level: str | Mapping[str, Any]) -> str | dict[str, Any]:
         return level
     shape = DISCIPLINES[level["kind"]]
     names = {key: name for name, key in shape.keys.items()}
-    found = shape.model_construct(**{names.get(key, key): value for key, value in level.items() if key != "kind"})
-    return {level["kind"]: found.model_dump(mode="json")}
+    discipline = shape.model_construct(**{names.get(key, key): value for key, value in level.items() if key != "kind"})
+    return {level["kind"]: discipline.model_dump(mode="json")}
 
 
 if TYPE_CHECKING:

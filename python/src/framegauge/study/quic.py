@@ -32,8 +32,8 @@ class Quic(Parameters):
     @model_validator(mode="after")
     def _consistent(self) -> Quic:
         if (self.size is None) == (self.duration is None):
-            found = "neither" if self.size is None else "both"
-            raise Problem((), found, "exactly one of size and duration")
+            text = "neither" if self.size is None else "both"
+            raise Problem((), text, "exactly one of size and duration")
         above_zero(self, "size", "duration")
         if max(self.flows) > MOST_FLOWS:
             raise Problem(("flows",), max(self.flows), f"at most {MOST_FLOWS}")

@@ -53,18 +53,18 @@ class Replay(Traffic):
             self.flows = str(path) if path.exists() else self.flows
         else:
             try:
-                found = recordings.read(path)
+                recording = recordings.read(path)
             except StudyError as error:
                 raise ValueError(error.problems[0]) from None
-            self.flows, self.sha256 = str(path), found.sha256
+            self.flows, self.sha256 = str(path), recording.sha256
         return self
 
     def recording(self) -> Recording:
         """What is replayed; StudyError if it is not what it was when the study was read."""
-        found = recordings.read(Path(self.flows))
-        if found.sha256 != self.sha256:
+        recording = recordings.read(Path(self.flows))
+        if recording.sha256 != self.sha256:
             raise StudyError([f"{self.flows}: found other flows than before, expected sha256 {self.sha256}"])
-        return found
+        return recording
 
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of copies and speeds."""
@@ -82,13 +82,13 @@ class Replay(Traffic):
         """Problems with flows and ends; their paths are relative to these parameters. None if the file has gone since
         it was read."""
         try:
-            found = self.recording()
+            recording = self.recording()
         except StudyError:
             return
-        if (count := len(found.flows) * max(self.copies)) > MOST_FLOWS:
+        if (count := len(recording.flows) * max(self.copies)) > MOST_FLOWS:
             yield Problem(("copies",), f"{count} flows", f"at most {MOST_FLOWS} in all copies")
-        known = set(hosts)
-        strange = [name for name in found.names if name not in known]
+        host_names = set(hosts)
+        strange = [name for name in recording.names if name not in host_names]
         if self.ends == "as-recorded" and strange:
             expected = f"hosts of the study ({hosts[0]} to {hosts[-1]}) as ends of all flows, or ends: spread"
             yield Problem(("ends",), strange[0], expected)

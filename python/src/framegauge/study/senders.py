@@ -36,13 +36,13 @@ def senders_problems(
         if host not in hosts:
             yield Problem(("receivers", sender), host, f"a host: {one_of(hosts)}")
     for index, level in enumerate(levels):
-        where = ("senders", index) if len(levels) > 1 else ("senders",)
+        path = ("senders", index) if len(levels) > 1 else ("senders",)
         for host in level:
             if host not in hosts:
-                yield Problem((*where, host), host, f"a host: {one_of(hosts)}")
+                yield Problem((*path, host), host, f"a host: {one_of(hosts)}")
             if host in receivers.values() or (host == last and set(level) - set(receivers)):
-                given = "" if receiver or host != last else ", the last host unless receiver names another"
-                yield Problem((*where, host), host, f"hosts other than the receiver{given}")
+                hint = "" if receiver or host != last else ", the last host unless receiver names another"
+                yield Problem((*path, host), host, f"hosts other than the receiver{hint}")
 
 
 def few_problems(few: Sequence[str], senders: Sequence[Sequence[str]]) -> Iterator[Problem]:

@@ -76,64 +76,64 @@ def simulation_problems(
     for name in sysctls:
         yield from _sysctl(("sysctls", name), name)
     for name, tuning in tunings.items():
-        for each in tuning.sysctls or {}:
-            yield from _sysctl(("tunings", name, "sysctls", each), each)
+        for sysctl in tuning.sysctls or {}:
+            yield from _sysctl(("tunings", name, "sysctls", sysctl), sysctl)
     yield from _routers(bed)
 
 
 def _routers(bed: Testbed) -> Iterator[Problem]:
     routers = (bed.topology.custom.routers if bed.topology.custom is not None else None) or []
-    where = ("testbed", "topology", "custom", "routers")
-    for index, each in enumerate(routers):
-        if bed.family == 4 and each.mtu is not None and each.mtu < LEAST_PATH_MTU:
+    path = ("testbed", "topology", "custom", "routers")
+    for index, router in enumerate(routers):
+        if bed.family == 4 and router.mtu is not None and router.mtu < LEAST_PATH_MTU:
             expected = f"{LEAST_PATH_MTU} or more in a simulation: below it hosts send fragments"
-            yield Problem((*where, index, "mtu"), each.mtu, expected)
+            yield Problem((*path, index, "mtu"), router.mtu, expected)
     if routers and bed.shared_buffer is not None and bed.shared_buffer.lossless:
         yield Problem(("testbed", "shared_buffer", "lossless"), True, "no such key with routers, which pause nobody")
 
 
-def _workload(where: tuple[str | int, ...], parameters: Parameters) -> Iterator[Problem]:
+def _workload(path: tuple[str | int, ...], parameters: Parameters) -> Iterator[Problem]:
     durations = getattr(parameters, "duration", None) or ()
     longest = max(durations, default=0.0) if isinstance(durations, Sequence) else durations
     if longest > LONGEST_SECONDS:
-        yield Problem((*where, "duration"), f"{longest:g} s", f"at most {LONGEST_SECONDS} s in a simulation")
+        yield Problem((*path, "duration"), f"{longest:g} s", f"at most {LONGEST_SECONDS} s in a simulation")
     if isinstance(parameters, Stream):
         if parameters.sizes != [None]:
-            yield Problem((*where, "sizes"), "sizes", f"null: sockets' sizes are not simulated ({_RACK})")
+            yield Problem((*path, "sizes"), "sizes", f"null: sockets' sizes are not simulated ({_RACK})")
     elif not isinstance(parameters, RequestResponse | Mixed | Incast) and not parameters.only_simulated:
-        own = ", ".join(key for key, each in WORKLOADS.items() if each.only_simulated)
+        names = ", ".join(key for key, kind in WORKLOADS.items() if kind.only_simulated)
         expected = (
-            f"stream, rr, mixed, incast, or {own} on testbed simulator, which runs no programs (testbed rack does)"
+            f"stream, rr, mixed, incast, or {names} on testbed simulator, which runs no programs (testbed rack does)"
         )
-        yield Problem(where, parameters.key, expected)
+        yield Problem(path, parameters.key, expected)
 
 
 def _factors(factors: Factors, has_cpus: bool) -> Iterator[Problem]:
     for name in _only_cpu(has_cpus):
         if len(levels := factors.levels(name)) > 1:
-            said = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
-            found = ", ".join("on" if each else "off" for each in levels)
-            yield Problem(("factors", name), found, f"one level on testbed simulator: {said} ({_RACK})")
+            cause = "aggregates are built without it, too" if name == "tso" else "there are no CPUs that it would spare"
+            text = ", ".join("on" if level else "off" for level in levels)
+            yield Problem(("factors", name), text, f"one level on testbed simulator: {cause} ({_RACK})")
     for name in ("gro_size", "mptcp", "plpmtud"):
         if any(factors.levels(name)):
-            found = ", ".join(map(str, factors.levels(name)))
-            yield Problem(("factors", name), found, f"no such factor on testbed simulator ({_RACK})")
+            text = ", ".join(map(str, factors.levels(name)))
+            yield Problem(("factors", name), text, f"no such factor on testbed simulator ({_RACK})")
     for index, algorithm in enumerate(factors.levels("congestion_control")):
         if algorithm not in (None, *ALGORITHMS):
-            where = ("factors", "congestion_control", "levels", index)
-            yield Problem(where, algorithm, f"{', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]} in a simulation")
+            path = ("factors", "congestion_control", "levels", index)
+            yield Problem(path, algorithm, f"{', '.join(ALGORITHMS[:-1])} or {ALGORITHMS[-1]} in a simulation")
 
 
-def _sysctl(where: tuple[str | int, ...], name: str) -> Iterator[Problem]:
+def _sysctl(path: tuple[str | int, ...], name: str) -> Iterator[Problem]:
     if name not in (*SYSCTLS, *IGNORED_SYSCTLS):
-        yield Problem(where, name, f"a setting that is simulated: {nearest(name, SYSCTLS)}")
+        yield Problem(path, name, f"a setting that is simulated: {nearest(name, SYSCTLS)}")
 
 
 def unmeasured_problems(meters: Meters, metrics: Collection[str], has_cpus: bool = False) -> Iterator[Problem]:
     """Problems with what nobody measures in a simulation; with a model of CPUs, their time is known."""
     for name in ("watch", "diagnose"):
-        if found := getattr(meters, name):
-            yield Problem(("meters", name), found, f"no such key on testbed simulator ({_RACK})")
+        if value := getattr(meters, name):
+            yield Problem(("meters", name), value, f"no such key on testbed simulator ({_RACK})")
     for name in metrics:
         if METRICS[name].unit.endswith(OF_CPUS) and not (has_cpus and name in OF_MODELS):
             expected = f"{' or '.join(OF_MODELS)}" if has_cpus else "no metric of CPUs without testbed.cpu"
@@ -148,6 +148,6 @@ def left_out(
     factors: Factors, sysctls: Mapping[str, str], tunings: Mapping[str, Any], has_cpus: bool = False
 ) -> list[str]:
     """What a simulation leaves out of a study, by its keys: it has no effect there."""
-    found = [f"factors.{name}" for name in _only_cpu(has_cpus) if getattr(factors, name) is not None]
-    own = itertools.chain(sysctls, *((each.sysctls or {}) for each in tunings.values()))
-    return found + [f"sysctls {name}" for name in dict.fromkeys(own) if name in IGNORED_SYSCTLS]
+    keys = [f"factors.{name}" for name in _only_cpu(has_cpus) if getattr(factors, name) is not None]
+    names = itertools.chain(sysctls, *((tuning.sysctls or {}) for tuning in tunings.values()))
+    return keys + [f"sysctls {name}" for name in dict.fromkeys(names) if name in IGNORED_SYSCTLS]

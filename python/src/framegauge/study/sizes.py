@@ -53,8 +53,8 @@ def _written(level: Level | None) -> dict[Any, Any] | None:
         return None
     if _names_mtus(level):
         return {int(mtu): _written(sizes) for mtu, sizes in level.items()}
-    given = {name.removesuffix("_bytes"): value for name, value in level.items()}
-    return EndSizes.model_construct(**given).model_dump(mode="json")
+    end_sizes = {name.removesuffix("_bytes"): value for name, value in level.items()}
+    return EndSizes.model_construct(**end_sizes).model_dump(mode="json")
 
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def at_mtu(level: Level | None, mtu: Any) -> Level:
     """The sizes of a run whose hosts have this MTU; empty if the kernel chooses."""
     if level is None or not _names_mtus(level):
         return level or {}
-    found: Level = level[str(mtu)]
-    return found
+    sizes: Level = level[str(mtu)]
+    return sizes
 
 
 def sizes_problems(levels: Sequence[Level | None], mtus: Sequence[Any]) -> Iterator[Problem]:
@@ -82,14 +82,14 @@ def sizes_problems(levels: Sequence[Level | None], mtus: Sequence[Any]) -> Itera
     for index, level in enumerate(levels):
         if level is None or not _names_mtus(level):
             continue
-        where, given = ("sizes", index), ", ".join(level)
+        path, keys = ("sizes", index), ", ".join(level)
         for mtu in mtus:
             if isinstance(mtu, Mapping):
                 yield Problem(
-                    where, f"sizes by MTU {given}", "the same sizes at any MTU: hosts have different MTUs at a level"
+                    path, f"sizes by MTU {keys}", "the same sizes at any MTU: hosts have different MTUs at a level"
                 )
             elif str(mtu) not in level:
-                yield Problem(where, f"sizes by MTU {given}", f"sizes for MTU {mtu}, too: it is a level of factors.mtu")
+                yield Problem(path, f"sizes by MTU {keys}", f"sizes for MTU {mtu}, too: it is a level of factors.mtu")
         for mtu in level:
             if mtu not in map(str, mtus):
-                yield Problem((*where, mtu), mtu, f"a level of factors.mtu: {', '.join(map(str, mtus))}")
+                yield Problem((*path, mtu), mtu, f"a level of factors.mtu: {', '.join(map(str, mtus))}")

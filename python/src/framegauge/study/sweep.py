@@ -62,23 +62,23 @@ class Point:
 
 def axes(texts: Sequence[str]) -> list[Axis]:
     """The axes that `--sweep` gives; InputError for one that makes no sense."""
-    found: list[Axis] = []
+    all_axes: list[Axis] = []
     for text in texts:
         key, equals, rest = text.partition("=")
-        values = tuple(each.strip() for each in rest.split(","))
+        values = tuple(item.strip() for item in rest.split(","))
         root = key.partition(".")[0]
         if not equals or not key or "" in values:
             raise InputError(f'--sweep: found "{text}", expected {EXAMPLE}')
         if root not in ROOTS or key in (root, "testbed.kind"):
             expected = OTHERWISE.get(key, f"a key below {', '.join(ROOTS)}, such as testbed.link.buffer")
             raise InputError(f'--sweep: found "{key}", expected {expected}')
-        if key in [each.key for each in found]:
+        if key in [item.key for item in all_axes]:
             raise InputError(f'--sweep: found "{key}" twice, expected all its values at once')
         if len(set(values)) < len(values):
             twice = next(value for value in values if values.count(value) > 1)
             raise InputError(f'--sweep {key}: found "{twice}" twice, expected every value once')
-        found.append(Axis(key, values))
-    return found
+        all_axes.append(Axis(key, values))
+    return all_axes
 
 
 def simulated(source: Source) -> tuple[Study, list[str]]:
@@ -96,19 +96,19 @@ def points(source: Source, given: Sequence[Axis]) -> list[Point]:
     """The study at every combination of values, the last axis fastest; StudyError in one line for the first that
     cannot be."""
     count = 1
-    for each in given:
-        count *= len(each.values)
+    for axis in given:
+        count *= len(axis.values)
     if count > MOST_POINTS:
         raise InputError(f"--sweep: found {count} combinations, expected at most {MOST_POINTS}")
     base, _ = simulated(source)
     swept = f"factors.{base.treatment}"
-    if any(each.key == swept or each.key.startswith(f"{swept}.") for each in given):
+    if any(axis.key == swept or axis.key.startswith(f"{swept}.") for axis in given):
         raise InputError(
             f"--sweep: found {swept}, the treatment, whose levels are compared anyway: expected another key"
         )
     if not given:
         return [Point(base)]
-    keys = [each.key for each in given]
+    keys = [axis.key for axis in given]
     return [
         _at(source, dict(zip(keys, values, strict=True))) for values in itertools.product(*(a.values for a in given))
     ]
@@ -126,8 +126,8 @@ def _at(source: Source, at: Mapping[str, str]) -> Point:
         return Point(_parsed(source, alter), at)
     except StudyError as error:
         # Its line is that of the file, in which the value is not.
-        said = error.problems[0].removeprefix(source.name)
-        raise StudyError([f"--sweep {text}: {_LINE.sub('', said, count=1)}"]) from None
+        message = error.problems[0].removeprefix(source.name)
+        raise StudyError([f"--sweep {text}: {_LINE.sub('', message, count=1)}"]) from None
 
 
 def _set(data: dict[str, Any], key: str, value: object) -> None:

@@ -112,11 +112,11 @@ class Testbed(Model):
             if self.machines or not info.context or "hosts" not in info.context:
                 raise Problem(("inventory",), self.inventory, "either machines, or the name of an inventory file")
             self.machines, self.inventory = info.context["hosts"](self.inventory, self.group), None
-        found = full(self.machines)
-        if len(found) < 2:
-            raise Problem(("machines",), len(found), "two hosts or more, or an inventory")
-        named(found, "machines")
-        self.machines = list(found)
+        machines = full(self.machines)
+        if len(machines) < 2:
+            raise Problem(("machines",), len(machines), "two hosts or more, or an inventory")
+        named(machines, "machines")
+        self.machines = list(machines)
         if "rate" not in self.link.model_fields_set:
             self.link = self.link.model_copy(update={"rate": None})
         return self
@@ -142,8 +142,8 @@ class Testbed(Model):
         if not self.capabilities.has_fabric:
             if self.topology.text() is not None:
                 kind = self.topology.kind
-                found = self.topology.text() if kind in ("pair", "rack") else kind
-                raise Problem(("topology",), found, f"pair or rack with kind: {self.kind}, which has no other topology")
+                text = self.topology.text() if kind in ("pair", "rack") else kind
+                raise Problem(("topology",), text, f"pair or rack with kind: {self.kind}, which has no other topology")
             for key in ("links", "shared_buffer", "background"):
                 if getattr(self, key):
                     raise Problem((key,), key, "no such key unless kind: rack")
@@ -155,11 +155,11 @@ class Testbed(Model):
 
     def _count(self) -> None:
         """Checks and sets the number of hosts; a pair needs none."""
-        found = self.topology.shape.hosts(self.hosts)
-        if found > MOST_HOSTS[self.kind]:
-            where = "topology" if self.hosts is None else "hosts"
-            raise Problem((where,), found, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
-        self.hosts = None if self.topology.kind == "pair" else found
+        count = self.topology.shape.hosts(self.hosts)
+        if count > MOST_HOSTS[self.kind]:
+            key = "topology" if self.hosts is None else "hosts"
+            raise Problem((key,), count, f"2 to {MOST_HOSTS[self.kind]} with kind: {self.kind}")
+        self.hosts = None if self.topology.kind == "pair" else count
 
     @property
     def capabilities(self) -> Capabilities:
@@ -170,7 +170,7 @@ class Testbed(Model):
     def host_names(self) -> list[str]:
         """h1 to hN, or the machines."""
         if not self.capabilities.builds_hosts:
-            return [each.name for each in full(self.machines)]
+            return [machine.name for machine in full(self.machines)]
         return [f"h{number}" for number in range(1, (self.hosts or 2) + 1)]
 
     @property

@@ -93,13 +93,13 @@ class Dumbbell(Shape):
 
     def hosts(self, asked: int | None) -> int:
         """The number of hosts, at least one on each side."""
-        found = super().hosts(asked)
-        self.left = self.left or found // 2
-        if self.left >= found:
+        count = super().hosts(asked)
+        self.left = self.left or count // 2
+        if self.left >= count:
             raise Problem(
-                ("topology", "dumbbell", "left"), self.left, f"1 to {found - 1}: the others of {found} hosts are right"
+                ("topology", "dumbbell", "left"), self.left, f"1 to {count - 1}: the others of {count} hosts are right"
             )
-        return found
+        return count
 
 
 class LeafSpine(Shape):
@@ -110,15 +110,15 @@ class LeafSpine(Shape):
 
     def hosts(self, asked: int | None) -> int:
         """The number of hosts, the same on each leaf."""
-        found = asked or max(1, RACK_HOSTS // self.leaves) * self.leaves
-        if found % self.leaves:
-            raise Problem(("hosts",), found, f"a multiple of {self.leaves}: each leaf has the same number of hosts")
-        if (links := found + self.leaves * self.spines) > MOST_LINKS:
-            where = ("topology", "leaf-spine", "spines")
+        count = asked or max(1, RACK_HOSTS // self.leaves) * self.leaves
+        if count % self.leaves:
+            raise Problem(("hosts",), count, f"a multiple of {self.leaves}: each leaf has the same number of hosts")
+        if (links := count + self.leaves * self.spines) > MOST_LINKS:
+            path = ("topology", "leaf-spine", "spines")
             raise Problem(
-                where, self.spines, f"fewer: {links} links, of at most {MOST_LINKS}, with {self.leaves} leaves"
+                path, self.spines, f"fewer: {links} links, of at most {MOST_LINKS}, with {self.leaves} leaves"
             )
-        return found
+        return count
 
 
 class FatTree(Shape):
@@ -134,10 +134,10 @@ class FatTree(Shape):
 
     def hosts(self, asked: int | None) -> int:
         """The number of hosts, which k determines."""
-        found: int = self.k**3 // 4
-        if asked is not None and asked != found:
-            raise Problem(("hosts",), asked, f"{found}, or no such key: a fat-tree with k {self.k} has k^3/4 hosts")
-        return found
+        count: int = self.k**3 // 4
+        if asked is not None and asked != count:
+            raise Problem(("hosts",), asked, f"{count}, or no such key: a fat-tree with k {self.k} has k^3/4 hosts")
+        return count
 
 
 class Router(Sparse):
@@ -157,8 +157,8 @@ class Router(Sparse):
 
     def as_json(self) -> dict[str, Any]:
         """Its parameters as the pipe expects them, without defaults."""
-        found = {"name": self.name, "mtu": self.mtu, "icmp": None if self.icmp == "on" else self.icmp}
-        return {name: value for name, value in found.items() if value is not None}
+        settings = {"name": self.name, "mtu": self.mtu, "icmp": None if self.icmp == "on" else self.icmp}
+        return {name: value for name, value in settings.items() if value is not None}
 
     def said(self) -> str:
         """The router in words: "router r1 MTU 1500 ICMP filtered"."""
@@ -196,7 +196,7 @@ class Custom(Sparse, Shape):
     @property
     def router_names(self) -> list[str]:
         """The names of the routers, in order."""
-        return [each.name for each in self.routers or ()]
+        return [router.name for router in self.routers or ()]
 
     @property
     def _pairs(self) -> list[tuple[str, str]]:
@@ -216,45 +216,45 @@ class Custom(Sparse, Shape):
         """Problems with names that are invalid, or used twice."""
         for kind, names in (("switch", self.switches), ("router", self.router_names)):
             for index, name in enumerate(names):
-                where = (f"{kind}es" if kind == "switch" else "routers", index)
+                path = (f"{kind}es" if kind == "switch" else "routers", index)
                 pattern, letters = NAMES[kind]
                 if not pattern.fullmatch(name) or HOST.fullmatch(name):
-                    yield Problem(where, name, f"a {kind}'s name: {letters}, and not that of a host")
+                    yield Problem(path, name, f"a {kind}'s name: {letters}, and not that of a host")
                 if name in names[:index]:
-                    yield Problem(where, name, f"each {kind} once")
+                    yield Problem(path, name, f"each {kind} once")
                 if kind == "router" and name in self.switches:
-                    yield Problem(where, name, "a name that no switch has")
+                    yield Problem(path, name, "a name that no switch has")
 
     def _linked(self) -> Iterator[Problem]:
         """Problems with the ends of links."""
-        known = [*self.switches, *self.router_names]
-        what = "a switch or router" if self.routers else "a switch"
+        names = [*self.switches, *self.router_names]
+        noun = "a switch or router" if self.routers else "a switch"
         for index, (one, other) in enumerate(self.links):
-            where = ("links", index)
+            path = ("links", index)
             for name in (one, other):
-                if name not in known and not HOST.fullmatch(name):
-                    yield Problem(where, name, f"a host, or {what}: {one_of(known)}")
+                if name not in names and not HOST.fullmatch(name):
+                    yield Problem(path, name, f"a host, or {noun}: {one_of(names)}")
             if one == other:
-                yield Problem(where, f"{one} to {other}", "two different ends")
+                yield Problem(path, f"{one} to {other}", "two different ends")
             if one not in self.switches and other not in self.switches:
                 leaves = "hosts" if HOST.fullmatch(one) and HOST.fullmatch(other) else "hosts and routers"
-                yield Problem(where, f"{one} to {other}", f"a switch at one end: {leaves} are not joined to each other")
+                yield Problem(path, f"{one} to {other}", f"a switch at one end: {leaves} are not joined to each other")
 
     def _counted(self) -> Iterator[Problem]:
         """Problems with hosts and routers that have too few links, or too many."""
         count, hosts = self._count, self._hosts
         for number in range(1, max(2, len(hosts)) + 1):
             if f"h{number}" not in hosts:
-                found = ", ".join(hosts) or "no host"
-                yield Problem(("links",), found, f"two hosts or more, h1, h2 and so on: there is no h{number}")
+                text = ", ".join(hosts) or "no host"
+                yield Problem(("links",), text, f"two hosts or more, h1, h2 and so on: there is no h{number}")
         for host in hosts:
             if count[host] > MOST_NICS:
                 yield Problem(("links",), f"{host} with {count[host]} links", f"at most {MOST_NICS} links per host")
         least, most = ROUTER_LINKS
         for index, name in enumerate(self.router_names):
             if not least <= count[name] <= most:
-                found = f"{name} with {count[name]} {'link' if count[name] == 1 else 'links'}"
-                yield Problem(("routers", index), found, f"{least} to {most} links per router")
+                text = f"{name} with {count[name]} {'link' if count[name] == 1 else 'links'}"
+                yield Problem(("routers", index), text, f"{least} to {most} links per router")
 
     def _apart(self) -> Iterator[Problem]:
         """Problems with nodes that packets cannot reach: the first NICs of all hosts must reach one another, and so
@@ -272,7 +272,7 @@ class Custom(Sparse, Shape):
         nodes = {name: topologies.ends_of(links, name)[0] for name in (*self.switches, *routers)}
         far = set(nodes)
         for nic in range(MOST_NICS):
-            ends = [found[nic] for host in self._hosts if len(found := topologies.ends_of(links, host)) > nic]
+            ends = [host_ends[nic] for host in self._hosts if len(host_ends := topologies.ends_of(links, host)) > nic]
             if not ends:
                 break
             apart = [end for end in ends if ways.routers(ends[0], end) is None]
@@ -283,16 +283,16 @@ class Custom(Sparse, Shape):
         if far:
             yield self._unreached(list(far), "h1")
 
-    def _unreached(self, found: Sequence[str], start: str) -> Problem:
+    def _unreached(self, names: Sequence[str], start: str) -> Problem:
         expected = f"a connected network: these cannot be reached from {start}"
-        return Problem(("links",), ", ".join(sorted(found)), expected)
+        return Problem(("links",), ", ".join(sorted(names)), expected)
 
     def hosts(self, asked: int | None) -> int:
         """The number of hosts that the links name."""
-        found = len(self._hosts)
-        if asked is not None and asked != found:
-            raise Problem(("hosts",), asked, f"{found}, or no such key: its links name h1 to h{found}")
-        return found
+        count = len(self._hosts)
+        if asked is not None and asked != count:
+            raise Problem(("hosts",), asked, f"{count}, or no such key: its links name h1 to h{count}")
+        return count
 
     def nics_of_hosts(self) -> int:
         """The number of links of the host with the fewest."""
@@ -300,13 +300,13 @@ class Custom(Sparse, Shape):
 
     def as_json(self) -> dict[str, Any]:
         """Its parameters; without an empty list of routers, for older agents."""
-        routers = {"routers": [each.as_json() for each in self.routers]} if self.routers else {}
+        routers = {"routers": [router.as_json() for router in self.routers]} if self.routers else {}
         return {"switches": self.switches, **routers, "links": self.links}
 
     def said(self) -> list[str]:
         """The numbers of switches and links, and every router."""
         counts = [f"{len(self.switches)} switches", f"{len(self.links)} links"]
-        return [*counts, *(each.said() for each in self.routers or ())]
+        return [*counts, *(router.said() for router in self.routers or ())]
 
 
 SHAPES: Mapping[str, type[Shape]] = {
@@ -346,9 +346,9 @@ class Topology(Model):
 
     @model_serializer(mode="wrap")
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> Any:
-        given: dict[str, Any] = handler(self)[next(iter(self.model_fields_set))]
+        settings: dict[str, Any] = handler(self)[next(iter(self.model_fields_set))]
         usual = {name: field.default for name, field in type(self.shape).model_fields.items()}
-        return self.kind if given == usual else {self.kind: given}
+        return self.kind if settings == usual else {self.kind: settings}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -365,8 +365,8 @@ class Topology(Model):
     @property
     def shape(self) -> Shape:
         """The topology that is given."""
-        found: Shape = getattr(self, next(iter(self.model_fields_set)))
-        return found
+        shape: Shape = getattr(self, next(iter(self.model_fields_set)))
+        return shape
 
     def as_json(self) -> dict[str, Any]:
         """The topology as the pipe expects it; a pair is a rack of two."""

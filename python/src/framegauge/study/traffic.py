@@ -57,12 +57,12 @@ LOAD_EXPECTED = f"a load such as 0.5 or 50 %, above 0 and at most {MOST_LOAD:g}"
 def _load(value: object) -> float:
     try:
         number = isinstance(value, int | float) and not isinstance(value, bool)
-        found = float(value) if number else quantities.parse_share(value)  # type: ignore[arg-type]
+        share = float(value) if number else quantities.parse_share(value)  # type: ignore[arg-type]
     except QuantityError:
         raise QuantityError(value, LOAD_EXPECTED) from None
-    if not 0 < found <= MOST_LOAD:
+    if not 0 < share <= MOST_LOAD:
         raise QuantityError(value, LOAD_EXPECTED)
-    return found
+    return share
 
 
 _LOAD = {
@@ -172,14 +172,14 @@ class Users(Traffic):
         axes: dict[str, list[Any]] = {
             "users": self.count,
             "mean_think_seconds": self.think,
-            "response_sizes": [each.name for each in self.response],
+            "response_sizes": [distribution.name for distribution in self.response],
             "duration_seconds": self.duration,
         }
         return grid(axes, {"request_bytes": self.request, "sample_seconds": self.sample})
 
     def distribution(self, name: str) -> Distribution:
         """The distribution of this name."""
-        return next(each for each in self.response if each.name == name)
+        return next(distribution for distribution in self.response if distribution.name == name)
 
     def needed_hosts(self) -> tuple[int, str]:
         """Two."""
@@ -211,7 +211,7 @@ class Arrivals(Traffic):
     def conditions(self) -> list[dict[str, Any]]:
         """Every combination of the lists; a distribution is stated by its name."""
         axes: dict[str, list[Any]] = {
-            "flow_sizes": [each.name for each in self.sizes],
+            "flow_sizes": [distribution.name for distribution in self.sizes],
             "load": self.load,
             "duration_seconds": self.duration,
             "pattern": self.pattern,
@@ -222,7 +222,7 @@ class Arrivals(Traffic):
 
     def distribution(self, name: str) -> Distribution:
         """The distribution of this name."""
-        return next(each for each in self.sizes if each.name == name)
+        return next(distribution for distribution in self.sizes if distribution.name == name)
 
     def needed_hosts(self) -> tuple[int, str]:
         """Two."""
@@ -230,9 +230,9 @@ class Arrivals(Traffic):
 
     def misfits(self, hosts: int, bits_per_second: int | None) -> Iterator[Problem]:
         """Problems with too few or too many flows; their paths are relative to these parameters."""
-        links = max({"any-to-any": hosts, "many-to-one": 1, "half-to-half": hosts // 2}[each] for each in self.pattern)
-        for place, each in enumerate(self.sizes):
-            rate = links * (bits_per_second or 0) / 8.0 / each.mean
+        links = max({"any-to-any": hosts, "many-to-one": 1, "half-to-half": hosts // 2}[item] for item in self.pattern)
+        for place, item in enumerate(self.sizes):
+            rate = links * (bits_per_second or 0) / 8.0 / item.mean
             if (most := max(self.load) * max(self.duration) * rate) > MOST_FLOWS:
                 yield Problem(("sizes", place), f"{most:.0f} flows", f"at most {MOST_FLOWS}: a shorter duration")
 

@@ -69,13 +69,13 @@ def tuning_problems(
             expected = f"{AS_IS} or one of tunings: {nearest(level, [AS_IS, *tunings])}"
             yield Problem(("factors", "tuning", "levels", index), level, expected)
     for name, tuning in tunings.items():
-        where = ("tunings", name)
+        path = ("tunings", name)
         if name == AS_IS:
-            yield Problem(where, name, f"another name: {AS_IS} is a level without settings but the study's own")
+            yield Problem(path, name, f"another name: {AS_IS} is a level without settings but the study's own")
         elif not _NAME.fullmatch(name):
-            yield Problem(where, name, "a name of up to 40 letters, digits, dots, hyphens and underscores")
+            yield Problem(path, name, "a name of up to 40 letters, digits, dots, hyphens and underscores")
         elif name not in levels:
-            yield Problem(where, name, "a level of factors.tuning by this name: nothing uses it")
+            yield Problem(path, name, "a level of factors.tuning by this name: nothing uses it")
         yield from _set_problems(name, tuning, factors, kind, builds_hosts)
 
 
@@ -83,20 +83,20 @@ def _set_problems(
     name: str, tuning: Tuning, factors: Collection[str], kind: str, builds_hosts: bool
 ) -> Iterator[Problem]:
     windows = {key: getattr(tuning, key) for key in ("initial_window", "initial_receive_window")}
-    given = {key: segments for key, segments in windows.items() if segments is not None}
+    set_windows = {key: segments for key, segments in windows.items() if segments is not None}
     threshold = tuning.slow_start_threshold
-    if not given and not tuning.sysctls and threshold is None:
+    if not set_windows and not tuning.sysctls and threshold is None:
         expected = "sysctls, initial_window, initial_receive_window or slow_start_threshold"
         yield Problem(("tunings", name), "nothing", expected)
     if threshold is not None and kind != "simulator":
         expected = f"no such key on testbed {kind}: Linux has no setting for it; the simulator has"
         yield Problem(("tunings", name, "slow_start_threshold"), threshold, expected)
-    for key, segments in given.items() if not builds_hosts else ():
+    for key, segments in set_windows.items() if not builds_hosts else ():
         expected = f"no such key on testbed {kind}: the routes of your own hosts are left unchanged"
         yield Problem(("tunings", name, key), segments, expected)
     for sysctl, value in (tuning.sysctls or {}).items():
-        where = ("tunings", name, "sysctls", sysctl)
+        path = ("tunings", name, "sysctls", sysctl)
         if problem := settings.sysctl(sysctl, value):
-            yield Problem(where, *problem)
+            yield Problem(path, *problem)
         elif _SET_BY.get(sysctl) in factors:
-            yield Problem(where, value, f"no such key with factors.{_SET_BY[sysctl]}, which sets it")
+            yield Problem(path, value, f"no such key with factors.{_SET_BY[sysctl]}, which sets it")

@@ -66,8 +66,8 @@ class _Turns:
             return free
         places = {cell: place for place, cell in enumerate(self._cells_of(number))}
         return [
-            each.drawn(generator, (number * self._count + places[cell]) * self._arms)
-            for cell, each in enumerate(self._cells)
+            cell_state.drawn(generator, (number * self._count + places[cell]) * self._arms)
+            for cell, cell_state in enumerate(self._cells)
         ]
 
     def _cells_of(self, number: int) -> list[int]:
@@ -85,39 +85,39 @@ class _Cell:
 
     def drawn(self, generator: random.Random, place: int) -> _Order:
         """The order of a block whose first run in this cell has this place among all runs."""
-        known = [
+        phases = [
             [_CIRCLE[wave * run % (2 * WAVES)] for wave in range(1, WAVES + 1)]
             for run in range(place, place + self._arms)
         ]
         orders = list(_orders(self._arms, generator))
-        scores = [self._score(order, known) for order in orders]
+        scores = [self._score(order, phases) for order in orders]
         enough = min(scores) * (1 + SLACK * (self._arms - 1)) + 1e-9
         chosen = generator.choice([order for order, score in zip(orders, scores, strict=True) if score <= enough])
         for pair in self._pairs:
-            self._waves[pair] = self._after(pair, chosen, known)
+            self._waves[pair] = self._after(pair, chosen, phases)
             self._positions[pair] = self._positions_after(pair, chosen)
         return chosen
 
-    def _score(self, order: _Order, known: Sequence[Sequence[complex]]) -> float:
+    def _score(self, order: _Order, phases: Sequence[Sequence[complex]]) -> float:
         """How much the arms would differ after this order."""
         waves = [0.0] * WAVES
         uneven = 0
         for pair in self._pairs:
-            for wave, value in enumerate(self._after(pair, order, known)):
+            for wave, value in enumerate(self._after(pair, order, phases)):
                 waves[wave] += value.real * value.real + value.imag * value.imag
-            uneven += sum(each * each for each in self._positions_after(pair, order))
-        total = math.fsum(each**POWER for each in waves) + (self._weight * uneven) ** POWER
+            uneven += sum(number * number for number in self._positions_after(pair, order))
+        total = math.fsum(number**POWER for number in waves) + (self._weight * uneven) ** POWER
         return math.pow(total / (WAVES + 1), 1 / POWER)
 
-    def _after(self, pair: _Pair, order: _Order, known: Sequence[Sequence[complex]]) -> list[complex]:
-        first, second = (known[order.index(arm)] for arm in pair)
+    def _after(self, pair: _Pair, order: _Order, phases: Sequence[Sequence[complex]]) -> list[complex]:
+        first, second = (phases[order.index(arm)] for arm in pair)
         return [before + one - other for before, one, other in zip(self._waves[pair], first, second, strict=True)]
 
     def _positions_after(self, pair: _Pair, order: _Order) -> list[int]:
-        found = list(self._positions[pair])
-        found[order.index(pair[0])] += 1
-        found[order.index(pair[1])] -= 1
-        return found
+        positions = list(self._positions[pair])
+        positions[order.index(pair[0])] += 1
+        positions[order.index(pair[1])] -= 1
+        return positions
 
 
 def _orders(arms: int, generator: random.Random) -> Iterator[_Order]:

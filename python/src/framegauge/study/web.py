@@ -36,10 +36,10 @@ SET_APART = {
 def _users(value: object) -> list[int] | str:
     if value == SATURATE:
         return SATURATE
-    given: list[Any] = value if isinstance(value, list) else [value]
-    if not given or not all(type(each) is int and 1 <= each <= MOST_USERS for each in given):
+    counts: list[Any] = value if isinstance(value, list) else [value]
+    if not counts or not all(type(count) is int and 1 <= count <= MOST_USERS for count in counts):
         raise QuantityError(value, USERS_EXPECTED)
-    return given
+    return counts
 
 
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": MOST_USERS}
@@ -69,8 +69,8 @@ class Saturate(Model):
         if self.most < self.first + self.step:
             raise Problem(("most",), self.most, f"at least {self.first + self.step}: two steps or more")
         if len(self.steps) > MOST_STEPS:
-            found = f"{self.step} ({len(self.steps)} steps)"
-            raise Problem(("step",), found, f"a larger one, for at most {MOST_STEPS} steps")
+            text = f"{self.step} ({len(self.steps)} steps)"
+            raise Problem(("step",), text, f"a larger one, for at most {MOST_STEPS} steps")
         if not SMALLEST_SHARE <= self.quantile <= LARGEST_SHARE:
             expected = f"{100 * SMALLEST_SHARE:g} % to {100 * LARGEST_SHARE:g} %"
             raise Problem(("quantile",), f"{100 * self.quantile:g} %", expected)
@@ -129,10 +129,10 @@ class Web(Parameters):
             raise Problem(("saturate",), f"users: {self.users}", f"users: {SATURATE} beside it")
         if self.users == SATURATE:
             self.saturate = self.saturate or Saturate()
-            steps, each = len(self.saturate.steps), self.ramp_up + self.steady
-            if steps * each > LONGEST_SECONDS:
+            steps, step_seconds = len(self.saturate.steps), self.ramp_up + self.steady
+            if steps * step_seconds > LONGEST_SECONDS:
                 expected = f"{LONGEST_SECONDS / 3600:g} h or less altogether: fewer steps, or a shorter `steady`"
-                raise Problem(("saturate",), f"{steps} steps of {each:g} s", expected)
+                raise Problem(("saturate",), f"{steps} steps of {step_seconds:g} s", expected)
         return self
 
     @property
@@ -176,5 +176,5 @@ class Web(Parameters):
             yield Problem((), f"family: {family}", "testbed.family 4: the servers listen on IPv4")
         for name in self.nagle_on or ():
             if name not in COMPONENTS and name not in hosts:
-                known = [*COMPONENTS, *hosts[: len(COMPONENTS)]]
-                yield Problem(("nagle_on",), name, f"a component or a host: {nearest(name, known)}")
+                names = [*COMPONENTS, *hosts[: len(COMPONENTS)]]
+                yield Problem(("nagle_on",), name, f"a component or a host: {nearest(name, names)}")

@@ -104,8 +104,8 @@ class Stream(Parameters):
     @model_validator(mode="after")
     def _consistent(self) -> Stream:
         if (self.size is None) == (self.duration is None):
-            found = "neither" if self.size is None else "both"
-            raise Problem((), found, "exactly one of size and duration")
+            text = "neither" if self.size is None else "both"
+            raise Problem((), text, "exactly one of size and duration")
         above_zero(self, "size", "duration")
         if True in self.reverse and True in self.bidir:
             raise Problem(("bidir",), True, "false where reverse is true: bidir includes both directions")
@@ -124,13 +124,13 @@ class Stream(Parameters):
                 yield Problem((name,), getattr(self, name), "no such key with senders, which state the flows of hosts")
         for name in ("reverse", "bidir") if self.senders or self.few else ():
             if True in getattr(self, name):
-                given = "senders" if self.senders else "few"
-                yield Problem((name,), True, f"false with {given}: all data is sent to one receiver")
+                key = "senders" if self.senders else "few"
+                yield Problem((name,), True, f"false with {key}: all data is sent to one receiver")
         if self.senders and self.nics != [1]:
             yield Problem(("nics",), self.nics, "1 with senders, which state the flows of hosts")
         for name in ("receiver", "receivers") if not self.senders else ():
-            if found := getattr(self, name):
-                yield Problem((name,), found, "no such key without senders: the pattern says who receives")
+            if value := getattr(self, name):
+                yield Problem((name,), value, "no such key without senders: the pattern says who receives")
         if self.few and not self.senders and self.pattern != ["many-to-one"]:
             yield Problem(("few",), self.few, "no such key without senders or pattern: many-to-one")
 
@@ -173,11 +173,11 @@ class Stream(Parameters):
             axes["nics"] = self.nics
         if self.sizes != [None]:
             axes["sizes"] = self.sizes
-        named = {"receiver": self.receiver, "few": None if self.few is None else ",".join(self.few)}
-        given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+        host_keys = {"receiver": self.receiver, "few": None if self.few is None else ",".join(self.few)}
+        fixed: dict[str, Any] = {name: value for name, value in host_keys.items() if value is not None}
         if self.receivers:
-            given["receivers"] = dict(self.receivers)
-        return grid(axes, {**given, "repeat_seconds": self.repeat, "sample_seconds": self.sample})
+            fixed["receivers"] = dict(self.receivers)
+        return grid(axes, {**fixed, "repeat_seconds": self.repeat, "sample_seconds": self.sample})
 
     def needed_hosts(self) -> tuple[int, str]:
         """Three with senders, of which two may send."""
@@ -189,8 +189,8 @@ class Stream(Parameters):
         if self.senders is not None:
             yield from senders_problems(self.senders, self.receiver, self.receivers or {}, hosts)
         if self.few is not None:
-            named = [list(each) for each in self.senders or ()]
-            yield from few_problems(self.few, named or [hosts[:-1]])
+            levels = [list(each) for each in self.senders or ()]
+            yield from few_problems(self.few, levels or [hosts[:-1]])
         if max(self.nics, default=1) > nics_of_hosts:
             expected = f"at most {nics_of_hosts}, the number of NICs that every host has"
             yield Problem(("nics",), max(self.nics), f"{expected} (topology: {{rack: {{nics: 2}}}} gives each two)")
@@ -238,10 +238,10 @@ class RequestResponse(Parameters):
             "duration_seconds": self.duration,
             "pattern": self.pattern,
         }
-        found = grid(axes, {})
+        combinations = grid(axes, {})
         # A closed loop has no arrivals, so several kinds of them would repeat the same condition.
         first = self.arrivals[0]
-        return [each for each in found if each["rate_per_second"] is not None or each["arrivals"] == first]
+        return [each for each in combinations if each["rate_per_second"] is not None or each["arrivals"] == first]
 
 
 class Mixed(Parameters):
@@ -367,10 +367,10 @@ class Workload(Model):
 
     @model_validator(mode="after")
     def _consistent(self) -> Workload:
-        given = sorted(self.model_fields_set)
-        if len(given) != 1:
-            found = ", ".join(given) or "nothing"
-            raise Problem((), found, f"exactly one workload of {', '.join(WORKLOADS)}")
+        keys = sorted(self.model_fields_set)
+        if len(keys) != 1:
+            text = ", ".join(keys) or "nothing"
+            raise Problem((), text, f"exactly one workload of {', '.join(WORKLOADS)}")
         return self
 
     @model_serializer(mode="wrap")
@@ -380,5 +380,5 @@ class Workload(Model):
     @property
     def parameters(self) -> Parameters:
         """The parameters of the workload that is given."""
-        found: Parameters = getattr(self, next(iter(self.model_fields_set)))
-        return found
+        parameters: Parameters = getattr(self, next(iter(self.model_fields_set)))
+        return parameters

@@ -14,7 +14,7 @@ _MORE_BLOCKS = re.compile(r"about (\d+) more block")  # in the warnings of stati
 
 def more_blocks(undecided: Sequence[Mapping[str, Any]]) -> int | None:
     """The largest number in the warnings of these verdicts; None if one has no number, or it is no advice."""
-    lines = [[_MORE_BLOCKS.search(line) for line in each["warnings"]] for each in undecided]
+    lines = [[_MORE_BLOCKS.search(line) for line in verdict["warnings"]] for verdict in undecided]
     blocks = [max((int(match[1]) for match in matches if match), default=None) for matches in lines]
     known = [count for count in blocks if count is not None]
     return max(known) if known and len(known) == len(blocks) and max(known) <= MOST_BLOCKS else None

@@ -69,17 +69,17 @@ def senders(flows: Mapping[str, int]) -> str:
             spans[-1][0].append(host)
         else:
             spans.append(([host], count))
-    named = [
+    names = [
         (hosts[0] if len(hosts) == 1 else f"{hosts[0]}{', ' if len(hosts) == 2 else ' to '}{hosts[-1]}")
         + ("" if count == 1 else f" x{count}" if len(hosts) == 1 else f" x{count} each")
         for hosts, count in spans
     ]
-    return f"from {', '.join(named)}"
+    return f"from {', '.join(names)}"
 
 
-def _follows(one: str, other: str) -> bool:
+def _follows(host: str, successor: str) -> bool:
     """Whether a host is the next after another: h13 is after h12."""
-    numbers = [name.removeprefix("h") for name in (one, other)]
+    numbers = [name.removeprefix("h") for name in (host, successor)]
     return all(map(str.isdecimal, numbers)) and int(numbers[1]) == int(numbers[0]) + 1
 
 
@@ -88,16 +88,16 @@ def rate(value: float | None) -> str:
     return "closed loop" if value is None else f"{value:g}/s"
 
 
-def _site(given: Mapping[str, Any]) -> Iterator[str]:
+def _site(settings: Mapping[str, Any]) -> Iterator[str]:
     """What a web site and its browsers are like: "thumbnails of 3 kB", "5 ms of CPU per page"."""
-    if "thumbnail_bytes" in given:
-        yield f"thumbnails of {quantities.print_bytes(given['thumbnail_bytes'])}"
-    if (connections := given.get("browser_connections")) is not None:
+    if "thumbnail_bytes" in settings:
+        yield f"thumbnails of {quantities.print_bytes(settings['thumbnail_bytes'])}"
+    if (connections := settings.get("browser_connections")) is not None:
         yield f"{connections} connection{'' if connections == 1 else 's'} per browser"
     for name, what in (("page_cpu", "CPU time"), ("page_wait", "waiting")):
-        if f"{name}_seconds" in given:
-            yield f"{quantities.print_seconds(given[f'{name}_seconds'])} of {what} per page"
-    if given.get("keep_alive") is False:
+        if f"{name}_seconds" in settings:
+            yield f"{quantities.print_seconds(settings[f'{name}_seconds'])} of {what} per page"
+    if settings.get("keep_alive") is False:
         yield "no keep-alive between servers"
 
 

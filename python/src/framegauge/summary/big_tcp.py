@@ -46,10 +46,10 @@ def entries(
 ) -> list[dict[str, Any]]:
     """One entry per metric, workload and other condition of a study in which MTU and size were crossed; `key` names
     the treatment."""
-    found = [each for metric in metrics if metric in METRICS for each in _crossed(rows, metric, key)]
-    found = [each for each in found if len(each.logs["mtu"]) >= LEAST_BLOCKS]
-    level = ALPHA / (len(EFFECTS) * len(found)) if found else ALPHA
-    return [_entry(each, rule or StoppingRule(), level) for each in found]
+    crossings = [crossed for metric in metrics if metric in METRICS for crossed in _crossed(rows, metric, key)]
+    crossings = [crossed for crossed in crossings if len(crossed.logs["mtu"]) >= LEAST_BLOCKS]
+    level = ALPHA / (len(EFFECTS) * len(crossings)) if crossings else ALPHA
+    return [_entry(crossed, rule or StoppingRule(), level) for crossed in crossings]
 
 
 def _crossed(rows: Sequence[Row], metric: str, key: str) -> Iterator[_Crossed]:
@@ -59,17 +59,19 @@ def _crossed(rows: Sequence[Row], metric: str, key: str) -> Iterator[_Crossed]:
     if not settings or not arms or not isinstance(low, int) or low >= max(arms):
         return
     for workload in dict.fromkeys(row.workload for row in rows):
-        mine = [row for row in rows if row.workload == workload]
-        sides = sides_by_cell(mine, metric, arms[max(arms)])
-        conditions = {row.cell: row.conditions for row in mine if row.cell in sides}
+        workload_rows = [row for row in rows if row.workload == workload]
+        sides = sides_by_cell(workload_rows, metric, arms[max(arms)])
+        conditions = {row.cell: row.conditions for row in workload_rows if row.cell in sides}
         for name in settings:
-            seen = {level for each in conditions.values() if isinstance(level := each.get(name), int)}
-            if len(seen) < 2:
+            setting_levels = {
+                level for cell_conditions in conditions.values() if isinstance(level := cell_conditions.get(name), int)
+            }
+            if len(setting_levels) < 2:
                 continue
-            ends = {key: (low, max(arms)), name: (min(seen), max(seen))}
-            cells = [cell for cell, each in conditions.items() if name in each]
+            ends = {key: (low, max(arms)), name: (min(setting_levels), max(setting_levels))}
+            cells = [cell for cell, cell_conditions in conditions.items() if name in cell_conditions]
             for pair in alike(conditions, cells, name, *ends[name]):
-                other = {one: value for one, value in conditions[pair[0]].items() if one != name}
+                other = {condition: value for condition, value in conditions[pair[0]].items() if condition != name}
                 by_setting, by_treatment, both = logs(sides, [pair])
                 mtu, size = (by_treatment, by_setting) if key == "mtu" else (by_setting, by_treatment)
                 values = dict(zip(EFFECTS, (mtu, size, both), strict=True))
@@ -77,10 +79,10 @@ def _crossed(rows: Sequence[Row], metric: str, key: str) -> Iterator[_Crossed]:
 
 
 def _entry(crossed: _Crossed, rule: StoppingRule, level: float) -> dict[str, Any]:
-    whole = crossed.logs["mtu"]
-    alpha = rule.nominal(level, len(whole))
-    ratios = {name: mean_ratio(found, alpha) for name, found in crossed.logs.items()}
-    parts = {name: share(whole, crossed.logs[name], alpha) for name in EFFECTS[1:]}
+    mtu_logs = crossed.logs["mtu"]
+    alpha = rule.nominal(level, len(mtu_logs))
+    ratios = {name: mean_ratio(log_ratios, alpha) for name, log_ratios in crossed.logs.items()}
+    parts = {name: share(mtu_logs, crossed.logs[name], alpha) for name in EFFECTS[1:]}
     sure = {name: _is_sure(ratio) for name, ratio in ratios.items()}
     return {
         "metric": crossed.metric,
@@ -88,7 +90,7 @@ def _entry(crossed: _Crossed, rule: StoppingRule, level: float) -> dict[str, Any
         "conditions": dict(crossed.conditions),
         "mtu": list(crossed.levels["mtu"]),
         crossed.size: list(crossed.levels[crossed.size]),
-        "blocks": len(whole),
+        "blocks": len(mtu_logs),
         "effects": {
             name: {
                 "ratio": ratios[name].ratio,
@@ -101,24 +103,24 @@ def _entry(crossed: _Crossed, rule: StoppingRule, level: float) -> dict[str, Any
     }
 
 
-def _is_sure(found: Ratio) -> bool:
-    return found.low is not None and found.high is not None and not found.low <= 1 <= found.high
+def _is_sure(ratio: Ratio) -> bool:
+    return ratio.low is not None and ratio.high is not None and not ratio.low <= 1 <= ratio.high
 
 
-def _share(found: Share | None) -> list[float] | None:
-    return None if found is None else [found.share, found.low, found.high]
+def _share(part: Share | None) -> list[float] | None:
+    return None if part is None else [part.share, part.low, part.high]
 
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """A sentence per entry: "transactions: BIG TCP alone (GSO size 180000) gives 41 % (20 % to 63 %) of what MTU 9000
     alone gives (+24 %, …); both together 131 % (…) of it"."""
-    found = summary.get("big_tcp", ())
+    effects = summary.get("big_tcp", ())
     if not summary["faithful"] or summary.get("suspect"):
         return
-    cells = words.Cells(found)
-    for each in found:
-        where = cells.of(each)
-        yield f"{words.metric(each['metric'])}{f' ({where})' if where else ''}: {_said(each)}"
+    cells = words.Cells(effects)
+    for entry in effects:
+        where = cells.of(entry)
+        yield f"{words.metric(entry['metric'])}{f' ({where})' if where else ''}: {_said(entry)}"
 
 
 def _said(entry: Mapping[str, Any]) -> str:
@@ -127,9 +129,9 @@ def _said(entry: Mapping[str, Any]) -> str:
     level = words.levels({size: largest})
     name = f"BIG TCP alone ({level})" if largest > USUAL_BYTES else f"{level} alone"
     mtu = words.levels({"mtu": entry["mtu"][1]})
-    whole, alone, both = (effects[each] for each in EFFECTS)
-    gains = (whole["ratio"] > 1) == METRICS[entry["metric"]].higher_is_better
-    if not whole["sure"] or not gains:
+    whole, alone, both = (effects[effect] for effect in EFFECTS)
+    has_gain = (whole["ratio"] > 1) == METRICS[entry["metric"]].higher_is_better
+    if not whole["sure"] or not has_gain:
         what = "makes it worse" if whole["sure"] else "makes no sure difference"
         text = f"{mtu} alone {what} ({_inside(whole)}), so there is no gain to compare with"
         return f"{text}; {name}: {_change(alone)}; both together: {_change(both)}"
@@ -155,5 +157,5 @@ def _inside(effect: Mapping[str, Any]) -> str:
 
 
 def _part(effect: Mapping[str, Any]) -> str:
-    share_, low, high = (f"{100 * each:.0f} %".replace("-", "\u2212") for each in effect["share"])
+    share_, low, high = (f"{100 * value:.0f} %".replace("-", "\u2212") for value in effect["share"])
     return f"{share_} ({low} to {high})"

@@ -64,8 +64,8 @@ class _Longest:
 def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
     """The longest run of drops at the ports to a receiver; None without consecutive drops, or without a link rate."""
     record = spools.record(folder, run)
-    place = folder / "runs" / str(run.number)
-    drops = drop_runs.drops(place / "drops.parquet", files=run.files)
+    path = folder / "runs" / str(run.number)
+    drops = drop_runs.drops(path / "drops.parquet", files=run.files)
     if drops is None:
         return None
     longest = _longest(drops.filter(pc.is_in(drops["port"], pa.array(came_by.ports_to(record, receiver), pa.string()))))
@@ -77,23 +77,23 @@ def find(folder: Path, run: Run, receiver: str) -> Blackout | None:
         return None
     around = AROUND_FRAMES * 8 * pc.max(longest.rows["frame_bytes"]).as_py() / rate
     span = (longest.time(0) - around, longest.time(-1) + around)
-    events = spools.table(place / "events.parquet", files=run.files)
+    events = spools.table(path / "events.parquet", files=run.files)
     rows = _rows(events, port, span) if events is not None and set(_EVENTS) <= set(events.column_names) else []
-    told = [row for row in rows if row["kind"] == "dropped" and row["input_port"] == name]
+    drop_rows = [row for row in rows if row["kind"] == "dropped" and row["input_port"] == name]
     # Events are recorded for some ports only, and may end before the record of drops does.
-    whole = len(told) >= longest.rows.num_rows
-    if not whole:
+    is_whole = len(drop_rows) >= longest.rows.num_rows
+    if not is_whole:
         rows = [{**row, "kind": "dropped"} for row in _rows(drops, port, span)]
     waits = dig(record, "measure", "fabric", "waits") or ()
     inputs = [wait["input_port"] for wait in waits if wait["port"] == port]
-    return _blackout(run, longest, around, rows, whole, inputs)
+    return _blackout(run, longest, around, rows, is_whole, inputs)
 
 
-def _rows(found: pa.Table, port: str, span: tuple[float, float]) -> list[Row]:
+def _rows(table: pa.Table, port: str, span: tuple[float, float]) -> list[Row]:
     """The rows of a port within a span of time, in order."""
-    time = found["time_seconds"]
+    time = table["time_seconds"]
     inside = pc.and_(pc.greater_equal(time, span[0]), pc.less_equal(time, span[1]))
-    rows: list[Row] = found.filter(pc.and_(inside, pc.equal(found["port"], port))).to_pylist()
+    rows: list[Row] = table.filter(pc.and_(inside, pc.equal(table["port"], port))).to_pylist()
     return sorted(rows, key=lambda row: float(row["time_seconds"]))
 
 
@@ -103,10 +103,10 @@ def _longest(drops: pa.Table) -> _Longest | None:
     for rows in (drop_runs.by_input(drops) if drops.num_rows else {}).values():
         numbers = rows["run_length"].to_numpy().astype(np.int64)
         ends = drop_runs.ends(numbers)
-        place = int(np.argmax(numbers[ends]))
-        length, begin = int(numbers[ends][place]), int(ends[place - 1]) + 1 if place else 0
+        index = int(np.argmax(numbers[ends]))
+        length, begin = int(numbers[ends][index]), int(ends[index - 1]) + 1 if index else 0
         if best is None or length > best.length:
-            best = _Longest(length, rows.slice(begin, int(ends[place]) + 1 - begin))
+            best = _Longest(length, rows.slice(begin, int(ends[index]) + 1 - begin))
     return best
 
 
@@ -119,35 +119,37 @@ def _bits_per_second(record: Mapping[str, Any], port: str) -> float | None:
 
 
 def _blackout(
-    run: Run, longest: _Longest, around: float, rows: Sequence[Row], whole: bool, inputs: Sequence[str]
+    run: Run, longest: _Longest, around: float, rows: Sequence[Row], is_whole: bool, inputs: Sequence[str]
 ) -> Blackout:
     """The blackout of the longest run of drops. `inputs`: all input ports by which frames came in the whole run."""
-    port, mine = (longest.rows[name][0].as_py() for name in ("port", "input_port"))
+    port, own_input = (longest.rows[name][0].as_py() for name in ("port", "input_port"))
     begin, end = longest.time(0), longest.time(-1)
     # A dropped frame may also have an event for its arrival: two events, one frame.
-    gone = {_frame(row) for row in rows if row["kind"] == "dropped"}
+    dropped_frames = {_frame(row) for row in rows if row["kind"] == "dropped"}
     names = dict.fromkeys((*inputs, *(row["input_port"] for row in rows)))
-    others = [name for name in names if name != mine]
-    between = [row for row in rows if begin <= row["time_seconds"] <= end]
+    other_inputs = [name for name in names if name != own_input]
+    rows_between = [row for row in rows if begin <= row["time_seconds"] <= end]
 
     def count(kind: str, name: str) -> int:
         return sum(
-            row["kind"] == kind and row["input_port"] == name and (kind == "dropped" or _frame(row) not in gone)
-            for row in between
+            row["kind"] == kind
+            and row["input_port"] == name
+            and (kind == "dropped" or _frame(row) not in dropped_frames)
+            for row in rows_between
         )
 
     def times(kind: str) -> dict[str, list[float]]:
         return {
             name: [row["time_seconds"] - begin for row in rows if row["kind"] == kind and row["input_port"] == name]
-            for name in (mine, *others)
+            for name in (own_input, *other_inputs)
         }
 
     return Blackout(
-        run, port, mine, longest.length, begin, end, around, whole,
+        run, port, own_input, longest.length, begin, end, around, is_whole,
         [(row["time_seconds"] - begin, row["queue_bytes"]) for row in rows],
         times("arrived"), times("dropped"),
-        {name: count("arrived", name) for name in others} if whole else None,
-        {name: count("dropped", name) for name in others},
+        {name: count("arrived", name) for name in other_inputs} if is_whole else None,
+        {name: count("dropped", name) for name in other_inputs},
     )  # fmt: skip
 
 

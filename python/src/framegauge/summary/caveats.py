@@ -28,10 +28,10 @@ def seals_of(saved: Saved) -> Iterator[str]:
     """Whether a change of the runs would have been noticed, and which were made on purpose."""
     if saved.runs and not saved.is_sealed:
         yield "not sealed, as results of older versions: a change of them after they were written goes unnoticed"
-    for each in saved.plan.get("sealed_again", ()):
-        changed = each["changed"]
+    for change in saved.plan.get("sealed_again", ()):
+        changed = change["changed"]
         rest = f" and {len(changed) - NAMED} more" if len(changed) > NAMED else ""
-        yield f"sealed again on {each['at']}, as they were then, after a change of {', '.join(changed[:NAMED])}{rest}"
+        yield f"sealed again on {change['at']}, as they were then, after a change of {', '.join(changed[:NAMED])}{rest}"
 
 
 def _of_costs(metrics: Collection[str], scope: str) -> list[str]:
@@ -71,8 +71,8 @@ def _of_hosts(scope: str, runs: Sequence[Run]) -> list[str]:
 
 def _captured(runs: Sequence[Run]) -> list[str]:
     """A note if packets were captured meanwhile: the more packets there are, the more CPU that costs."""
-    found = [run.readings["diagnosis"]["captures"] for run in runs if run.readings.get("diagnosis")]
-    taps = [tap for captures in found for tap in captures.values()]
+    diagnosed = [run.readings["diagnosis"]["captures"] for run in runs if run.readings.get("diagnosis")]
+    taps = [tap for captures in diagnosed for tap in captures.values()]
     packets = sum(each["packets"] for each in taps)
     if not packets:
         return []
@@ -119,14 +119,17 @@ def old_connections(runs: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """
     most: dict[str, Mapping[str, Any]] = {}
     for readings in runs:
-        for host, found in (readings.get("old_connections") or {}).items():
-            if found["count"] > most.get(host, {"count": 0})["count"]:
-                most[host] = found
-    for host, found in sorted(most.items()):
-        named = [f"{each['local']} to {each['remote']} ({each['mss_bytes']} B)" for each in found["connections"]]
-        rest = found["count"] - len(named[:NAMED])
-        were, keep = ("connection was", "it keeps its segment size until it is") if found["count"] == 1 else MANY
+        for host, reading in (readings.get("old_connections") or {}).items():
+            if reading["count"] > most.get(host, {"count": 0})["count"]:
+                most[host] = reading
+    for host, reading in sorted(most.items()):
+        names = [
+            f"{connection['local']} to {connection['remote']} ({connection['mss_bytes']} B)"
+            for connection in reading["connections"]
+        ]
+        rest = reading["count"] - len(names[:NAMED])
+        were, keep = ("connection was", "it keeps its segment size until it is") if reading["count"] == 1 else MANY
         yield (
-            f"{host}: {found['count']} {were} open when the MTU was raised; {keep} reopened: "
-            f"{', '.join(named[:NAMED])}" + (f" and {rest} more" if rest else "")
+            f"{host}: {reading['count']} {were} open when the MTU was raised; {keep} reopened: "
+            f"{', '.join(names[:NAMED])}" + (f" and {rest} more" if rest else "")
         )

@@ -65,7 +65,7 @@ def _with(names: Sequence[str]) -> str:
 
 def metrics_of(found: Sequence[Verdict]) -> list[str]:
     """The metrics of verdicts, in order."""
-    return list(dict.fromkeys(each["metric"] for each in found))
+    return list(dict.fromkeys(verdict["metric"] for verdict in found))
 
 
 def level_of(verdict: Verdict) -> str:
@@ -79,53 +79,56 @@ def claims(chosen: Chosen, of: Sequence[Verdict]) -> list[Claim]:
     return [
         claim
         for metric in metrics_of(of)
-        for claim in _described(chosen, [each for each in of if each["metric"] == metric], cells)
+        for claim in _described(chosen, [verdict for verdict in of if verdict["metric"] == metric], cells)
     ]
 
 
-def _described(chosen: Chosen, of: Sequence[Verdict], cells: words.Cells) -> Iterator[Claim]:
+def _described(chosen: Chosen, verdicts: Sequence[Verdict], cells: words.Cells) -> Iterator[Claim]:
     """The claims on one metric."""
-    found = [each for each in of if chosen(each)]
-    if not found:
+    matching = [verdict for verdict in verdicts if chosen(verdict)]
+    if not matching:
         return
-    every, metric = _levels(of), found[0]["metric"]
-    exact = _exact(chosen, of)
+    all_levels, metric = _levels(verdicts), matching[0]["metric"]
+    exact = _exact(chosen, verdicts)
     if exact is not None:
-        levels = _levels(found) if _TREATMENT in exact else every
+        levels = _levels(matching) if _TREATMENT in exact else all_levels
         workloads = tuple(map(json.loads, exact.get(_WORKLOAD, ())))
-        yield Claim(metric, found, levels, levels != every, workloads, tuple(_conditions(exact)))
-    elif len(every) > 1:
-        for level in every:
-            for claim in _described(chosen, [each for each in of if level_of(each) == level], cells):
+        yield Claim(metric, matching, levels, levels != all_levels, workloads, tuple(_conditions(exact)))
+    elif len(all_levels) > 1:
+        for level in all_levels:
+            for claim in _described(chosen, [verdict for verdict in verdicts if level_of(verdict) == level], cells):
                 yield replace(claim, some_levels=True)
     else:
-        rest = _exact(lambda each: not chosen(each), of)
+        rest = _exact(lambda verdict: not chosen(verdict), verdicts)
         named = None if rest is None or _WORKLOAD in rest else _with(list(_conditions(rest)))
-        yield Claim(metric, found, every, cells=f" except{named}" if named else _listed(found, cells))
+        yield Claim(metric, matching, all_levels, cells=f" except{named}" if named else _listed(matching, cells))
 
 
-def _exact(chosen: Chosen, of: Sequence[Verdict]) -> dict[Path, list[str]] | None:
+def _exact(chosen: Chosen, verdicts: Sequence[Verdict]) -> dict[Path, list[str]] | None:
     """The levels of the fewest things that hold for the chosen verdicts and for no other; None if two do not do."""
-    found = [each for each in of if chosen(each)]
-    for paths in _choices(of):
-        levels = {path: _values(found, path) for path in paths}
-        if all(all(_value(each, path) in some for path, some in levels.items()) == chosen(each) for each in of):
+    matching = [verdict for verdict in verdicts if chosen(verdict)]
+    for paths in _choices(verdicts):
+        levels = {path: _values(matching, path) for path in paths}
+        if all(
+            all(_value(verdict, path) in path_values for path, path_values in levels.items()) == chosen(verdict)
+            for verdict in verdicts
+        ):
             return levels
     return None
 
 
-def _listed(found: Sequence[Verdict], cells: words.Cells) -> str:
-    named = list(dict.fromkeys(f"({cells.name(each)})" for each in found))
-    more = len(named) - MOST_CELLS
+def _listed(verdicts: Sequence[Verdict], cells: words.Cells) -> str:
+    names = list(dict.fromkeys(f"({cells.name(verdict)})" for verdict in verdicts))
+    more = len(names) - MOST_CELLS
     rest = [f"{more} more cell{'' if more == 1 else 's'}"] if more > 0 else []
-    return f" in {words.joined([*named[:MOST_CELLS], *rest])}"
+    return f" in {words.joined([*names[:MOST_CELLS], *rest])}"
 
 
-def _choices(of: Sequence[Verdict]) -> Iterator[tuple[Path, ...]]:
+def _choices(verdicts: Sequence[Verdict]) -> Iterator[tuple[Path, ...]]:
     """What may describe a part of these verdicts, the simplest first."""
-    names = dict.fromkeys(name for each in of for name in each["conditions"])
+    names = dict.fromkeys(name for verdict in verdicts for name in verdict["conditions"])
     paths = [_TREATMENT, *(("conditions", name) for name in names), _WORKLOAD]
-    paths = [path for path in paths if len(_values(of, path)) > 1]
+    paths = [path for path in paths if len(_values(verdicts, path)) > 1]
     yield ()
     for count in (1, 2):
         yield from combinations(paths, count)
@@ -135,27 +138,28 @@ def _value(verdict: Verdict, path: Path) -> str:
     """What a verdict has at a path, as text that can be compared."""
     if path == _TREATMENT:
         return level_of(verdict)
-    found: Any = verdict
+    value: Any = verdict
     for name in path:
-        if name not in found:
+        if name not in value:
             return ""
-        found = found[name]
-    return json.dumps(found, sort_keys=True)
+        value = value[name]
+    return json.dumps(value, sort_keys=True)
 
 
-def _values(found: Sequence[Verdict], path: Path) -> list[str]:
-    return list(dict.fromkeys(_value(each, path) for each in found))
+def _values(verdicts: Sequence[Verdict], path: Path) -> list[str]:
+    return list(dict.fromkeys(_value(verdict, path) for verdict in verdicts))
 
 
-def _levels(found: Sequence[Verdict]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(map(level_of, found)))
+def _levels(verdicts: Sequence[Verdict]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(map(level_of, verdicts)))
 
 
-def _conditions(chosen: Mapping[Path, Sequence[str]]) -> Iterator[str]:
+def _conditions(path_levels: Mapping[Path, Sequence[str]]) -> Iterator[str]:
     """Levels of conditions in words: "RTT 200 us or 1.2 ms", "TSO off"."""
-    for path, levels in chosen.items():
+    for path, levels in path_levels.items():
         if path not in (_TREATMENT, _WORKLOAD):
-            said = [
-                words.condition(path[1], json.loads(each)) if each else f"no {words.factor(path[1])}" for each in levels
+            texts = [
+                words.condition(path[1], json.loads(level)) if level else f"no {words.factor(path[1])}"
+                for level in levels
             ]
-            yield words.alternatives(said)
+            yield words.alternatives(texts)

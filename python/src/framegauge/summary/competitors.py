@@ -42,36 +42,36 @@ def competitors(rows: Sequence[Row], metrics: Sequence[str], key: str, rule: Sto
     treated = sorted((row for row in rows if row.role == "treatment"), key=lambda row: json.dumps(row.level))
     arms = {row.arm: row.level for row in treated}
     baseline = next((row.level for row in rows if row.role == "baseline"), None)
-    found: list[tuple[Ratio, dict[str, Any]]] = []
-    for metric in (each for each in metrics if each in METRICS):
+    candidates: list[tuple[Ratio, dict[str, Any]]] = []
+    for metric in (item for item in metrics if item in METRICS):
         for workload in dict.fromkeys(row.workload for row in rows):
-            mine = [row for row in rows if row.workload == workload]
-            conditions = {row.cell: row.conditions for row in mine}
-            settings = dict.fromkeys(name for each in conditions.values() for name in each)
+            workload_rows = [row for row in rows if row.workload == workload]
+            conditions = {row.cell: row.conditions for row in workload_rows}
+            settings = dict.fromkeys(name for item in conditions.values() for name in item)
             for arm, level in arms.items():
-                sides = sides_by_cell(mine, metric, arm)
-                for each in statistics.competitors(sides, conditions, list(filter(is_setting, settings)), rule):
+                sides = sides_by_cell(workload_rows, metric, arm)
+                for item in statistics.competitors(sides, conditions, list(filter(is_setting, settings)), rule):
                     levels = {"baseline": {key: baseline}, "treatment": {key: level}}
-                    found.append((each.alone, {"workload": workload, "metric": metric, **levels, **_entry(each)}))
-    limits = family.levels([partial(excludes_equality, ratio, rule) for ratio, _ in found], ALPHA)
-    for (ratio, entry), limit in zip(found, limits, strict=True):
+                    candidates.append((item.alone, {"workload": workload, "metric": metric, **levels, **_entry(item)}))
+    limits = family.levels([partial(excludes_equality, ratio, rule) for ratio, _ in candidates], ALPHA)
+    for (ratio, entry), limit in zip(candidates, limits, strict=True):
         entry["sure"] = excludes_equality(ratio, rule, limit)
-    return [entry for _, entry in found]
+    return [entry for _, entry in candidates]
 
 
-def _entry(found: statistics.Competitor) -> dict[str, Any]:
+def _entry(competitor: statistics.Competitor) -> dict[str, Any]:
     return {
-        "first": {found.name: found.first},
-        "level": {found.name: found.level},
-        "alone": _ratio(found.alone),
-        "treatment_alone": _ratio(found.treatment),
-        "together": _ratio(found.together),
-        "pairs": found.pairs,
+        "first": {competitor.name: competitor.first},
+        "level": {competitor.name: competitor.level},
+        "alone": _ratio(competitor.alone),
+        "treatment_alone": _ratio(competitor.treatment),
+        "together": _ratio(competitor.together),
+        "pairs": competitor.pairs,
     }
 
 
-def _ratio(found: Ratio) -> dict[str, Any]:
-    return {"ratio": found.ratio, "ci95": interval(found)}
+def _ratio(ratio: Ratio) -> dict[str, Any]:
+    return {"ratio": ratio.ratio, "ci95": interval(ratio)}
 
 
 def head(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -89,34 +89,34 @@ def head(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 def rows(entries: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:
     """One row per entry, the changes with their intervals."""
     several, named = _several(entries), words.of_workload(entries)
-    for each in entries:
-        treated = f"{words.levels(each['treatment'])}: " if several else ""
+    for entry in entries:
+        treated = f"{words.levels(entry['treatment'])}: " if several else ""
         yield [
-            words.alternatives([_said(each["level"]), _said(each["first"])], "instead of"),
-            named(each),
-            _change(each["alone"]) + ("" if each["sure"] else ", may be chance"),
-            treated + _change(each["treatment_alone"]),
-            _change(each["together"]),
+            words.alternatives([_said(entry["level"]), _said(entry["first"])], "instead of"),
+            named(entry),
+            _change(entry["alone"]) + ("" if entry["sure"] else ", may be chance"),
+            treated + _change(entry["treatment_alone"]),
+            _change(entry["together"]),
         ]
 
 
 def fixed(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
     """The settings and circumstances that had one level in the whole study, in words: "TSO off"."""
     levels: dict[str, dict[str, Any]] = {}
-    for each in verdicts:
-        for name, value in each["conditions"].items():
+    for verdict in verdicts:
+        for name, value in verdict["conditions"].items():
             levels.setdefault(name, {})[json.dumps(value, sort_keys=True)] = value
-    found = []
+    texts = []
     for name, values in levels.items():
-        known = is_setting(name) or name.removesuffix("_seconds").removesuffix("_ppm") in CIRCUMSTANCES
+        is_known = is_setting(name) or name.removesuffix("_seconds").removesuffix("_ppm") in CIRCUMSTANCES
         value = next(iter(values.values()))
-        if known and len(values) == 1 and value is not None:
-            found.append(words.condition(name, value))
-    return found
+        if is_known and len(values) == 1 and value is not None:
+            texts.append(words.condition(name, value))
+    return texts
 
 
 def _several(entries: Sequence[Mapping[str, Any]]) -> bool:
-    return len({json.dumps(each["treatment"]) for each in entries}) > 1
+    return len({json.dumps(entry["treatment"]) for entry in entries}) > 1
 
 
 def _alone(entry: Mapping[str, Any]) -> str:
@@ -127,6 +127,6 @@ def _said(levels: Mapping[str, Any]) -> str:
     return words.joined([words.condition(name, value) for name, value in levels.items()])
 
 
-def _change(found: Mapping[str, Any]) -> str:
-    interval = "" if found["ci95"] is None else f" ({words.change_interval(found['ci95'])})"
-    return words.change(found["ratio"], found["ci95"]) + interval
+def _change(effect: Mapping[str, Any]) -> str:
+    interval = "" if effect["ci95"] is None else f" ({words.change_interval(effect['ci95'])})"
+    return words.change(effect["ratio"], effect["ci95"]) + interval

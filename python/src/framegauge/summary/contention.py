@@ -27,14 +27,21 @@ Members = list[tuple[Key, Flow]]
 
 def entries(found: Sequence[Contention], factor: str) -> list[dict[str, Any]]:
     """One entry per cell and receiver, in the study's order; `factor` is the treatment's key."""
-    places = list(dict.fromkeys((each.run.cell, each.receiver) for each in sorted(found, key=lambda one: one.run.cell)))
-    return [_entry([each for each in found if (each.run.cell, each.receiver) == place], factor) for place in places]
+    places = list(
+        dict.fromkeys(
+            (contention.run.cell, contention.receiver) for contention in sorted(found, key=lambda item: item.run.cell)
+        )
+    )
+    return [
+        _entry([contention for contention in found if (contention.run.cell, contention.receiver) == place], factor)
+        for place in places
+    ]
 
 
-def _entry(found: Sequence[Contention], factor: str) -> dict[str, Any]:
-    first = found[0]
-    count = max(len(each.flows) for each in found)
-    names = dict.fromkeys(each.run.arm for each in sorted(found, key=_place))
+def _entry(contentions: Sequence[Contention], factor: str) -> dict[str, Any]:
+    first = contentions[0]
+    count = max(len(contention.flows) for contention in contentions)
+    names = dict.fromkeys(contention.run.arm for contention in sorted(contentions, key=_place))
     return {
         "cell": first.run.cell,
         "workload": first.run.workload,
@@ -43,119 +50,130 @@ def _entry(found: Sequence[Contention], factor: str) -> dict[str, Any]:
         "ports": list(first.ports),
         "flows": count,
         "grouped": count > MOST_ROWS,
-        "arms": [_arm([each for each in found if each.run.arm == name], factor, count > MOST_ROWS) for name in names],
+        "arms": [
+            _arm([contention for contention in contentions if contention.run.arm == name], factor, count > MOST_ROWS)
+            for name in names
+        ],
     }
 
 
-def _place(one: Contention) -> tuple[int, str]:
-    return _ORDER.get(one.run.role, 2), json.dumps(one.run.level, sort_keys=True)
+def _place(contention: Contention) -> tuple[int, str]:
+    return _ORDER.get(contention.run.role, 2), json.dumps(contention.run.level, sort_keys=True)
 
 
-def _arm(found: Sequence[Contention], factor: str, grouped: bool) -> dict[str, Any]:
-    run = found[0].run
-    shared = [jain([flow.goodput_bits_per_second for flow in each.flows]) for each in found]
+def _arm(contentions: Sequence[Contention], factor: str, grouped: bool) -> dict[str, Any]:
+    run = contentions[0].run
+    shared = [jain([flow.goodput_bits_per_second for flow in contention.flows]) for contention in contentions]
     indices = [index for index in shared if index is not None]
-    share = mean(indices, 1 / max(len(each.flows) for each in found), 1.0) if indices else None
+    share = mean(indices, 1 / max(len(contention.flows) for contention in contentions), 1.0) if indices else None
     slowest, fastest = (
-        mean([end(flow.goodput_bits_per_second for flow in each.flows) for each in found], 0.0) for end in (min, max)
+        mean([extreme(flow.goodput_bits_per_second for flow in contention.flows) for contention in contentions], 0.0)
+        for extreme in (min, max)
     )
-    hosts = dict.fromkeys(host for each in found for host in each.host_timeouts)
+    hosts = dict.fromkeys(host for contention in contentions for host in contention.host_timeouts)
     return {
         "arm": run.arm,
         "role": run.role,
         "levels": {factor: run.level},
-        "runs": len(found),
+        "runs": len(contentions),
         "fairness": None if share is None else share.mean,
         "fairness_interval": _interval(share),
         "slowest_bits_per_second": slowest.mean,
         "slowest_interval": _interval(slowest),
         "fastest_bits_per_second": fastest.mean,
         "fastest_interval": _interval(fastest),
-        "rows": _rows(found, grouped),
+        "rows": _rows(contentions, grouped),
         "timeouts_by_host": {
-            host: statistics.fmean(each.host_timeouts[host] for each in found if host in each.host_timeouts)
+            host: statistics.fmean(
+                contention.host_timeouts[host] for contention in contentions if host in contention.host_timeouts
+            )
             for host in hosts
         },
-        "drops": list(_drops(found)),
+        "drops": list(_drops(contentions)),
     }
 
 
-def _interval(found: Mean | None) -> list[float] | None:
-    return None if found is None or found.interval is None else list(found.interval)
+def _interval(estimate: Mean | None) -> list[float] | None:
+    return None if estimate is None or estimate.interval is None else list(estimate.interval)
 
 
-def _rows(found: Sequence[Contention], grouped: bool) -> list[dict[str, Any]]:
+def _rows(contentions: Sequence[Contention], grouped: bool) -> list[dict[str, Any]]:
     """One row per flow, or one per input port with the most flows first."""
     by_run: list[Members] = [
-        [((flow.input_port,) if grouped else (flow.sender, flow.number), flow) for flow in each.flows] for each in found
+        [((flow.input_port,) if grouped else (flow.sender, flow.number), flow) for flow in contention.flows]
+        for contention in contentions
     ]
     keys = list(dict.fromkeys(key for members in by_run for key, _ in members))
     rows = [_row(key, by_run, grouped) for key in keys]
-    fair = statistics.fmean(flow.goodput_bits_per_second for each in found for flow in each.flows)
+    fair_rate = statistics.fmean(
+        flow.goodput_bits_per_second for contention in contentions for flow in contention.flows
+    )
     for row in rows:
-        row["share"] = row["goodput_bits_per_second"] / fair if fair > 0 else None
+        row["share"] = row["goodput_bits_per_second"] / fair_rate if fair_rate > 0 else None
     return sorted(rows, key=lambda row: -row["flows"]) if grouped else rows
 
 
 def _row(key: Key, by_run: Sequence[Members], grouped: bool) -> dict[str, Any]:
-    runs = [[flow for its, flow in members if its == key] for members in by_run]
+    runs = [[flow for flow_key, flow in members if flow_key == key] for members in by_run]
     runs = [flows for flows in runs if flows]
-    every = [flow for flows in runs for flow in flows]
+    all_flows = [flow for flows in runs for flow in flows]
     rates: dict[tuple[str, int], list[float]] = {}
-    for flow in every:
+    for flow in all_flows:
         rates.setdefault((flow.sender, flow.number), []).append(flow.goodput_bits_per_second)
-    alone = [statistics.fmean(values) for values in rates.values()]
+    flow_means = [statistics.fmean(values) for values in rates.values()]
     values = [statistics.fmean(flow.goodput_bits_per_second for flow in flows) for flows in runs]
     goodput = mean(values, 0.0)
-    several = max((flow.number for members in by_run for _, flow in members if flow.sender == every[0].sender))
+    last_number = max((flow.number for members in by_run for _, flow in members if flow.sender == all_flows[0].sender))
     return {
-        "senders": list(dict.fromkeys(flow.sender for flow in every)),
-        "number": every[0].number if several > 1 and not grouped else None,
+        "senders": list(dict.fromkeys(flow.sender for flow in all_flows)),
+        "number": all_flows[0].number if last_number > 1 and not grouped else None,
         "flows": len(rates),
-        "input_port": every[0].input_port,
+        "input_port": all_flows[0].input_port,
         "goodput_bits_per_second": goodput.mean,
         "interval_bits_per_second": _interval(goodput),
         "by_run_bits_per_second": values,
-        "lowest_bits_per_second": min(alone),
-        "highest_bits_per_second": max(alone),
-        "retransmits": _mean(flow.retransmits for flow in every),
-        "timeouts": _mean(flow.timeouts for flow in every),
+        "lowest_bits_per_second": min(flow_means),
+        "highest_bits_per_second": max(flow_means),
+        "retransmits": _mean(flow.retransmits for flow in all_flows),
+        "timeouts": _mean(flow.timeouts for flow in all_flows),
     }
 
 
 def _mean(values: Iterator[int | None]) -> float | None:
     """The mean count per flow and run; None if any of them is unknown."""
-    found = list(values)
-    known = [value for value in found if value is not None]
-    return statistics.fmean(known) if len(known) == len(found) else None
+    counts = list(values)
+    known = [value for value in counts if value is not None]
+    return statistics.fmean(known) if len(known) == len(counts) else None
 
 
-def _drops(found: Sequence[Contention]) -> Iterator[dict[str, Any]]:
+def _drops(contentions: Sequence[Contention]) -> Iterator[dict[str, Any]]:
     """The drops over all runs of the arm: at the ports to the receiver by input port, at every other port in total."""
-    ports = found[0].ports
+    ports = contentions[0].ports
     by_input: dict[tuple[str, str], list[DropRuns]] = {}
-    for each in (drops for one in found for drops in one.drops):
-        by_input.setdefault((each.port, each.input_port), []).append(each)
+    for port_drops in (drops for contention in contentions for drops in contention.drops):
+        by_input.setdefault((port_drops.port, port_drops.input_port), []).append(port_drops)
     for port in sorted({port for port, _ in by_input}, key=lambda port: (port not in ports, port)):
-        inputs = {name: each for (its, name), each in by_input.items() if its == port}
+        inputs = {name: port_drops for (drop_port, name), port_drops in by_input.items() if drop_port == port}
         if port in ports and len(inputs) <= MOST_ROWS:
             for name in sorted(inputs):
                 yield _dropped(port, [name], inputs[name])
         else:
-            yield _dropped(port, sorted(inputs), [each for some in inputs.values() for each in some])
+            yield _dropped(
+                port, sorted(inputs), [port_drops for input_drops in inputs.values() for port_drops in input_drops]
+            )
 
 
-def _dropped(port: str, inputs: list[str], found: Sequence[DropRuns]) -> dict[str, Any]:
+def _dropped(port: str, inputs: list[str], drops_by_run: Sequence[DropRuns]) -> dict[str, Any]:
     """One entry. `share_by_length`: the share of dropped frames that were part of runs of each length."""
-    runs = [length for each in found for length in each.lengths]
-    frames = [each.frames for each in found if each.frames is not None]
+    run_lengths = [length for drops in drops_by_run for length in drops.lengths]
+    frames = [drops.frames for drops in drops_by_run if drops.frames is not None]
     return {
         "port": port,
         "input_ports": inputs,
-        "dropped_frames": sum(each.dropped_frames for each in found),
-        "frames": sum(frames) if len(frames) == len(found) else None,
-        "longest": max(runs),
-        "share_by_length": drop_runs.shares(runs),
+        "dropped_frames": sum(drops.dropped_frames for drops in drops_by_run),
+        "frames": sum(frames) if len(frames) == len(drops_by_run) else None,
+        "longest": max(run_lengths),
+        "share_by_length": drop_runs.shares(run_lengths),
     }
 
 
@@ -177,28 +195,28 @@ def beside(summary: Mapping[str, Any]) -> str:
 
     Of several cells it is about the one that the baseline shares least evenly.
     """
-    compared = any(each["metric"] in SHARED for each in summary["verdicts"])
-    found = [
-        each
-        for each in summary.get("flows", ())
-        if each["arms"][0]["role"] == "baseline" and each["arms"][0]["fairness"] is not None
+    is_compared = any(candidate["metric"] in SHARED for candidate in summary["verdicts"])
+    candidates = [
+        candidate
+        for candidate in summary.get("flows", ())
+        if candidate["arms"][0]["role"] == "baseline" and candidate["arms"][0]["fairness"] is not None
     ]
-    if not (compared and found and summary["faithful"]):
+    if not (is_compared and candidates and summary["faithful"]):
         return ""
-    entry = min(found, key=lambda each: each["arms"][0]["fairness"])
+    entry = min(candidates, key=lambda candidate: candidate["arms"][0]["fairness"])
     arms = [arm for arm in entry["arms"] if arm["role"] != "control"]
-    told = [
+    clauses = [
         f"with {words.subject(arm['levels'])}{',' * (arm is arms[0])} {_gets(arm, entry, arm is arms[0])}"
         for arm in arms
     ]
-    text = "; ".join(told)
+    text = "; ".join(clauses)
     where = ", ".join(_place_of(summary, entry))
-    least = f", where {words.subject(arms[0]['levels'])} shares least evenly" if len(found) > 1 else ""
+    least = f", where {words.subject(arms[0]['levels'])} shares least evenly" if len(candidates) > 1 else ""
     return f"{text[0].upper()}{text[1:]}" + (f" ({where}{least})." if where else ".")
 
 
-def _gets(arm: Mapping[str, Any], entry: Mapping[str, Any], full: bool) -> str:
-    """What the few flows get beside the many, or the slowest beside the fastest; `full`: with words and intervals."""
+def _gets(arm: Mapping[str, Any], entry: Mapping[str, Any], is_full: bool) -> str:
+    """What the few flows get beside the many, or the slowest beside the fastest; `is_full`: with the intervals, too."""
     rows = arm["rows"]
     if len(rows) == 2 and rows[1]["flows"] < rows[0]["flows"]:
         many, few = rows
@@ -208,16 +226,16 @@ def _gets(arm: Mapping[str, Any], entry: Mapping[str, Any], full: bool) -> str:
     else:
         values = [(arm[f"{end}_bits_per_second"], arm[f"{end}_interval"]) for end in ("slowest", "fastest")]
         names = (f"the slowest of {entry['flows']} flows", "for the fastest")
-    few_said, many_said = (units.rates(value, interval if full else None) for value, interval in values)
-    return f"{names[0]} gets {few_said} beside {many_said} {names[1]}" if full else f"{few_said} beside {many_said}"
+    few_text, many_text = (units.rates(value, interval if is_full else None) for value, interval in values)
+    return f"{names[0]} gets {few_text} beside {many_text} {names[1]}" if is_full else f"{few_text} beside {many_text}"
 
 
 def _place_of(summary: Mapping[str, Any], entry: Mapping[str, Any]) -> Iterator[str]:
     """What tells an entry from the others: its cell, its receiver."""
-    found = summary["flows"]
-    if cell := words.Cells(summary["verdicts"] or found).of(entry):
+    flow_entries = summary["flows"]
+    if cell := words.Cells(summary["verdicts"] or flow_entries).of(entry):
         yield cell
-    if len({each["receiver"] for each in found}) > 1:
+    if len({flow_entry["receiver"] for flow_entry in flow_entries}) > 1:
         yield f"to {entry['receiver']}"
 
 
@@ -227,9 +245,9 @@ def lines(summary: Mapping[str, Any]) -> Iterator[str]:
         where = "".join(f"{part}, " for part in _place_of(summary, entry))
         for arm in entry["arms"]:
             if arm["role"] != "control":
-                said = ", ".join(_told(entry, arm))
+                text = ", ".join(_told(entry, arm))
                 index = "" if arm["fairness"] is None else f"; Jain {arm['fairness']:.2f}"
-                yield f"{where}{arm_name(arm)}: {said}{index}"
+                yield f"{where}{arm_name(arm)}: {text}{index}"
 
 
 def _told(entry: Mapping[str, Any], arm: Mapping[str, Any]) -> Iterator[str]:

@@ -51,42 +51,42 @@ def factor_key(treatment: str) -> str:
 
 def summarise(saved: Saved) -> dict[str, Any]:
     """The summary of a results folder. An A/A control is a verdict whose two levels are the same."""
-    compared, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
-    found = [each for each in compared if not each.is_unread]
-    treatments = sum(each.judged is not None and each.role != "control" for each in found)
-    any_differs = any(each.control_differs for each in found)
-    judged = doubted(found)
+    comparisons, rows, key = compare(saved), [row(run) for run in saved.runs], factor_key(saved.plan["treatment"])
+    readable = [comparison for comparison in comparisons if not comparison.is_unread]
+    treatments = sum(comparison.judged is not None and comparison.role != "control" for comparison in readable)
+    any_differs = any(comparison.control_differs for comparison in readable)
+    judged = doubted(readable)
     return {
         "schema": SCHEMA,
         "question": saved.plan["question"],
         "scope": saved.plan["scope"],
         "ask": saved.plan.get("ask", "difference"),
         "primary": list(saved.plan.get("primary", ())),
-        "faithful": is_faithful(compared),
+        "faithful": is_faithful(comparisons),
         "rules": {"version": RULES, "before": _before(saved)},
-        "suspect": suspicions(found),
+        "suspect": suspicions(readable),
         "family": {
             "error": family_error(saved.plan, treatments),
             "treatments": treatments,
-            "controls": sum(each.judged is not None and each.role == "control" for each in found),
+            "controls": sum(comparison.judged is not None and comparison.role == "control" for comparison in readable),
         },
         "stopping": _stopping(saved),
         "trial": saved.plan.get("trial"),
         **({"narrow_links": narrow} if (narrow := saved.plan.get("narrow_links")) else {}),
-        "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, found), key),
+        "smallest_levels": levels.entries(smallest_levels(saved.plan, rows, readable), key),
         "verdicts": _verdicts(saved, unasked.leading_first(judged)),
         "unasked": _verdicts(saved, unasked.worse(rows, saved.plan["margins"], rule_of(saved.plan), judged)),
         "big_tcp": big_tcp.entries(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "interactions": interactions(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "competitors": competitors(rows, list(saved.plan["margins"]), key, rule_of(saved.plan)),
         "positions": list(_positions(saved)),
-        "why": why(saved.runs, found, key),
+        "why": why(saved.runs, readable, key),
         "lost_time": lost_time.entries(saved.runs, key),
         "flows": contention.entries(flows.read(saved), key),
         "switch": switch.entries(saved.runs, saved.plan["margins"], key),
         "few": few.entries(few.judged(saved.plan, rows, rule_of(saved.plan), any_differs), saved.runs, key),
         "hosts": hosts.entries(saved, judged, key),
-        "not_measured": unread.entries(not_measured(rows, saved.plan["margins"]), compared, key),
+        "not_measured": unread.entries(not_measured(rows, saved.plan["margins"]), comparisons, key),
         "cpu": _cpu(saved.runs),
         "caveats": [*caveats(saved.plan["margins"], saved.plan["scope"], saved.runs), *seals_of(saved)],
         "excluded": list(_excluded(saved.runs, key)),
@@ -127,35 +127,35 @@ def verdicts(saved: Saved) -> list[dict[str, Any]]:
 
 def _verdicts(saved: Saved, judged: Iterable[Comparison]) -> list[dict[str, Any]]:
     degraded = sorted({line for run in saved.runs for line in run.degraded})
-    return [_verdict(each, saved.plan, degraded) for each in judged]
+    return [_verdict(comparison, saved.plan, degraded) for comparison in judged]
 
 
 def _positions(saved: Saved) -> Iterator[dict[str, Any]]:
     """The effect of the position on each metric, and the most of it that a comparison has in its ratio."""
     rows = [row(run) for run in saved.runs]
     places = positions.places(rows)
-    compared = list(all_pairs(rows, saved.plan["margins"]))
+    pairs = list(all_pairs(rows, saved.plan["margins"]))
     for metric in saved.plan["margins"]:
-        found = positions.estimate(rows, metric, places)
-        if found is not None:
-            tilts = [positions.tilt(each, found, places) for each in compared if each.metric == metric]
+        position_effect = positions.estimate(rows, metric, places)
+        if position_effect is not None:
+            tilts = [positions.tilt(item, position_effect, places) for item in pairs if item.metric == metric]
             yield {
                 "metric": metric,
-                "ratios": [math.exp(each) for each in found.effects],
-                "chance": found.chance,
-                "tilt": max((math.expm1(each) for each in tilts), key=abs, default=0.0),
+                "ratios": [math.exp(item) for item in position_effect.effects],
+                "chance": position_effect.chance,
+                "tilt": max((math.expm1(item) for item in tilts), key=abs, default=0.0),
             }
 
 
 def _before(saved: Saved) -> int | None:
     """The version of the rules by which a folder was judged before, if it was an older one."""
     try:
-        found = foreign.load_json(foreign.read(saved.folder / "summary.json"))
+        document = foreign.load_json(foreign.read(saved.folder / "summary.json"))
     except (OSError, ValueError):
         return None
-    rules = found.get("rules") or {"version": 1} if isinstance(found, dict) else None
-    before = rules.get("before") or rules.get("version") if isinstance(rules, dict) else None
-    return before if type(before) is int and 0 < before < RULES else None
+    rules = document.get("rules") or {"version": 1} if isinstance(document, dict) else None
+    version = rules.get("before") or rules.get("version") if isinstance(rules, dict) else None
+    return version if type(version) is int and 0 < version < RULES else None
 
 
 def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
@@ -164,40 +164,40 @@ def _cpu(runs: Sequence[Run]) -> dict[str, float] | None:
     keys = {**{name: f"cpu_share_{name}" for name in names}, "meter_seconds": "meter_seconds"}
     rows = [run.readings for run in runs if not run.excluded]
     values = {name: [row[key] for row in rows if row.get(key) is not None] for name, key in keys.items()}
-    return {name: statistics.median(found) for name, found in values.items()} if all(values.values()) else None
+    return {name: statistics.median(samples) for name, samples in values.items()} if all(values.values()) else None
 
 
-def _verdict(found: Comparison, plan: Mapping[str, Any], degraded: Sequence[str]) -> dict[str, Any]:
-    key, ratio = factor_key(plan["treatment"]), found.ratio
+def _verdict(comparison: Comparison, plan: Mapping[str, Any], degraded: Sequence[str]) -> dict[str, Any]:
+    key, ratio = factor_key(plan["treatment"]), comparison.ratio
     return {
-        "workload": found.workload,
-        "conditions": dict(found.conditions),
-        "metric": found.metric,
-        "unit": METRICS[found.metric].unit,
-        "baseline": {key: found.baseline_level, "estimate": found.baseline},
-        "treatment": {key: found.treatment_level, "estimate": found.treatment},
+        "workload": comparison.workload,
+        "conditions": dict(comparison.conditions),
+        "metric": comparison.metric,
+        "unit": METRICS[comparison.metric].unit,
+        "baseline": {key: comparison.baseline_level, "estimate": comparison.baseline},
+        "treatment": {key: comparison.treatment_level, "estimate": comparison.treatment},
         "ratio": None if ratio is None else ratio.ratio,
         "ci95": interval(ratio),
         "difference": None
-        if found.difference is None
-        else {"mean": found.difference.mean, "ci95": interval(found.difference)},
-        "margin": found.margin,
+        if comparison.difference is None
+        else {"mean": comparison.difference.mean, "ci95": interval(comparison.difference)},
+        "margin": comparison.margin,
         "judged": None
-        if found.judged is None
+        if comparison.judged is None
         else {
-            "confidence": 1 - found.judged.alpha,
+            "confidence": 1 - comparison.judged.alpha,
             "overall": 1 - rule_of(plan).error(ALPHA),
-            "interval": interval(found.judged),
+            "interval": interval(comparison.judged),
         },
-        "together": interval(found.together),
+        "together": interval(comparison.together),
         "worst_case": None
-        if found.worst_case is None
-        else {"interval": interval(found.worst_case), "lost": list(found.worst_case.lost)},
-        "unseen_stalls": found.unseen_stalls,
-        "assumption": None if found.judged is None else found.judged.assumption,
-        "verdict": str(found.verdict),
-        "runs": found.runs,
-        "warnings": [*found.warnings, *(f"degraded: {line}" for line in degraded)],
+        if comparison.worst_case is None
+        else {"interval": interval(comparison.worst_case), "lost": list(comparison.worst_case.lost)},
+        "unseen_stalls": comparison.unseen_stalls,
+        "assumption": None if comparison.judged is None else comparison.judged.assumption,
+        "verdict": str(comparison.verdict),
+        "runs": comparison.runs,
+        "warnings": [*comparison.warnings, *(f"degraded: {line}" for line in degraded)],
     }
 
 

@@ -44,8 +44,11 @@ class DropRuns:
 
 def shares(found: Sequence[int]) -> dict[str, float]:
     """By bin, the share of all dropped frames that were part of a run of such a length; of one run at least."""
-    each = np.asarray(found, dtype=np.int64)
-    return {name: int(each[(each >= low) & (each <= high)].sum()) / int(each.sum()) for name, low, high in BINS}
+    run_lengths = np.asarray(found, dtype=np.int64)
+    return {
+        name: int(run_lengths[(run_lengths >= low) & (run_lengths <= high)].sum()) / int(run_lengths.sum())
+        for name, low, high in BINS
+    }
 
 
 def lengths(numbers: Sequence[int] | np.ndarray) -> list[int]:
@@ -53,9 +56,9 @@ def lengths(numbers: Sequence[int] | np.ndarray) -> list[int]:
 
     Within a run the numbers of drops increase; the number of the last drop is the length of the run.
     """
-    found = np.asarray(numbers, dtype=np.int64)
-    last: list[int] = found[ends(found)].tolist()
-    return last
+    drop_numbers = np.asarray(numbers, dtype=np.int64)
+    run_lengths: list[int] = drop_numbers[ends(drop_numbers)].tolist()
+    return run_lengths
 
 
 def ends(numbers: np.ndarray) -> np.ndarray:
@@ -66,32 +69,32 @@ def ends(numbers: np.ndarray) -> np.ndarray:
 def drops(path: Path, wanted: Collection[str] | None = None, files: Mapping[str, str] = seals.NONE) -> pa.Table | None:
     """The rows about drops by a port itself, without marks and without losses on its link: all columns, or at least the
     `wanted` ones, which takes less time. None without a table that has them."""
-    found = spools.table(path, None if wanted is None else {*wanted, *_NAMES}, _NAMES, files)
-    if found is None or not set(COLUMNS if wanted is None else wanted) <= set(found.column_names):
+    table = spools.table(path, None if wanted is None else {*wanted, *_NAMES}, _NAMES, files)
+    if table is None or not set(COLUMNS if wanted is None else wanted) <= set(table.column_names):
         return None
     # Older folders lack marks, and these columns.
-    for name, keep in (("action", pc.equal), ("reason", pc.not_equal)):
-        if name in found.column_names:
-            found = found.filter(keep(found[name], "dropped" if name == "action" else "loss"))
-    return found
+    for name, predicate in (("action", pc.equal), ("reason", pc.not_equal)):
+        if name in table.column_names:
+            table = table.filter(predicate(table[name], "dropped" if name == "action" else "loss"))
+    return table
 
 
 def read(path: Path, record: Mapping[str, Any], files: Mapping[str, str] = seals.NONE) -> list[DropRuns]:
     """The drops of a run for every port and input port that has any on record, in order of their names."""
-    found = drops(path, ("port", "input_port", "run_length"), files)
-    if found is None or not found.num_rows:
+    table = drops(path, ("port", "input_port", "run_length"), files)
+    if table is None or not table.num_rows:
         return []
-    every = found["run_length"].to_numpy()
-    numbers = {key: every[rows] for key, rows in _rows(found).items()}
+    column = table["run_length"].to_numpy()
+    numbers = {key: column[rows] for key, rows in _rows(table).items()}
     waits = dig(record, "measure", "fabric", "waits") or ()
-    left = {(wait["port"], wait["input_port"]): wait.get("frames", 0) for wait in waits}
-    whole = _whole(record, numbers)
+    forwarded = {(wait["port"], wait["input_port"]): wait.get("frames", 0) for wait in waits}
+    complete_ports = _whole(record, numbers)
     return [
         DropRuns(
-            port, input_port, lengths(each), len(each),
-            left.get((port, input_port), 0) + len(each) if left and port in whole else None,
+            port, input_port, lengths(drop_numbers), len(drop_numbers),
+            forwarded.get((port, input_port), 0) + len(drop_numbers) if forwarded and port in complete_ports else None,
         )
-        for (port, input_port), each in sorted(numbers.items())
+        for (port, input_port), drop_numbers in sorted(numbers.items())
     ]  # fmt: skip
 
 
@@ -100,15 +103,15 @@ def by_input(found: pa.Table) -> dict[tuple[str, str], pa.Table]:
     return {key: found.take(rows) for key, rows in _rows(found).items()}
 
 
-def _rows(found: pa.Table) -> dict[tuple[str, str], np.ndarray]:
+def _rows(table: pa.Table) -> dict[tuple[str, str], np.ndarray]:
     """The indices of the rows of each port and input port, in their order."""
-    codes = [found[name].combine_chunks().dictionary_encode() for name in ("port", "input_port")]
+    codes = [table[name].combine_chunks().dictionary_encode() for name in ("port", "input_port")]
     first, second = (code.indices.to_numpy() for code in codes)
-    both = first.astype(np.int64) * len(codes[1].dictionary) + second
+    combined = first.astype(np.int64) * len(codes[1].dictionary) + second
     # Numbers of 16 bits, which almost all are, take a tenth of the time to sort.
-    both = both.astype(np.min_scalar_type(int(both.max())))
-    order = np.argsort(both, kind="stable")
-    edges = np.flatnonzero(np.diff(both[order])) + 1
+    combined = combined.astype(np.min_scalar_type(int(combined.max())))
+    order = np.argsort(combined, kind="stable")
+    edges = np.flatnonzero(np.diff(combined[order])) + 1
     return {
         (codes[0][int(part[0])].as_py(), codes[1][int(part[0])].as_py()): part for part in np.split(order, edges)
     }  # fmt: skip
@@ -116,8 +119,8 @@ def _rows(found: pa.Table) -> dict[tuple[str, str], np.ndarray]:
 
 def _whole(record: Mapping[str, Any], numbers: Mapping[tuple[str, str], np.ndarray]) -> set[str]:
     """The ports with all drops on record, as their counters show: the spool is limited in size."""
-    told: dict[str, int] = {}
-    for (port, _), each in numbers.items():
-        told[port] = told.get(port, 0) + len(each)
+    recorded: dict[str, int] = {}
+    for (port, _), drop_numbers in numbers.items():
+        recorded[port] = recorded.get(port, 0) + len(drop_numbers)
     counted = {port["port"]: port.get("dropped_frames") for port in dig(record, "measure", "fabric", "ports") or ()}
-    return {port for port, count in told.items() if counted.get(port) == count}
+    return {port for port, count in recorded.items() if counted.get(port) == count}

@@ -35,33 +35,33 @@ def judged(plan: Mapping[str, Any], rows: Sequence[Row], rule: StoppingRule, is_
 
 def entries(found: Sequence[Share], runs: Sequence[Run], key: str) -> list[dict[str, Any]]:
     """One entry per cell and level; `key` names the treatment."""
-    told: list[dict[str, Any]] = []
+    share_entries: list[dict[str, Any]] = []
     cells = by_cell(run for run in runs if not run.excluded and run.readings.get("few"))
-    for each in found:
-        mine = [run.readings["few"] for run in cells.get(each.cell, ()) if _same(run.level, each.level)]
-        if not mine:
+    for few_share in found:
+        readings = [run.readings["few"] for run in cells.get(few_share.cell, ()) if _same(run.level, few_share.level)]
+        if not readings:
             continue
-        told.append({
-            "cell": each.cell,
-            "workload": each.workload,
-            "conditions": dict(each.conditions),
-            "levels": {key: each.level},
-            "few": {"senders": list(mine[0]["senders"]), "flows": mine[0]["flows"]},
-            "many": {"flows": mine[0]["many"]},
-            "share": each.share.ratio,
-            "ci95": interval(each.share),
-            "judged": {"confidence": 1 - each.judged.alpha, "interval": interval(each.judged)},
-            "margin": each.margin,
-            "verdict": str(each.standing),
-            "runs": each.runs,
-            "lost_blocks": each.lost_blocks,
-            "floored_runs": sum(bool(one.get("floored")) for one in mine),
+        share_entries.append({
+            "cell": few_share.cell,
+            "workload": few_share.workload,
+            "conditions": dict(few_share.conditions),
+            "levels": {key: few_share.level},
+            "few": {"senders": list(readings[0]["senders"]), "flows": readings[0]["flows"]},
+            "many": {"flows": readings[0]["many"]},
+            "share": few_share.share.ratio,
+            "ci95": interval(few_share.share),
+            "judged": {"confidence": 1 - few_share.judged.alpha, "interval": interval(few_share.judged)},
+            "margin": few_share.margin,
+            "verdict": str(few_share.standing),
+            "runs": few_share.runs,
+            "lost_blocks": few_share.lost_blocks,
+            "floored_runs": sum(bool(reading.get("floored")) for reading in readings),
         })  # fmt: skip
-    return told
+    return share_entries
 
 
-def _same(one: Any, other: Any) -> bool:
-    return json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def _same(level: Any, other_level: Any) -> bool:
+    return json.dumps(level, sort_keys=True) == json.dumps(other_level, sort_keys=True)
 
 
 def who(entry: Mapping[str, Any]) -> str:
@@ -89,16 +89,16 @@ def span(found: Sequence[float] | None) -> str:
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """A sentence per cell and level: "queue taildrop: h13 gets 8 % of what a flow of the many (12 flows) gets"."""
-    found = summary.get("few", ())
-    cells = words.Cells(summary["verdicts"] or found)
-    for each in found:
-        where = "".join(f"{part}, " for part in (cells.of(each),) if part)
-        is_one = each["few"]["flows"] == 1
-        gets = "get" if len(each["few"]["senders"]) > 1 else "gets"
-        value = f"{share(each['share'])}{'' if is_one else ' per flow'}"
+    few_entries = summary.get("few", ())
+    cells = words.Cells(summary["verdicts"] or few_entries)
+    for arm in few_entries:
+        where = "".join(f"{part}, " for part in (cells.of(arm),) if part)
+        is_one = arm["few"]["flows"] == 1
+        gets = "get" if len(arm["few"]["senders"]) > 1 else "gets"
+        value = f"{share(arm['share'])}{'' if is_one else ' per flow'}"
         yield (
-            f"{where}{words.levels(each['levels'])}: {who(each)} {gets} {value} ({span(each['judged']['interval'])}) "
-            f"of what each of {_beside(each)} gets: {_verdict(each)}"
+            f"{where}{words.levels(arm['levels'])}: {who(arm)} {gets} {value} ({span(arm['judged']['interval'])}) "
+            f"of what each of {_beside(arm)} gets: {_verdict(arm)}"
         )
 
 
@@ -111,15 +111,15 @@ def _verdict(entry: Mapping[str, Any]) -> str:
 
 def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
     """The cells of the table with HEAD."""
-    found = summary.get("few", ())
-    cells = words.Cells(summary["verdicts"] or found)
-    for each in found:
+    few_entries = summary.get("few", ())
+    cells = words.Cells(summary["verdicts"] or few_entries)
+    for entry in few_entries:
         yield [
-            ", ".join(filter(None, (cells.of(each), words.levels(each["levels"])))),
-            who(each),
-            _beside(each),
-            share(each["share"]),
-            span(each["judged"]["interval"]),
-            str(each["runs"]),
-            _verdict(each),
+            ", ".join(filter(None, (cells.of(entry), words.levels(entry["levels"])))),
+            who(entry),
+            _beside(entry),
+            share(entry["share"]),
+            span(entry["judged"]["interval"]),
+            str(entry["runs"]),
+            _verdict(entry),
         ]

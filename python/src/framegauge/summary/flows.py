@@ -52,7 +52,7 @@ class Contention:
 
 def read(saved: Saved) -> list[Contention]:
     """The flows of every run that counts, by receiver, in the order of the runs."""
-    return [each for run in saved.runs if not run.excluded for each in _of_run(saved.folder, run)]
+    return [contention for run in saved.runs if not run.excluded for contention in _of_run(saved.folder, run)]
 
 
 @dataclass(frozen=True)
@@ -67,51 +67,53 @@ class _Seen:
 
 def _of_run(folder: Path, run: Run) -> Iterator[Contention]:
     record = spools.record(folder, run)
-    place = folder / "runs" / str(run.number)
-    seen = [flow for asked in dig(record, "workload", "runs") or () for flow in _flows(place, run, asked)]
-    receivers = [name for name, count in Counter(flow.receiver for flow in seen).items() if count >= LEAST_FLOWS]
+    path = folder / "runs" / str(run.number)
+    recorded = [flow for stream in dig(record, "workload", "runs") or () for flow in _flows(path, run, stream)]
+    receivers = [name for name, count in Counter(flow.receiver for flow in recorded).items() if count >= LEAST_FLOWS]
     if not receivers:
         return
-    drops = drop_runs.read(place / "drops.parquet", record, run.files)
-    ends = Counter(end for flow in seen for end in (flow.sender, flow.receiver))
+    drops = drop_runs.read(path / "drops.parquet", record, run.files)
+    ends = Counter(end for flow in recorded for end in (flow.sender, flow.receiver))
     for receiver in receivers:
-        mine = [flow for flow in seen if flow.receiver == receiver]
-        hosts = list(dict.fromkeys(flow.sender for flow in mine))
+        receiver_flows = [flow for flow in recorded if flow.receiver == receiver]
+        hosts = list(dict.fromkeys(flow.sender for flow in receiver_flows))
         ports = came_by.ports_to(record, receiver)
-        entered = came_by.inputs(record, receiver, hosts, [each.input_port for each in drops if each.port in ports])
+        input_ports = came_by.inputs(
+            record, receiver, hosts, [drop_run.input_port for drop_run in drops if drop_run.port in ports]
+        )
         timeouts = {host: count for host in hosts if (count := _timeouts(record, host)) is not None}
         numbers: Counter[str] = Counter()
         flows = []
-        for flow in mine:
+        for flow in receiver_flows:
             numbers[flow.sender] += 1
-            alone = timeouts.get(flow.sender) if ends[flow.sender] == 1 else None
+            flow_timeouts = timeouts.get(flow.sender) if ends[flow.sender] == 1 else None
             flows.append(
                 Flow(
-                    flow.sender, numbers[flow.sender], flow.goodput_bits_per_second, flow.retransmits, alone,
-                    entered[flow.sender],
+                    flow.sender, numbers[flow.sender], flow.goodput_bits_per_second, flow.retransmits, flow_timeouts,
+                    input_ports[flow.sender],
                 )
             )  # fmt: skip
         yield Contention(run, receiver, ports, flows, timeouts, drops)
 
 
-def _flows(place: Path, run: Run, asked: Mapping[str, Any]) -> Iterator[_Seen]:
+def _flows(path: Path, run: Run, stream: Mapping[str, Any]) -> Iterator[_Seen]:
     """The flows of one `stream.run`, each over all of its rounds."""
-    if any(asked.get(name) is None for name in ("transfers", "client", "server")):
+    if any(stream.get(name) is None for name in ("transfers", "client", "server")):
         return
-    table = spools.columns(place / f"{asked['transfers']}.arrow", _COLUMNS, ("retransmits",), run.files)
+    table = spools.columns(path / f"{stream['transfers']}.arrow", _COLUMNS, ("retransmits",), run.files)
     if table is None:
         return
-    ends = (asked["client"], asked["server"])
-    sender, receiver = ends[::-1] if asked.get("reverse") else ends
+    ends = (stream["client"], stream["server"])
+    sender, receiver = ends[::-1] if stream.get("reverse") else ends
     resent = table.get("retransmits", [None] * len(table["flow"]))
     rows = list(zip(*(table[name] for name in _COLUMNS), resent, strict=True))
     for number in sorted({row[0] for row in rows}):
-        mine = [row for row in rows if row[0] == number]
-        seconds = sum(end - start for _, start, end, _, _ in mine)
-        known = [count for *_, count in mine if count is not None]
+        flow_rows = [row for row in rows if row[0] == number]
+        seconds = sum(end - start for _, start, end, _, _ in flow_rows)
+        counts = [count for *_, count in flow_rows if count is not None]
         if seconds > 0:
-            bits = 8.0 * sum(amount for *_, amount, _ in mine)
-            yield _Seen(sender, receiver, bits / seconds, sum(known) if known else None)
+            bits = 8.0 * sum(amount for *_, amount, _ in flow_rows)
+            yield _Seen(sender, receiver, bits / seconds, sum(counts) if counts else None)
 
 
 def _timeouts(record: Mapping[str, Any], host: str) -> int | None:

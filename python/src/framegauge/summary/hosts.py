@@ -40,40 +40,47 @@ def entries(saved: Saved, judged: Sequence[Comparison], key: str) -> list[dict[s
 
 
 def _with_costs(run: Run) -> Run:
-    found = run.readings[MEASURED_HOSTS]
-    return replace(run, metrics=found["metrics"], excluded=[*run.excluded, *found["excluded"]])
+    measured = run.readings[MEASURED_HOSTS]
+    return replace(run, metrics=measured["metrics"], excluded=[*run.excluded, *measured["excluded"]])
 
 
 def _changes(judged: Sequence[Comparison], other: Saved, key: str) -> list[dict[str, Any]]:
-    with_costs = {_name(each): each for each in doubted(compare(other))}
-    pairs = [(each, with_costs.get(_name(each))) for each in judged if each.role != "control"]
+    with_costs = {_name(comparison): comparison for comparison in doubted(compare(other))}
+    pairs = [(comparison, with_costs.get(_name(comparison))) for comparison in judged if comparison.role != "control"]
     return [
-        _entry(each, {"metric": each.metric, "levels": {key: each.treatment_level}}, _change(each), _change(costly))
-        for each, costly in pairs
-        if costly is not None and each.metric in SHARED and _differs(each, costly)
+        _entry(
+            comparison,
+            {"metric": comparison.metric, "levels": {key: comparison.treatment_level}},
+            _change(comparison),
+            _change(costly),
+        )
+        for comparison, costly in pairs
+        if costly is not None and comparison.metric in SHARED and _differs(comparison, costly)
     ]
 
 
-def _name(one: Comparison) -> str:
-    return json.dumps([one.cell, one.metric, one.role, one.treatment_level], sort_keys=True)
+def _name(comparison: Comparison) -> str:
+    return json.dumps([comparison.cell, comparison.metric, comparison.role, comparison.treatment_level], sort_keys=True)
 
 
-def _differs(one: Comparison, other: Comparison) -> bool:
+def _differs(comparison: Comparison, other: Comparison) -> bool:
     unknown = (Verdict.SUSPECT, *WITHOUT_FIGURES)
-    return one.verdict is not other.verdict and one.verdict not in unknown and other.verdict not in unknown
+    return (
+        comparison.verdict is not other.verdict and comparison.verdict not in unknown and other.verdict not in unknown
+    )
 
 
-def _change(found: Comparison) -> dict[str, Any]:
-    return _judged(str(found.verdict), found.ratio, found.judged)
+def _change(comparison: Comparison) -> dict[str, Any]:
+    return _judged(str(comparison.verdict), comparison.ratio, comparison.judged)
 
 
 def _levels(saved: Saved, other: Saved, key: str) -> list[dict[str, Any]]:
-    with_costs = {_place(each): each for each in _shares(other)}
-    pairs = [(each, with_costs.get(_place(each))) for each in _shares(saved)]
+    with_costs = {_place(share): share for share in _shares(other)}
+    pairs = [(share, with_costs.get(_place(share))) for share in _shares(saved)]
     return [
-        _entry(each, {"metric": None, "levels": {key: each.level}}, _share(each), _share(costly))
-        for each, costly in pairs
-        if costly is not None and each.standing is not costly.standing
+        _entry(share, {"metric": None, "levels": {key: share.level}}, _share(share), _share(costly))
+        for share, costly in pairs
+        if costly is not None and share.standing is not costly.standing
     ]
 
 
@@ -81,12 +88,12 @@ def _shares(saved: Saved) -> list[Share]:
     return few.judged(saved.plan, [row(run) for run in saved.runs], rule_of(saved.plan), False)
 
 
-def _place(one: Share) -> str:
-    return json.dumps([one.cell, one.level], sort_keys=True)
+def _place(share: Share) -> str:
+    return json.dumps([share.cell, share.level], sort_keys=True)
 
 
-def _share(found: Share) -> dict[str, Any]:
-    return _judged(str(found.standing), found.share, found.judged)
+def _share(share: Share) -> dict[str, Any]:
+    return _judged(str(share.standing), share.share, share.judged)
 
 
 def _judged(verdict: str, ratio: Ratio | None, judged: Ratio | None) -> dict[str, Any]:
@@ -94,9 +101,15 @@ def _judged(verdict: str, ratio: Ratio | None, judged: Ratio | None) -> dict[str
 
 
 def _entry(
-    of: Comparison | Share, what: Mapping[str, Any], stated: Mapping[str, Any], measured: Mapping[str, Any]
+    source: Comparison | Share, subject: Mapping[str, Any], stated: Mapping[str, Any], measured: Mapping[str, Any]
 ) -> dict[str, Any]:
-    return {"workload": of.workload, "conditions": dict(of.conditions), **what, "stated": stated, "measured": measured}
+    return {
+        "workload": source.workload,
+        "conditions": dict(source.conditions),
+        **subject,
+        "stated": stated,
+        "measured": measured,
+    }
 
 
 def is_change(entry: Mapping[str, Any]) -> bool:
@@ -111,15 +124,15 @@ def takes_back(entry: Mapping[str, Any]) -> bool:
 
 def beside(summary: Mapping[str, Any]) -> str:
     """What is another with these costs, in a sentence; empty if nothing is."""
-    found: Sequence[Mapping[str, Any]] = summary.get("hosts", ())
-    if not found:
+    changes: Sequence[Mapping[str, Any]] = summary.get("hosts", ())
+    if not changes:
         return ""
-    cells = words.Cells(summary["verdicts"] or found)
-    said = [_said(each, cells.of(each)) for each in found[:MOST_SAID]]
-    more = [f"{len(found) - MOST_SAID} more"] if len(found) > MOST_SAID else []
+    cells = words.Cells(summary["verdicts"] or changes)
+    texts = [_said(entry, cells.of(entry)) for entry in changes[:MOST_SAID]]
+    more = [f"{len(changes) - MOST_SAID} more"] if len(changes) > MOST_SAID else []
     return (
         "Hosts take no time for packets and bytes here. With the costs of a measured machine it is otherwise: "
-        f"{'; '.join([*said, *more])}. State those of your hosts (testbed.cpu; framegauge estimate --model)."
+        f"{'; '.join([*texts, *more])}. State those of your hosts (testbed.cpu; framegauge estimate --model)."
     )
 
 

@@ -27,9 +27,9 @@ def inputs(
     """
     ports = ports_to(record, receiver)
     waits = dig(record, "measure", "fabric", "waits") or ()
-    seen = {wait["input_port"] for wait in waits if wait["port"] in ports} | set(dropped)
+    seen_ports = {wait["input_port"] for wait in waits if wait["port"] in ports} | set(dropped)
     links = _links(record)
-    return {sender: _input(sender, receiver, links, seen, senders) for sender in senders}
+    return {sender: _input(sender, receiver, links, seen_ports, senders) for sender in senders}
 
 
 def _node(end: str) -> str:
@@ -38,33 +38,33 @@ def _node(end: str) -> str:
 
 
 def _links(record: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
-    found = dig(record, "rack", "network", "ports")
-    return [link for link in found if "from" in link] if isinstance(found, list) else ()
+    ports = dig(record, "rack", "network", "ports")
+    return [link for link in ports if "from" in link] if isinstance(ports, list) else ()
 
 
 def _input(
-    sender: str, receiver: str, links: Sequence[Mapping[str, Any]], seen: set[str], senders: Collection[str]
+    sender: str, receiver: str, links: Sequence[Mapping[str, Any]], seen_ports: set[str], senders: Collection[str]
 ) -> str | None:
     """The input port of one sender. Recorded frames take precedence over shortest paths: routing may choose others."""
     shortest = set(_last_links(sender, receiver, links))
-    if found := shortest & seen if seen else shortest:
-        return " or ".join(sorted(found))
-    own = {port for port in seen if _node(port.partition(">")[0]) == sender}
-    others = {port for port in seen if _node(port.partition(">")[0]) not in senders}
-    found = own or others
-    return found.pop() if len(found) == 1 else None
+    if candidates := shortest & seen_ports if seen_ports else shortest:
+        return " or ".join(sorted(candidates))
+    own = {port for port in seen_ports if _node(port.partition(">")[0]) == sender}
+    others = {port for port in seen_ports if _node(port.partition(">")[0]) not in senders}
+    candidates = own or others
+    return candidates.pop() if len(candidates) == 1 else None
 
 
 def _last_links(sender: str, receiver: str, links: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The links that enter the receiver's switch on shortest paths from the sender."""
-    joined = [(_node(link["from"]), _node(link["to"]), link["port"]) for link in links]
+    edges = [(_node(link["from"]), _node(link["to"]), link["port"]) for link in links]
     hops, reached = {sender: 0}, [sender]
     for node in reached:  # grows during the loop
-        for one, other, _ in joined:
-            if one == node and other not in hops:
-                hops[other] = hops[node] + 1
-                reached.append(other)
-    last = {one for one, other, _ in joined if other == receiver}
-    for one, other, port in joined:
-        if other in last and one in hops and hops[one] + 1 == hops.get(other):
+        for source, target, _ in edges:
+            if source == node and target not in hops:
+                hops[target] = hops[node] + 1
+                reached.append(target)
+    last = {source for source, target, _ in edges if target == receiver}
+    for source, target, port in edges:
+        if target in last and source in hops and hops[source] + 1 == hops.get(target):
             yield port

@@ -33,30 +33,30 @@ def interactions(
     treated = sorted((row for row in rows if row.role == "treatment"), key=lambda row: json.dumps(row.level))
     arms = {row.arm: row.level for row in treated}
     baseline = next((row.level for row in rows if row.role == "baseline"), None)
-    found: list[tuple[Effect, dict[str, Any]]] = []
-    for metric in (each for each in metrics if each in METRICS):
+    pairs: list[tuple[Effect, dict[str, Any]]] = []
+    for metric in (name for name in metrics if name in METRICS):
         for arm, level in arms.items():
             for workload in dict.fromkeys(row.workload for row in rows):
-                mine = [row for row in rows if row.workload == workload]
-                logs = log_ratios_by_cell(mine, metric, arm)
-                conditions = {row.cell: row.conditions for row in mine}
+                workload_rows = [row for row in rows if row.workload == workload]
+                logs = log_ratios_by_cell(workload_rows, metric, arm)
+                conditions = {row.cell: row.conditions for row in workload_rows}
                 for effect in effects(logs, conditions):
                     if len(logs) > 1:
-                        found.append((effect, _entry(effect, workload, metric, {key: baseline}, {key: level})))
-    _mark(found, rule or StoppingRule())
-    return [entry for _, entry in found]
+                        pairs.append((effect, _entry(effect, workload, metric, {key: baseline}, {key: level})))
+    _mark(pairs, rule or StoppingRule())
+    return [entry for _, entry in pairs]
 
 
-def _mark(found: Sequence[tuple[Effect, dict[str, Any]]], rule: StoppingRule) -> None:
+def _mark(pairs: Sequence[tuple[Effect, dict[str, Any]]], rule: StoppingRule) -> None:
     """Marks the contrasts that differ by more than chance."""
     contrasts = [
-        (each.ratio, place)
-        for effect, entry in found
-        for each, place in zip(effect.contrasts, entry["contrasts"], strict=True)
+        (contrast.ratio, contrast_entry)
+        for effect, entry in pairs
+        for contrast, contrast_entry in zip(effect.contrasts, entry["contrasts"], strict=True)
     ]
     levels = family.levels([partial(excludes_equality, ratio, rule) for ratio, _ in contrasts], ALPHA)
-    for (ratio, place), level in zip(contrasts, levels, strict=True):
-        place["sure"] = excludes_equality(ratio, rule, level)
+    for (ratio, contrast_entry), level in zip(contrasts, levels, strict=True):
+        contrast_entry["sure"] = excludes_equality(ratio, rule, level)
 
 
 def _entry(
@@ -68,31 +68,31 @@ def _entry(
         "baseline": dict(baseline),
         "treatment": dict(treatment),
         "factors": list(effect.factors),
-        "at": [_at(each) for each in effect.at],
-        "contrasts": [_at(each) for each in effect.contrasts],
+        "at": [_at(at_level) for at_level in effect.at],
+        "contrasts": [_at(at_level) for at_level in effect.contrasts],
     }
 
 
-def _at(found: AtLevel) -> dict[str, Any]:
-    ratio = found.ratio
-    return {"levels": dict(found.levels), "ratio": ratio.ratio, "ci95": interval(ratio), "cells": found.cells}
+def _at(at_level: AtLevel) -> dict[str, Any]:
+    ratio = at_level.ratio
+    return {"levels": dict(at_level.levels), "ratio": ratio.ratio, "ci95": interval(ratio), "cells": at_level.cells}
 
 
 def sentences(entries: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """One line per interaction with a contrast that is no chance: "with LRO on +5.2 %; with LRO off +38 %". Older
     summaries do not say which are."""
-    several = [len({json.dumps(each[name]) for each in entries}) > 1 for name in ("workload", "treatment")]
+    several = [len({json.dumps(item[name]) for item in entries}) > 1 for name in ("workload", "treatment")]
     for entry in entries:
-        sure = [each for each in entry["contrasts"] if each.get("sure")]
+        sure = [item for item in entry["contrasts"] if item.get("sure")]
         if len(entry["factors"]) == 1 and sure:
             name = entry["factors"][0]
-            parts = [f"with {words.condition(name, each['levels'][name])} {_change(each)}" for each in entry["at"]]
+            parts = [f"with {words.condition(name, item['levels'][name])} {_change(item)}" for item in entry["at"]]
             what = words.metric(entry["metric"])
             what += f" of {entry['workload']}" if several[0] else ""
             what += f", {words.levels(entry['treatment'])}" if several[1] else ""
             yield f"{what}: " + "; ".join(parts)
 
 
-def _change(found: Mapping[str, Any]) -> str:
-    interval = "" if found["ci95"] is None else f" ({words.change_interval(found['ci95'])})"
-    return words.change(found["ratio"], found["ci95"]) + interval
+def _change(effect: Mapping[str, Any]) -> str:
+    interval = "" if effect["ci95"] is None else f" ({words.change_interval(effect['ci95'])})"
+    return words.change(effect["ratio"], effect["ci95"]) + interval

@@ -43,26 +43,29 @@ def compare(saved: Saved) -> list[Comparison]:
     If more runs are needed to tell whether the excluded ones were lost at random, a comparison is undecided in a study
     that has not tried all planned runs yet, and suspect in one that has.
     """
-    found = _judged(saved.plan, [row(run) for run in saved.runs])
+    comparisons = _judged(saved.plan, [row(run) for run in saved.runs])
     if not _is_cut_off(saved):
-        return found
-    open_ = [each.wants_runs and each.verdict is Verdict.SUSPECT and not each.control_differs for each in found]
+        return comparisons
+    open_ = [
+        comparison.wants_runs and comparison.verdict is Verdict.SUSPECT and not comparison.control_differs
+        for comparison in comparisons
+    ]
     return [
-        replace(each, verdict=Verdict.UNDECIDED) if is_open else each
-        for each, is_open in zip(found, open_, strict=True)
+        replace(comparison, verdict=Verdict.UNDECIDED) if is_open else comparison
+        for comparison, is_open in zip(comparisons, open_, strict=True)
     ]  # fmt: skip
 
 
 def doubted(found: Sequence[Comparison]) -> list[Comparison]:
     """The same, and no claim on any treatment if an A/A control differs: whatever makes it differ may affect all."""
-    if not any(each.control_differs for each in found):
+    if not any(comparison.control_differs for comparison in found):
         return list(found)
     line = "an A/A control of this study differs from the identical baseline, so nothing is claimed"
     return [
-        replace(each, verdict=Verdict.SUSPECT, warnings=(line, *each.warnings), unseen_stalls=None)
-        if each.role != "control" and each.verdict not in (Verdict.SUSPECT, *WITHOUT_FIGURES)
-        else each
-        for each in found
+        replace(comparison, verdict=Verdict.SUSPECT, warnings=(line, *comparison.warnings), unseen_stalls=None)
+        if comparison.role != "control" and comparison.verdict not in (Verdict.SUSPECT, *WITHOUT_FIGURES)
+        else comparison
+        for comparison in found
     ]
 
 
@@ -84,14 +87,14 @@ def is_settled(plan: Mapping[str, Any], blocks: int, runs: Sequence[Run]) -> boo
     rows = [row(run) for run in runs]
     if not rule_of(plan).looks_after(blocks):
         return False
-    found = _judged(plan, rows, explain=False)
-    if not statistics_settled(found):
+    comparisons = _judged(plan, rows, explain=False)
+    if not statistics_settled(comparisons):
         return False
     if SHARE_OF_FEW in plan["margins"] and not all(
-        each.is_settled for each in few.judged(plan, rows, rule_of(plan), False)
+        result.is_settled for result in few.judged(plan, rows, rule_of(plan), False)
     ):
         return False
-    return all(each.is_settled for each in smallest_levels(plan, rows, found) if each.cell is None)
+    return all(result.is_settled for result in smallest_levels(plan, rows, comparisons) if result.cell is None)
 
 
 def smallest_levels(plan: Mapping[str, Any], rows: Sequence[Row], found: Sequence[Comparison]) -> list[Smallest]:
@@ -99,14 +102,14 @@ def smallest_levels(plan: Mapping[str, Any], rows: Sequence[Row], found: Sequenc
     comparisons of these rows."""
     if plan["treatment"] not in ORDERED:
         return []
-    doubted = {(each.cell, each.metric) for each in found if each.control_differs}
+    doubted = {(comparison.cell, comparison.metric) for comparison in found if comparison.control_differs}
     return smallest(rows, plan["margins"], rule_of(plan), doubted, plan.get("estimators", {}))
 
 
 def wants_runs(plan: Mapping[str, Any], runs: Sequence[Run]) -> bool:
     """Whether a comparison lacks a verdict only until more runs show if the excluded ones were lost at random."""
-    found = _judged(plan, [row(run) for run in runs], explain=False)
-    return any(each.wants_runs for each in found)
+    comparisons = _judged(plan, [row(run) for run in runs], explain=False)
+    return any(comparison.wants_runs for comparison in comparisons)
 
 
 def spreads(saved: Saved) -> dict[str, list[Spread]]:
@@ -117,13 +120,15 @@ def spreads(saved: Saved) -> dict[str, list[Spread]]:
     roles = {row.arm: row.role for row in rows}
     treated = [arm for arm, role in roles.items() if role == "treatment"]
     factor = 1 / REFERENCE_OF_TWO if treated and "control" in roles.values() else 1.0
-    found: dict[str, list[Spread]] = {}
+    metric_spreads: dict[str, list[Spread]] = {}
     for metric in METRICS:
         for arm in treated or [arm for arm, role in roles.items() if role == "control"]:
             for logs in log_ratios_by_cell(rows, metric, arm).values():
                 if len(logs) > 2:
-                    found.setdefault(metric, []).append(Spread(factor * statistics.stdev(logs.values()), len(logs)))
-    return found
+                    metric_spreads.setdefault(metric, []).append(
+                        Spread(factor * statistics.stdev(logs.values()), len(logs))
+                    )
+    return metric_spreads
 
 
 def rule_of(plan: Mapping[str, Any]) -> StoppingRule:
@@ -153,25 +158,29 @@ def row(run: Run) -> Row:
 def suspicions(found: Sequence[Comparison]) -> list[str]:
     """Why the study as a whole is suspect, one line for each reason: whatever makes an A/A control differ may affect
     every comparison. Runs that were not lost at random affect their own comparison only, unless many are affected."""
-    many = _lost_many(found)
-    mine = [each for each in found if each.verdict is Verdict.SUSPECT and (each.control_differs or many)]
-    return list({each.warnings[0]: None for each in mine if each.warnings})
+    has_lost_many = _lost_many(found)
+    suspects = [
+        comparison
+        for comparison in found
+        if comparison.verdict is Verdict.SUSPECT and (comparison.control_differs or has_lost_many)
+    ]
+    return list({comparison.warnings[0]: None for comparison in suspects if comparison.warnings})
 
 
-def _lost_many(found: Sequence[Comparison]) -> bool:
+def _lost_many(comparisons: Sequence[Comparison]) -> bool:
     """Whether too many comparisons lack a verdict, among all of them or among those of treatments."""
-    asked = [each for each in found if not each.is_unread]
-    lost = [each.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for each in asked]
-    treated = [gone for gone, each in zip(lost, asked, strict=True) if each.role != "control"]
+    readable = [comparison for comparison in comparisons if not comparison.is_unread]
+    lost = [comparison.verdict in (Verdict.SUSPECT, Verdict.NOT_JUDGED) for comparison in readable]
+    treated = [is_lost for is_lost, comparison in zip(lost, readable, strict=True) if comparison.role != "control"]
     return any(group and sum(group) >= MOST_LOST * len(group) for group in (lost, treated))
 
 
 def is_faithful(found: Sequence[Comparison]) -> bool:
     """Whether the study is evidence: no A/A control differs, and few comparisons lost their runs. Metrics that could
     not be read are left out, but not all of them."""
-    treated = [each for each in found if each.role != "control"] or found
-    is_read = any(not each.is_unread for each in treated)
-    return is_read and not _lost_many(found) and not any(each.control_differs for each in found)
+    treated = [comparison for comparison in found if comparison.role != "control"] or found
+    is_read = any(not comparison.is_unread for comparison in treated)
+    return is_read and not _lost_many(found) and not any(comparison.control_differs for comparison in found)
 
 
 def is_evidence(summary: Mapping[str, Any]) -> bool:

@@ -15,14 +15,14 @@ def entries(found: Sequence[Smallest], key: str) -> list[dict[str, Any]]:
     """One entry per metric over all cells, then one per cell; `key` names the treatment."""
     return [
         {
-            "metric": each.metric,
-            "margin": each.margin,
-            "workload": each.workload,
-            "conditions": dict(each.conditions),
-            "all_cells": each.cell is None,
-            "largest": {key: each.largest},
-            "smallest": {key: each.level},
-            "settled": each.is_settled,
+            "metric": smallest.metric,
+            "margin": smallest.margin,
+            "workload": smallest.workload,
+            "conditions": dict(smallest.conditions),
+            "all_cells": smallest.cell is None,
+            "largest": {key: smallest.largest},
+            "smallest": {key: smallest.level},
+            "settled": smallest.is_settled,
             "steps": [
                 {
                     key: step.level,
@@ -32,10 +32,10 @@ def entries(found: Sequence[Smallest], key: str) -> list[dict[str, Any]]:
                     if step.ratio is None or step.ratio.low is None or step.ratio.high is None
                     else [step.ratio.low, step.ratio.high],
                 }
-                for step in each.steps
+                for step in smallest.steps
             ],
         }
-        for each in found
+        for smallest in found
     ]
 
 
@@ -43,12 +43,12 @@ def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """A sentence per metric on the smallest level that is enough in all cells, and one per cell where they differ."""
     if not summary["faithful"]:
         return
-    found, cells = summary.get("smallest_levels", ()), words.Cells(summary["verdicts"])
-    for whole in (each for each in found if each["all_cells"]):
-        mine = [each for each in found if not each["all_cells"] and each["metric"] == whole["metric"]]
-        yield _said(whole, " in every cell" if mine else "", " in the worst cell" if mine else "")
-        if any(each["smallest"] != whole["smallest"] for each in mine):
-            yield from (f"{cells.name(each)}: {_said(each)}" for each in mine)
+    sufficient, cells = summary.get("smallest_levels", ()), words.Cells(summary["verdicts"])
+    for overall in (entry for entry in sufficient if entry["all_cells"]):
+        by_cell = [entry for entry in sufficient if not entry["all_cells"] and entry["metric"] == overall["metric"]]
+        yield _said(overall, " in every cell" if by_cell else "", " in the worst cell" if by_cell else "")
+        if any(entry["smallest"] != overall["smallest"] for entry in by_cell):
+            yield from (f"{cells.name(entry)}: {_said(entry)}" for entry in by_cell)
 
 
 def _said(entry: Mapping[str, Any], where: str = "", worst: str = "") -> str:

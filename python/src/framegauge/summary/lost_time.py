@@ -27,7 +27,7 @@ def entries(runs: Sequence[Run], key: str) -> list[dict[str, Any]]:
     counted = [run for run in runs if not run.excluded and _life(run) is not None]
     baselines = {(run.cell, run.block): run for run in counted if run.role == "baseline"}
     arms: dict[tuple[int, str], list[tuple[Run, Run]]] = {}
-    for run in sorted(counted, key=lambda each: (each.cell, each.block)):
+    for run in sorted(counted, key=lambda counted_run: (counted_run.cell, counted_run.block)):
         if run.role == "treatment" and (run.cell, run.block) in baselines:
             arms.setdefault((run.cell, run.arm), []).append((baselines[run.cell, run.block], run))
     return [_entry(pairs, key) for _, pairs in sorted(arms.items(), key=lambda item: item[0])]
@@ -35,18 +35,18 @@ def entries(runs: Sequence[Run], key: str) -> list[dict[str, Any]]:
 
 def _life(run: Run) -> float | None:
     """The seconds that connections needed for each byte; None where nothing is known of it."""
-    found = run.readings.get("diagnosis")
-    if not found or not found["payload_bytes"]:
+    diagnosis = run.readings.get("diagnosis")
+    if not diagnosis or not diagnosis["payload_bytes"]:
         return None
-    seconds: Mapping[str, float] = found["seconds"]
-    return math.fsum(seconds.values()) / found["payload_bytes"] or None
+    seconds: Mapping[str, float] = diagnosis["seconds"]
+    return math.fsum(seconds.values()) / diagnosis["payload_bytes"] or None
 
 
-def _share(run: Run, cause: str, of: Run) -> float:
+def _share(run: Run, cause: str, reference: Run) -> float:
     """The seconds of a cause for each byte, as a share of the life of another run."""
-    found, life = run.readings["diagnosis"], _life(of)
+    diagnosis, life = run.readings["diagnosis"], _life(reference)
     assert life is not None
-    spent: float = found["seconds"].get(cause, 0.0) / found["payload_bytes"]
+    spent: float = diagnosis["seconds"].get(cause, 0.0) / diagnosis["payload_bytes"]
     return spent / life
 
 
@@ -54,9 +54,17 @@ def _entry(pairs: Sequence[tuple[Run, Run]], key: str) -> dict[str, Any]:
     baseline, treatment = pairs[0]
     causes = {cause for pair in pairs for run in pair for cause in run.readings["diagnosis"]["seconds"]}
     changes = {
-        cause: mean([_share(other, cause, one) - _share(one, cause, one) for one, other in pairs]) for cause in causes
+        cause: mean(
+            [
+                _share(treated_run, cause, base_run) - _share(base_run, cause, base_run)
+                for base_run, treated_run in pairs
+            ]
+        )
+        for cause in causes
     }
-    whole = mean([sum(_share(other, cause, one) for cause in causes) - 1 for one, other in pairs])
+    whole_change = mean(
+        [sum(_share(treated_run, cause, base_run) for cause in causes) - 1 for base_run, treated_run in pairs]
+    )
     return {
         "workload": baseline.workload,
         "conditions": dict(baseline.conditions),
@@ -65,50 +73,50 @@ def _entry(pairs: Sequence[tuple[Run, Run]], key: str) -> dict[str, Any]:
         "blocks": len(pairs),
         "cut_runs": sum(_is_cut(run) for pair in pairs for run in pair),
         "seconds_per_gigabyte": {
-            side: statistics.fmean(1e9 * (_life(run) or 0.0) for run in some)
-            for side, some in zip(("baseline", "treatment"), zip(*pairs, strict=True), strict=True)
+            side: statistics.fmean(1e9 * (_life(run) or 0.0) for run in side_runs)
+            for side, side_runs in zip(("baseline", "treatment"), zip(*pairs, strict=True), strict=True)
         },
-        "change": _change(whole),
+        "change": _change(whole_change),
         "causes": [
             {
                 "cause": cause,
-                "baseline": statistics.fmean(_share(one, cause, one) for one, _ in pairs),
-                "treatment": statistics.fmean(_share(other, cause, other) for _, other in pairs),
+                "baseline": statistics.fmean(_share(base_run, cause, base_run) for base_run, _ in pairs),
+                "treatment": statistics.fmean(_share(treated_run, cause, treated_run) for _, treated_run in pairs),
                 "change": _change(changes[cause]),
             }
-            for cause in sorted(causes, key=lambda each: (-abs(changes[each].mean), each))
+            for cause in sorted(causes, key=lambda cause_name: (-abs(changes[cause_name].mean), cause_name))
         ],
     }
 
 
-def _change(found: Mean) -> dict[str, Any]:
-    return {"share": found.mean, "ci95": None if found.interval is None else list(found.interval)}
+def _change(estimate: Mean) -> dict[str, Any]:
+    return {"share": estimate.mean, "ci95": None if estimate.interval is None else list(estimate.interval)}
 
 
 def _is_cut(run: Run) -> bool:
     """Whether a capture of the run lacks packets."""
     taps = run.readings["diagnosis"]["captures"].values()
-    return any(each["given_up_packets"] or each["dropped_packets"] for each in taps)
+    return any(tap["given_up_packets"] or tap["dropped_packets"] for tap in taps)
 
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """One line per comparison: how much longer a byte took, and the causes that changed by more than chance."""
     for name, entry in _named(summary):
-        changed = [each for each in entry["causes"] if _is_sure(each["change"])]
-        named = [f"{each['cause']} {_said(each['change'])}" for each in changed[:MOST_NAMED]]
+        changed = [cause for cause in entry["causes"] if _is_sure(cause["change"])]
+        texts = [f"{cause['cause']} {_said(cause['change'])}" for cause in changed[:MOST_NAMED]]
         if len(changed) > MOST_NAMED:
-            named.append(f"{len(changed) - MOST_NAMED} more")
-        of = f": {', '.join(named)}" if named else "; no cause changed by more than chance"
+            texts.append(f"{len(changed) - MOST_NAMED} more")
+        detail = f": {', '.join(texts)}" if texts else "; no cause changed by more than chance"
         runs = entry["cut_runs"]
-        cut = f" (captures of {runs} run{'' if runs == 1 else 's'} lack packets)" if runs else ""
-        yield f"{name}: time of connections per byte {_said(entry['change'])}{of}{cut}"
+        note = f" (captures of {runs} run{'' if runs == 1 else 's'} lack packets)" if runs else ""
+        yield f"{name}: time of connections per byte {_said(entry['change'])}{detail}{note}"
 
 
 def rows(summary: Mapping[str, Any]) -> Iterator[list[str]]:
     """The same with all causes, as rows below HEAD."""
     for name, entry in _named(summary):
-        whole = ["all", "100 %", "100 %", *_cells(entry["change"])]
-        for row in [whole, *([each["cause"], *_shares(each), *_cells(each["change"])] for each in entry["causes"])]:
+        total = ["all", "100 %", "100 %", *_cells(entry["change"])]
+        for row in [total, *([cause["cause"], *_shares(cause), *_cells(cause["change"])] for cause in entry["causes"])]:
             yield [name, *row]
             name = ""
 
@@ -124,9 +132,9 @@ def _cells(change: Mapping[str, Any]) -> list[str]:
 
 def _named(summary: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Each entry with what tells it from the others."""
-    found = summary.get("lost_time", ())  # older summaries lack it
-    cells = words.Cells(summary.get("verdicts") or found)
-    for entry in found:
+    lost_times = summary.get("lost_time", ())  # older summaries lack it
+    cells = words.Cells(summary.get("verdicts") or lost_times)
+    for entry in lost_times:
         yield ", ".join(filter(None, (cells.of(entry), words.levels(entry["treatment"])))), entry
 
 

@@ -52,10 +52,10 @@ def does(
 ) -> str:
     """What the treatment does to a metric, after its name: "raises the goodput of NFS by 5.3 %". `of_the_last`: several
     transfers begin at once, and the last decides."""
-    what = words.joined([LOADS[each].what if each in LOADS else each for each in workloads])
+    what = words.joined([LOADS[item].what if item in LOADS else item for item in workloads])
     name = (_OF_THE_LAST if of_the_last else {}).get(metric, _name(metric)).format(what=what)
     if min(ratios) >= _MANY:
-        verb, by = ("multiply", "multiplies"), words.span([_times(each) for each in (min(ratios), max(ratios))])
+        verb, by = ("multiply", "multiplies"), words.span([_times(item) for item in (min(ratios), max(ratios))])
     else:
         rises = better is (metric not in METRICS or METRICS[metric].higher_is_better)
         verb, by = ("raise", "raises") if rises else ("lower", "lowers"), sizes(ratios)

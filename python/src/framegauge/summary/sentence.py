@@ -80,22 +80,22 @@ _SETTLED = (BETTER, WORSE, INSIDE, NOT_WORSE)
 
 def answer(summary: Mapping[str, Any]) -> Answer:
     """The answer to the question of a summary."""
-    asked = treated = [each for each in summary["verdicts"] if not words.is_control(each)]
+    comparisons = treated = [verdict for verdict in summary["verdicts"] if not words.is_control(verdict)]
     if (reason := _why_suspect(summary)) is not None:
         return _answer(Kind.SUSPECT, f"this study is not evidence, because {reason}")
     if (reason := _why_not_judged(summary, treated)) is not None:
         return _answer(Kind.NO_ANSWER, reason)
-    broken = [each for each in treated if each["verdict"] == BROKEN]
-    treated = [each for each in treated if each["verdict"] != BROKEN]
+    broken = [verdict for verdict in treated if verdict["verdict"] == BROKEN]
+    treated = [verdict for verdict in treated if verdict["verdict"] != BROKEN]
     if not treated:
         return _answer(Kind.NO, _broken(summary, broken))
-    undecided = [each for each in treated if each["verdict"] == UNDECIDED]
-    settled = [each for each in treated if each["verdict"] in _SETTLED]
+    undecided = [verdict for verdict in treated if verdict["verdict"] == UNDECIDED]
+    settled = [verdict for verdict in treated if verdict["verdict"] in _SETTLED]
     lost = len(treated) - len(settled) - len(undecided)
     if lost == len(treated) and not broken:
         return _answer(Kind.NO_ANSWER, "no comparison has a verdict")
     why = "because too many of their runs were lost, or not at random"
-    rest = f"; no verdict in {losses.counted(asked)}, {why}" if lost else ""
+    rest = f"; no verdict in {losses.counted(comparisons)}, {why}" if lost else ""
     text = _Told(summary, treated).text() + rest
     kind, on = _kind(settled, undecided, _asks_no_more(summary))
     if any(map(hosts.takes_back, summary.get("hosts", ()))):
@@ -105,23 +105,23 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         kind, on = (Kind.DEPENDS, " on the metric") if kind is Kind.YES else (kind, on)
     if broken:
         text += f"; but {_broken(summary, broken)}"
-        works = any(each["verdict"] == BETTER for each in settled)
+        works = any(verdict["verdict"] == BETTER for verdict in settled)
         kind, on = (Kind.DEPENDS, f" on {_treatment_of(broken)}") if works else (Kind.NO, "")
     return _answer(kind, text, on + (", as far as decided" if undecided and kind is not Kind.UNDECIDED else ""))
 
 
-def _broken(summary: Mapping[str, Any], found: Sequence[Verdict]) -> str:
+def _broken(summary: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
     """What does not work, with the reason of its first run: "nfs, udp does not work at MTU 9000 (h2: 0 of …)"."""
     cells = words.Cells(summary["verdicts"])
-    said: dict[str, None] = {}
-    for each in found:
-        why = f" ({each['warnings'][0]})" if each["warnings"] else ""
-        said[f"{cells.name(each)} does not work at {claims.level_of(each)}{why}"] = None
-    return words.joined(list(said))
+    texts: dict[str, None] = {}
+    for verdict in verdicts:
+        why = f" ({verdict['warnings'][0]})" if verdict["warnings"] else ""
+        texts[f"{cells.name(verdict)} does not work at {claims.level_of(verdict)}{why}"] = None
+    return words.joined(list(texts))
 
 
-def _treatment_of(found: Sequence[Verdict]) -> str:
-    return f"the {words.factor(next(name for name in found[0]['treatment'] if name != 'estimate'))}"
+def _treatment_of(verdicts: Sequence[Verdict]) -> str:
+    return f"the {words.factor(next(name for name in verdicts[0]['treatment'] if name != 'estimate'))}"
 
 
 def _asks_no_more(summary: Mapping[str, Any]) -> bool:
@@ -131,7 +131,7 @@ def _asks_no_more(summary: Mapping[str, Any]) -> bool:
 
 def _kind(settled: Sequence[Verdict], undecided: Sequence[Verdict], not_worse: bool) -> tuple[Kind, str]:
     """The kind of the answer, and what it depends on; `not_worse`: no more is asked."""
-    kinds = [kind for kind in _SETTLED if any(each["verdict"] == kind for each in settled)]
+    kinds = [kind for kind in _SETTLED if any(verdict["verdict"] == kind for verdict in settled)]
     if not set(kinds) & {BETTER, WORSE} and len(undecided) >= len(settled):
         return Kind.UNDECIDED, ""
     if not_worse and WORSE not in kinds:
@@ -140,35 +140,37 @@ def _kind(settled: Sequence[Verdict], undecided: Sequence[Verdict], not_worse: b
         return Kind.NO_DIFFERENCE, ""
     if len(kinds) == 1 or (INSIDE in kinds and len(kinds) == 2 and _explains(settled, ("metric",))):
         return (Kind.YES if kinds[0] == BETTER else Kind.NO), ""
-    on = next((f" on {name}" for path, name in _things(settled) if _explains(settled, path)), "")
-    return Kind.DEPENDS, on
+    dependence = next((f" on {name}" for path, name in _things(settled) if _explains(settled, path)), "")
+    return Kind.DEPENDS, dependence
 
 
 def numbers(summary: Mapping[str, Any]) -> list[Number]:
     """Up to three figures: the largest and the smallest effect on the first metric, or a second metric; and the A/A
     control that differs most, which shows what the experiment measures where nothing was changed. Only that control if
     it makes the study suspect."""
-    judged = [each for each in summary["verdicts"] if each["ratio"] is not None]
-    judged = [each for each in judged if each["verdict"] in (*_SETTLED, UNDECIDED)] or judged
-    treated = [each for each in judged if not words.is_control(each)]
-    controls = [each for each in judged if words.is_control(each)]
-    differing = [each for each in summary["verdicts"] if each["verdict"] == "suspect" and each["ratio"] is not None]
+    judged = [verdict for verdict in summary["verdicts"] if verdict["ratio"] is not None]
+    judged = [verdict for verdict in judged if verdict["verdict"] in (*_SETTLED, UNDECIDED)] or judged
+    treated = [verdict for verdict in judged if not words.is_control(verdict)]
+    controls = [verdict for verdict in judged if words.is_control(verdict)]
+    differing = [
+        verdict for verdict in summary["verdicts"] if verdict["verdict"] == "suspect" and verdict["ratio"] is not None
+    ]
     if differing := list(filter(words.is_control, differing)):
         treated, controls = [], differing
     chosen: list[tuple[str, Verdict]] = []
     for metric in metrics_of(treated):
-        mine = sorted((each for each in treated if each["metric"] == metric), key=_size)
-        several = len(mine) > 1
-        chosen.append((f"largest change of {words.metric(metric)}" if several else words.metric(metric), mine[-1]))
+        changes = sorted((verdict for verdict in treated if verdict["metric"] == metric), key=_size)
+        several = len(changes) > 1
+        chosen.append((f"largest change of {words.metric(metric)}" if several else words.metric(metric), changes[-1]))
         if several:
-            chosen.append((f"smallest change of {words.metric(metric)}", mine[0]))
+            chosen.append((f"smallest change of {words.metric(metric)}", changes[0]))
     chosen = chosen[: 2 if controls else 3]
     if controls:
         furthest = max(controls, key=_size)
         chosen.append((f"A/A control (nothing changed), {words.metric(furthest['metric'])}", furthest))
     cells = words.Cells(summary["verdicts"])
-    several = len({claims.level_of(each) for each in treated}) > 1
-    return [_number(label, each, cells, several) for label, each in chosen]
+    several = len({claims.level_of(verdict) for verdict in treated}) > 1
+    return [_number(label, verdict, cells, several) for label, verdict in chosen]
 
 
 def _answer(kind: Kind, rest: str, more: str = "") -> Answer:
@@ -187,8 +189,8 @@ def _number(label: str, verdict: Verdict, cells: words.Cells, several: bool) -> 
         words.quantity(verdict[side]["estimate"], verdict["unit"]) for side in ("baseline", "treatment")
     )
     levels = " → ".join(words.levels(verdict[side]) for side in ("baseline", "treatment"))
-    told = [cells.of(verdict), levels if several and not words.is_control(verdict) else ""]
-    where = "; ".join(filter(None, told))
+    parts = [cells.of(verdict), levels if several and not words.is_control(verdict) else ""]
+    where = "; ".join(filter(None, parts))
     interval = shown(verdict)
     return Number(
         label,
@@ -199,24 +201,24 @@ def _number(label: str, verdict: Verdict, cells: words.Cells, several: bool) -> 
 
 
 def _why_suspect(summary: Mapping[str, Any]) -> str | None:
-    doubtful = [each for each in summary["verdicts"] if each["verdict"] == "suspect"]
+    doubtful = [verdict for verdict in summary["verdicts"] if verdict["verdict"] == "suspect"]
     if not doubtful or (summary["faithful"] and not summary.get("suspect")):
         return None
     # Older summaries lack the key `suspect`; their verdicts' warnings hold the reason.
-    lines = [line for each in doubtful for line in each["warnings"][:1]]
+    lines = [line for verdict in doubtful for line in verdict["warnings"][:1]]
     reasons = [*summary.get("suspect", ()), *lines, "a verdict is suspect"]
     return str(reasons[0])
 
 
 def _why_not_judged(summary: Mapping[str, Any], treated: Sequence[Verdict]) -> str | None:
-    lost = [each for each in summary["verdicts"] if each["verdict"] == "not judged"]
+    lost = [verdict for verdict in summary["verdicts"] if verdict["verdict"] == "not judged"]
     if treated and (not lost or summary["faithful"]):
         return None
     if not lost:
         lacking = list(unread.lines(summary))
         return "nothing was compared" + (f", because {lacking[0]}" if lacking else "")
-    some = f"{losses.counted(summary['verdicts'], NOT_JUDGED)} could not be judged"
-    text = "nothing could be judged" if len(lost) == len(summary["verdicts"]) else some
+    lost_text = f"{losses.counted(summary['verdicts'], NOT_JUDGED)} could not be judged"
+    text = "nothing could be judged" if len(lost) == len(summary["verdicts"]) else lost_text
     why = lost[0]["warnings"][:1]
     reasons = [reason for run in summary.get("excluded", ()) for reason in run["reasons"]]
     first = f"; reason of the first excluded run: {reasons[0]}" if reasons else ""
@@ -228,10 +230,10 @@ class _Told:
 
     def __init__(self, summary: Mapping[str, Any], treated: Sequence[Verdict]) -> None:
         self._treated, self._not_worse = treated, _asks_no_more(summary)
-        here = "on this invented network" if summary["scope"] == "invented" else "here"
-        self._against = f" {here}, compared with {words.subject(treated[0]['baseline'])}"
+        where = "on this invented network" if summary["scope"] == "invented" else "here"
+        self._against = f" {where}, compared with {words.subject(treated[0]['baseline'])}"
         self._levels = tuple(dict.fromkeys(map(claims.level_of, treated)))
-        mtus = [each["treatment"].get("mtu") for each in treated]
+        mtus = [verdict["treatment"].get("mtu") for verdict in treated]
         self._jumbo = all(isinstance(mtu, int) and mtu > 1500 for mtu in mtus)
         self._named: tuple[str, ...] = ()  # the levels that the last clause is about
         self._is_plural = False
@@ -242,25 +244,25 @@ class _Told:
         inside = self._claims(INSIDE, NOT_WORSE) if self._not_worse else self._claims(INSIDE)
         # Where the interval excludes equality, its direction is known.
         undecided = [claim for way in (1, -1, 0) for claim in self._claims(UNDECIDED, way=way)]
-        told = list(self._does(better, True)) + list(self._does(worse, False, "but " if better else ""))
-        if not told and inside:
-            told.append(self._stays_inside(inside))
+        clauses = list(self._does(better, True)) + list(self._does(worse, False, "but " if better else ""))
+        if not clauses and inside:
+            clauses.append(self._stays_inside(inside))
         elif inside:
-            none = f"not worse{_BY}" if self._not_worse else INSIDE
-            told.append(f"{none} in {_places(inside)}")
-        elif not told:
-            told.append(f"these runs cannot tell whether {self._name(self._levels, 'or')} {self._verb('help')}")
-        told[0] += self._against
-        if (better or worse) and len(self._treated) > 1 and len({each["verdict"] for each in self._treated}) == 1:
-            told.append(f"{BETTER if better else WORSE} in all {len(self._treated)} comparisons")
+            phrase = f"not worse{_BY}" if self._not_worse else INSIDE
+            clauses.append(f"{phrase} in {_places(inside)}")
+        elif not clauses:
+            clauses.append(f"these runs cannot tell whether {self._name(self._levels, 'or')} {self._verb('help')}")
+        clauses[0] += self._against
+        if (better or worse) and len(self._treated) > 1 and len({verdict["verdict"] for verdict in self._treated}) == 1:
+            clauses.append(f"{BETTER if better else WORSE} in all {len(self._treated)} comparisons")
         if undecided:
-            told += [f"not decided (95 % intervals, corrected): {_open(undecided)}", *_blocks(undecided)]
-        return "; ".join(told)
+            clauses += [f"not decided (95 % intervals, corrected): {_open(undecided)}", *_blocks(undecided)]
+        return "; ".join(clauses)
 
     def _claims(self, *kinds: str, way: int | None = None) -> list[Claim]:
         """The claims of these kinds, in one direction (1: up, -1: down, 0: not known) or any."""
         return claims.claims(
-            lambda each: each["verdict"] in kinds and way in (None, _direction(each)), self._treated
+            lambda verdict: verdict["verdict"] in kinds and way in (None, _direction(verdict)), self._treated
         )  # fmt: skip
 
     def _name(self, levels: tuple[str, ...], last: str = "and") -> str:
@@ -270,47 +272,48 @@ class _Told:
             return "they" if self._is_plural else "it"
         self._named, self._is_plural = levels, jumbo or (len(levels) > 1 and last == "and")
         if jumbo:
-            return f"jumbo frames ({', '.join([levels[0], *(each.removeprefix('MTU ') for each in levels[1:])])})"
+            return f"jumbo frames ({', '.join([levels[0], *(level.removeprefix('MTU ') for level in levels[1:])])})"
         return words.alternatives(levels, last)
 
     def _verb(self, verb: str) -> str:
         return verb if self._is_plural else f"{verb}s"
 
-    def _does(self, found: Sequence[Claim], better: bool, before: str = "") -> Iterator[str]:
+    def _does(self, claim_list: Sequence[Claim], better: bool, before: str = "") -> Iterator[str]:
         """One clause for each set of levels and each place: what these levels do there to all metrics."""
         groups: dict[tuple[tuple[str, ...], str], list[Claim]] = {}
-        for claim in found:
-            named = not claim.workloads or phrases.names_workload(claim.metric)
-            groups.setdefault((claim.levels, claim.place if named else claim.at), []).append(claim)
-        for number, ((levels, place), mine) in enumerate(groups.items()):
+        for claim in claim_list:
+            is_named = not claim.workloads or phrases.names_workload(claim.metric)
+            groups.setdefault((claim.levels, claim.place if is_named else claim.at), []).append(claim)
+        for number, ((levels, place), group) in enumerate(groups.items()):
             if number == MOST_CLAIMS:
-                part = [claim for some in list(groups.values())[MOST_CLAIMS:] for claim in some]
+                part = [claim for extra_group in list(groups.values())[MOST_CLAIMS:] for claim in extra_group]
                 yield f"also {BETTER if better else WORSE}, in part: {_metrics(part)}"
                 return
             name = self._name(levels)
-            done = words.joined([self._done(claim, better) for claim in mine[:MOST_CLAIMS]])
-            yield f"{before if number == 0 else ''}{name} {done}{place}"
-            if rest := mine[MOST_CLAIMS:]:
+            effects = words.joined([self._done(claim, better) for claim in group[:MOST_CLAIMS]])
+            yield f"{before if number == 0 else ''}{name} {effects}{place}"
+            if rest := group[MOST_CLAIMS:]:
                 yield f"also {BETTER if better else WORSE}{place}: {_metrics(rest)}"
 
     def _done(self, claim: Claim, better: bool) -> str:
-        workloads = list(dict.fromkeys(str(each["workload"]) for each in claim.found))
-        ratios = [float(each["ratio"]) for each in claim.found]
-        last = all(
-            each["workload"] == "stream" and loads.waits_for_all("stream", each["conditions"]) for each in claim.found
+        workloads = list(dict.fromkeys(str(verdict["workload"]) for verdict in claim.found))
+        ratios = [float(verdict["ratio"]) for verdict in claim.found]
+        is_of_last = all(
+            verdict["workload"] == "stream" and loads.waits_for_all("stream", verdict["conditions"])
+            for verdict in claim.found
         )
-        return phrases.does(claim.metric, workloads, ratios, better, self._is_plural, last)
+        return phrases.does(claim.metric, workloads, ratios, better, self._is_plural, is_of_last)
 
-    def _stays_inside(self, found: Sequence[Claim]) -> str:
+    def _stays_inside(self, claim_list: Sequence[Claim]) -> str:
         """The clause if nothing is better or worse."""
-        within = (INSIDE, NOT_WORSE) if self._not_worse else (INSIDE,)
-        if any(each["verdict"] not in within for each in self._treated):
+        inside_kinds = (INSIDE, NOT_WORSE) if self._not_worse else (INSIDE,)
+        if any(verdict["verdict"] not in inside_kinds for verdict in self._treated):
             if self._not_worse:
-                return f"{self._name(self._levels)} {self._be()} not worse{_BY} in {_places(found)}"
-            return f"{self._name(self._levels)} {self._verb('make')} no practical difference in {_places(found)}"
-        margins = {each["metric"]: each.get("margin") for each in self._treated}
-        said = [f"{words.margin(margin or 0)} in {words.metric(name)}" for name, margin in margins.items() if margin]
-        text = f" ({words.joined(said)})" if said else ""
+                return f"{self._name(self._levels)} {self._be()} not worse{_BY} in {_places(claim_list)}"
+            return f"{self._name(self._levels)} {self._verb('make')} no practical difference in {_places(claim_list)}"
+        margins = {verdict["metric"]: verdict.get("margin") for verdict in self._treated}
+        texts = [f"{words.margin(margin or 0)} in {words.metric(name)}" for name, margin in margins.items() if margin]
+        text = f" ({words.joined(texts)})" if texts else ""
         where = f" in all {len(self._treated)} comparisons" if len(self._treated) > 1 else ""
         name = self._name(self._levels, "or")
         if self._not_worse:
@@ -321,36 +324,36 @@ class _Told:
         return "are" if self._is_plural else "is"
 
 
-def _metrics(found: Sequence[Claim]) -> str:
-    return words.joined([words.metric(name) for name in dict.fromkeys(claim.metric for claim in found)])
+def _metrics(claim_list: Sequence[Claim]) -> str:
+    return words.joined([words.metric(name) for name in dict.fromkeys(claim.metric for claim in claim_list)])
 
 
-def _places(found: Sequence[Claim]) -> str:
+def _places(claim_list: Sequence[Claim]) -> str:
     """Metrics and where: "goodput and completion time with RTT 200 us, and in fairness"."""
     groups: dict[str, list[Claim]] = {}
-    for claim in found:
+    for claim in claim_list:
         groups.setdefault(claim.where, []).append(claim)
-    said = [f"{_metrics(mine)}{where}" for where, mine in groups.items()]
-    if rest := [claim for mine in list(groups.values())[MOST_OTHERS:] for claim in mine]:
-        said[MOST_OTHERS:] = [f"parts of {_metrics(rest)}"]
-    return ", and in ".join(said)
+    texts = [f"{_metrics(group)}{where}" for where, group in groups.items()]
+    if rest := [claim for group in list(groups.values())[MOST_OTHERS:] for claim in group]:
+        texts[MOST_OTHERS:] = [f"parts of {_metrics(rest)}"]
+    return ", and in ".join(texts)
 
 
-def _open(found: Sequence[Claim]) -> str:
+def _open(claim_list: Sequence[Claim]) -> str:
     """What is undecided, with its intervals: "goodput with RTT 200 us (−2.0 % to +9.0 %)"."""
-    said = [f"{words.metric(claim.metric)}{claim.where} ({_hull(claim.found)})" for claim in found[:MOST_OTHERS]]
-    if rest := found[MOST_OTHERS:]:
-        said.append(f"and parts of {_metrics(rest)}")
-    return ", ".join(said)
+    texts = [f"{words.metric(claim.metric)}{claim.where} ({_hull(claim.found)})" for claim in claim_list[:MOST_OTHERS]]
+    if rest := claim_list[MOST_OTHERS:]:
+        texts.append(f"and parts of {_metrics(rest)}")
+    return ", ".join(texts)
 
 
-def _hull(found: Sequence[Verdict]) -> str:
+def _hull(verdicts: Sequence[Verdict]) -> str:
     """The interval that decides a verdict, or what all of several lie within."""
-    known = [interval for each in found if (interval := shown(each)) is not None]
-    if not known:
+    intervals = [interval for verdict in verdicts if (interval := shown(verdict)) is not None]
+    if not intervals:
         return words.change_interval(None)
-    ends = words.change_interval([min(low for low, _ in known), max(high for _, high in known)])
-    return ends if len(found) == 1 else f"all within {ends}"
+    ends = words.change_interval([min(low for low, _ in intervals), max(high for _, high in intervals)])
+    return ends if len(verdicts) == 1 else f"all within {ends}"
 
 
 def _direction(verdict: Verdict) -> int:
@@ -359,9 +362,9 @@ def _direction(verdict: Verdict) -> int:
     return 1 if low > 1 else -1 if high < 1 else 0
 
 
-def _blocks(found: Sequence[Claim]) -> Iterator[str]:
+def _blocks(claim_list: Sequence[Claim]) -> Iterator[str]:
     """How many more blocks may decide all that is open, if their warnings say so."""
-    count = advice.more_blocks([each for claim in found for each in claim.found])
+    count = advice.more_blocks([verdict for claim in claim_list for verdict in claim.found])
     if count is not None:
         yield f"about {count} more block{'' if count == 1 else 's'} may decide it"
 
@@ -372,17 +375,17 @@ def _things(settled: Sequence[Verdict]) -> Iterator[tuple[tuple[str, ...], str]]
     yield ("treatment", treatment), f"the {words.factor(treatment)}"
     yield ("metric",), "the metric"
     yield ("workload",), "the workload"
-    for name in dict.fromkeys(name for each in settled for name in each["conditions"]):
-        if all(name in each["conditions"] for each in settled):
+    for name in dict.fromkeys(name for verdict in settled for name in verdict["conditions"]):
+        if all(name in verdict["conditions"] for verdict in settled):
             yield ("conditions", name), f"the {words.factor(name)}"
 
 
 def _explains(settled: Sequence[Verdict], path: Sequence[str]) -> bool:
     """Whether all verdicts at each level of what is at this path are the same, and it has several levels."""
-    found: dict[str, set[str]] = {}
-    for each in settled:
-        level: Any = each
+    kinds_by_level: dict[str, set[str]] = {}
+    for verdict in settled:
+        level: Any = verdict
         for name in path:
             level = level[name]
-        found.setdefault(json.dumps(level, sort_keys=True), set()).add(each["verdict"])
-    return len(found) > 1 and all(len(kinds) == 1 for kinds in found.values())
+        kinds_by_level.setdefault(json.dumps(level, sort_keys=True), set()).add(verdict["verdict"])
+    return len(kinds_by_level) > 1 and all(len(kinds) == 1 for kinds in kinds_by_level.values())

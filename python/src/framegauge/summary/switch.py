@@ -46,13 +46,19 @@ QUANTITIES: Mapping[str, Quantity] = {
 def entries(runs: Sequence[Run], margins: Mapping[str, float], key: str) -> list[dict[str, Any]]:
     """One entry for each cell, arm and quantity that was seen before and after; `key` names the treatment. Together
     their verdicts mislead with 5 % probability at most (Bonferroni)."""
-    found = [
+    cases = [
         (run, name, units)
-        for run, told in _arms(runs)
+        for run, arm_readings in _arms(runs)
         for name, quantity in QUANTITIES.items()
-        if (units := [each for one in told if before_after.alone(each := _units(one, name, quantity)) is not None])
+        if (
+            units := [
+                run_units
+                for readings in arm_readings
+                if before_after.alone(run_units := _units(readings, name, quantity)) is not None
+            ]
+        )
     ]
-    return [_entry(run, name, units, margins, key, ALPHA / len(found)) for run, name, units in found]
+    return [_entry(run, name, units, margins, key, ALPHA / len(cases)) for run, name, units in cases]
 
 
 def _arms(runs: Sequence[Run]) -> Iterator[tuple[Run, list[Told]]]:
@@ -61,49 +67,49 @@ def _arms(runs: Sequence[Run]) -> Iterator[tuple[Run, list[Told]]]:
     for run in runs:
         if not run.excluded and run.readings.get("switch"):
             arms.setdefault((run.cell, run.arm), []).append(run)
-    for _, mine in sorted(arms.items(), key=lambda each: (each[0][0], each[1][0].role != "baseline", each[0][1])):
-        yield mine[0], [run.readings["switch"] for run in mine]
+    for _, arm_runs in sorted(arms.items(), key=lambda item: (item[0][0], item[1][0].role != "baseline", item[0][1])):
+        yield arm_runs[0], [run.readings["switch"] for run in arm_runs]
 
 
-def _units(told: Told, name: str, quantity: Quantity) -> list[Unit]:
+def _units(readings: Told, name: str, quantity: Quantity) -> list[Unit]:
     """Clients by themselves; hosts of a kind together. Where hosts were not read often enough, clients' hosts are."""
     if quantity.of_clients:
-        return list(_seen(told["clients"], name))
-    seen = list(_seen(told.get("hosts", ()), name)) or list(_seen(told["clients"], name))
+        return list(_seen(readings["clients"], name))
+    units = list(_seen(readings.get("hosts", ()), name)) or list(_seen(readings["clients"], name))
     return [
-        Unit(kind, sum(each.before for each in mine), sum(each.after for each in mine))
+        Unit(kind, sum(unit.before for unit in group), sum(unit.after for unit in group))
         for kind in (True, False)
-        if (mine := [each for each in seen if each.changed is kind])
+        if (group := [unit for unit in units if unit.changed is kind])
     ]
 
 
-def _seen(those: Sequence[Told], name: str) -> Iterator[Unit]:
+def _seen(endpoints: Sequence[Told], name: str) -> Iterator[Unit]:
     """Those that have a value above 0 before and after."""
-    for each in those:
-        before, after = ((each[when] or {}).get(name) for when in ("before", "after"))
+    for endpoint in endpoints:
+        before, after = ((endpoint[when] or {}).get(name) for when in ("before", "after"))
         if before and after:
-            yield Unit(each["switched"], before, after)
+            yield Unit(endpoint["switched"], before, after)
 
 
 def _entry(
     run: Run, name: str, units: Sequence[Sequence[Unit]], margins: Mapping[str, float], key: str, alpha: float
 ) -> dict[str, Any]:
     quantity = QUANTITIES[name]
-    given = {each: margins[each] for each in quantity.margins if each in margins}
-    margin_of = min(given, key=lambda each: given[each], default=None)
-    margin = OTHERWISE if margin_of is None else given[margin_of]
-    own = [each for one in units if (each := before_after.alone(one)) is not None]
-    beside = [each for one in units if (each := before_after.of_run(one)) is not None]
+    metric_margins = {item: margins[item] for item in quantity.margins if item in margins}
+    margin_of = min(metric_margins, key=lambda item: metric_margins[item], default=None)
+    margin = OTHERWISE if margin_of is None else metric_margins[margin_of]
+    own = [item for run_units in units if (item := before_after.alone(run_units)) is not None]
+    beside = [item for run_units in units if (item := before_after.of_run(run_units)) is not None]
     judged, verdict = before_after.judge(beside or own, margin, quantity.higher_is_better, alpha)
-    changed = [each for one in units for each in one if each.changed]
+    changed = [item for run_units in units for item in run_units if item.changed]
     return {
         "workload": run.workload,
         "conditions": dict(run.conditions),
         "level": {key: run.level},
         "quantity": name,
         "runs": len(own),
-        "before": statistics.median(each.before for each in changed),
-        "after": statistics.median(each.after for each in changed),
+        "before": statistics.median(item.before for item in changed),
+        "after": statistics.median(item.after for item in changed),
         **_ratio(before_after.effect(own)),
         "beside": _ratio(before_after.effect(beside)) if beside else None,
         "margin": margin,
@@ -113,31 +119,31 @@ def _entry(
     }
 
 
-def _ratio(found: Effect | None) -> dict[str, Any]:
+def _ratio(effect: Effect | None) -> dict[str, Any]:
     """`ratio` and `ci95`."""
-    if found is None:
+    if effect is None:
         return {"ratio": None, "ci95": None}
-    return {"ratio": found.ratio, "ci95": usable(found.interval)}
+    return {"ratio": effect.ratio, "ci95": usable(effect.interval)}
 
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """A line for each quantity of each arm: "MTU 1500: packets per second: 4.35 times fewer …"."""
-    found = summary.get("switch", ()) if summary["faithful"] else ()
+    changes = summary.get("switch", ()) if summary["faithful"] else ()
     cells = words.Cells(summary["verdicts"])
-    for each in found:
-        where = "; ".join(filter(None, (cells.of(each), words.levels(each["level"]))))
-        yield f"{where}: {_said(each)}"
+    for entry in changes:
+        where = "; ".join(filter(None, (cells.of(entry), words.levels(entry["level"]))))
+        yield f"{where}: {_said(entry)}"
 
 
-def _said(each: Mapping[str, Any]) -> str:
-    quantity = QUANTITIES[each["quantity"]]
-    ratio, ends_judged = (each["beside"] or each)["ratio"], each["judged"]
+def _said(entry: Mapping[str, Any]) -> str:
+    quantity = QUANTITIES[entry["quantity"]]
+    ratio, ends_judged = (entry["beside"] or entry)["ratio"], entry["judged"]
     change = words.change(ratio, ends_judged)
     interval = f", {words.change_interval(ends_judged)}" if ends_judged else ""
     times = ""
-    if each["quantity"] == "packets_per_second" and ratio < 1:
+    if entry["quantity"] == "packets_per_second" and ratio < 1:
         ends = sorted(1 / end for end in ends_judged) if ends_judged else []
         times = f", to 1/{1 / ratio:.2f}" + (f" (1/{ends[0]:.2f} to 1/{ends[1]:.2f})" if ends else "")
-    less = " less that of hosts that were not switched" if each["beside"] else ""
-    within = f"margin {words.margin(each['margin'])}"
-    return f"{quantity.name} {change}{interval}{less}{times}: {each['verdict']} ({within}, {each['runs']} runs)"
+    less = " less that of hosts that were not switched" if entry["beside"] else ""
+    within = f"margin {words.margin(entry['margin'])}"
+    return f"{quantity.name} {change}{interval}{less}{times}: {entry['verdict']} ({within}, {entry['runs']} runs)"

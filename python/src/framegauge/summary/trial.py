@@ -12,12 +12,12 @@ __all__ = ["alike", "beside", "briefly", "line", "why_not"]
 
 def beside(summary: Mapping[str, Any]) -> str:
     """What belongs beside the answer of a study that ran at another rate than it was made for; else nothing."""
-    if not (said := briefly(summary)):
+    if not (text := briefly(summary)):
         return ""
     trial = summary["trial"]
     is_mtu = any("mtu" in verdict["treatment"] for verdict in summary["verdicts"])
     why = alike(is_mtu, print_bits_per_second(trial["asked_bits_per_second"]))
-    return f"{said}, which this machine did not carry at the time ({why_not(trial)}). {why}"
+    return f"{text}, which this machine did not carry at the time ({why_not(trial)}). {why}"
 
 
 def briefly(summary: Mapping[str, Any]) -> str:
@@ -25,8 +25,8 @@ def briefly(summary: Mapping[str, Any]) -> str:
     trial = summary.get("trial")  # older summaries lack it
     if not trial or trial["bits_per_second"] == trial["asked_bits_per_second"]:
         return ""
-    used, asked = (print_bits_per_second(trial[key]) for key in ("bits_per_second", "asked_bits_per_second"))
-    return f"Run at {used} instead of {asked}"
+    used_rate, asked_rate = (print_bits_per_second(trial[key]) for key in ("bits_per_second", "asked_bits_per_second"))
+    return f"Run at {used_rate} instead of {asked_rate}"
 
 
 def alike(is_mtu: bool, asked: str) -> str:
@@ -46,9 +46,9 @@ def why_not(trial: Mapping[str, Any]) -> str:
 
 def line(trial: Mapping[str, Any]) -> str:
     """The trial in one line, for those who ask how a study was made."""
-    said = ", ".join(_attempt(attempt) for attempt in trial["attempts"])
+    text = ", ".join(_attempt(attempt) for attempt in trial["attempts"])
     used = print_bits_per_second(trial["bits_per_second"])
-    return f"A trial before the first run found what this machine carries: {said}; the study ran at {used}"
+    return f"A trial before the first run found what this machine carries: {text}; the study ran at {used}"
 
 
 def _attempt(attempt: Mapping[str, Any]) -> str:

@@ -22,11 +22,11 @@ MOST_SAID = 2
 
 def leading_first(found: Sequence[Comparison]) -> list[Comparison]:
     """The comparisons by cell; in each the metrics of the last transfer come first if that decides."""
-    cells = list(dict.fromkeys(one.cell for one in found))
+    cells = list(dict.fromkeys(comparison.cell for comparison in found))
 
-    def place(one: Comparison) -> tuple[int, int]:
-        leads = one.metric in LEADING and waits_for_all(one.workload, one.conditions)
-        return cells.index(one.cell), LEADING.index(one.metric) if leads else len(LEADING)
+    def place(comparison: Comparison) -> tuple[int, int]:
+        leads = comparison.metric in LEADING and waits_for_all(comparison.workload, comparison.conditions)
+        return cells.index(comparison.cell), LEADING.index(comparison.metric) if leads else len(LEADING)
 
     return sorted(found, key=place)
 
@@ -36,14 +36,16 @@ def worse(
 ) -> list[Comparison]:
     """The primary metrics without a margin that are worse by more than their usual one, in the cells in which one with
     a margin is `claimed` to be better."""
-    there = {name for row in rows if not row.excluded for name in row.metrics}
-    others = {name: usual_margin(name) for name in (*LEADING, *_PRIMARY) if name in there and name not in margins}
-    gains = {(one.cell, repr(one.treatment_level)) for one in claimed if one.verdict is Verdict.BETTER}
-    if not others or not gains:
+    metric_names = {name for row in rows if not row.excluded for name in row.metrics}
+    usual_margins = {
+        name: usual_margin(name) for name in (*LEADING, *_PRIMARY) if name in metric_names and name not in margins
+    }
+    gains = {(pair.cell, repr(pair.treatment_level)) for pair in claimed if pair.verdict is Verdict.BETTER}
+    if not usual_margins or not gains:
         return []
-    found = judge(rows, others, rule, explain=False)
+    judged = judge(rows, usual_margins, rule, explain=False)
     return [
-        one for one in found if one.verdict is Verdict.WORSE and (one.cell, repr(one.treatment_level)) in gains
+        pair for pair in judged if pair.verdict is Verdict.WORSE and (pair.cell, repr(pair.treatment_level)) in gains
     ]  # fmt: skip
 
 
@@ -52,10 +54,12 @@ def lines(found: Sequence[Mapping[str, Any]]) -> str:
     if not found:
         return ""
     cells = words.Cells(found)
-    said = []
-    for one in found[:MOST_SAID]:
-        values = " → ".join(words.quantity(one[side]["estimate"], one["unit"]) for side in ("baseline", "treatment"))
-        where = cells.of(one)
-        said.append(f"{words.metric(one['metric'])} is worse ({values}{f'; {where}' if where else ''})")
+    clauses = []
+    for entry in found[:MOST_SAID]:
+        values = " → ".join(
+            words.quantity(entry[side]["estimate"], entry["unit"]) for side in ("baseline", "treatment")
+        )
+        where = cells.of(entry)
+        clauses.append(f"{words.metric(entry['metric'])} is worse ({values}{f'; {where}' if where else ''})")
     more = f" and {len(found) - MOST_SAID} more" if len(found) > MOST_SAID else ""
-    return f"{words.joined(said)}{more}, for which this study states no margin"
+    return f"{words.joined(clauses)}{more}, for which this study states no margin"

@@ -68,10 +68,10 @@ def error(share: float) -> str:
 def rates(value: float, interval: Sequence[float] | None, what: str = "") -> str:
     """A rate in bits per second with its interval, in one unit: "77.6 Mb/s per flow (75.1 to 80.1)"."""
     factor, unit = unit_scale("bits_per_second", value)
-    said = f"{value / factor:.3g} {unit}{what}"
+    text = f"{value / factor:.3g} {unit}{what}"
     if interval is None:
-        return said
-    return f"{said} ({' to '.join(f'{each / factor:.3g}' for each in interval)})"
+        return text
+    return f"{text} ({' to '.join(f'{end / factor:.3g}' for end in interval)})"
 
 
 def difference(mean: float, interval: Sequence[float] | None, unit: str) -> str:
@@ -80,8 +80,8 @@ def difference(mean: float, interval: Sequence[float] | None, unit: str) -> str:
     factor, name = unit_scale(unit, max(map(abs, (mean, *ends))))
     width = abs(ends[1] - ends[0]) / factor or abs(mean) / factor
     digits = min(9, max(0, 2 - math.floor(math.log10(width)) - 1)) if width else 0
-    said, *rest = (_signed(each / factor, digits) for each in (mean, *(interval or ())))
-    return f"{said} {name}".rstrip() + (f" ({' to '.join(rest)})" if rest else "")
+    mean_text, *end_texts = (_signed(number / factor, digits) for number in (mean, *(interval or ())))
+    return f"{mean_text} {name}".rstrip() + (f" ({' to '.join(end_texts)})" if end_texts else "")
 
 
 def _signed(value: float, digits: int) -> str:

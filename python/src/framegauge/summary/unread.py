@@ -20,30 +20,33 @@ def entries(nowhere: Mapping[str, str], compared: Sequence[Comparison], key: str
     """The metrics without any value, each with its reason, then those of treatments that could not be read, with the
     reason of the first: by cell where the metric could be read in another, and by level of the treatment (`key`) where
     it could at another one there."""
-    known = [each for each in compared if each.metric not in nowhere]
-    treated = [each for each in known if each.role != "control"] or known
-    somewhere = {each.metric for each in treated if not each.is_unread}
-    here = {(each.metric, each.cell) for each in treated if not each.is_unread}
-    listed: dict[str, dict[str, Any]] = {}
-    for each in treated:
-        if not each.is_unread:
+    measured = [comparison for comparison in compared if comparison.metric not in nowhere]
+    treated = [comparison for comparison in measured if comparison.role != "control"] or measured
+    read_metrics = {comparison.metric for comparison in treated if not comparison.is_unread}
+    read_cells = {(comparison.metric, comparison.cell) for comparison in treated if not comparison.is_unread}
+    missing: dict[str, dict[str, Any]] = {}
+    for comparison in treated:
+        if not comparison.is_unread:
             continue
         place: dict[str, Any] = {}
-        if each.metric in somewhere:
-            place |= {"workload": each.workload, "conditions": dict(each.conditions)}
-        if (each.metric, each.cell) in here:
-            place["treatment"] = {key: each.treatment_level}
-        listed.setdefault(json.dumps([each.metric, place]), {"metric": each.metric, "why": each.warnings[0], **place})
-    return [*({"metric": metric, "why": why} for metric, why in nowhere.items()), *listed.values()]
+        if comparison.metric in read_metrics:
+            place |= {"workload": comparison.workload, "conditions": dict(comparison.conditions)}
+        if (comparison.metric, comparison.cell) in read_cells:
+            place["treatment"] = {key: comparison.treatment_level}
+        missing.setdefault(
+            json.dumps([comparison.metric, place]),
+            {"metric": comparison.metric, "why": comparison.warnings[0], **place},
+        )
+    return [*({"metric": metric, "why": why} for metric, why in nowhere.items()), *missing.values()]
 
 
 def lines(summary: Mapping[str, Any]) -> Iterator[str]:
     """The same in words, of a summary: "receiver CPU cost (rr) was not measured: …". Older summaries lack the key."""
     missing = summary.get("not_measured", ())
-    placed = [each for each in missing if "workload" in each]
+    placed = [entry for entry in missing if "workload" in entry]
     cells = words.Cells([*summary["verdicts"], *placed])
-    for each in missing:
-        named = [cells.name(each)] if "workload" in each else []
-        named += [words.subject(each["treatment"])] if "treatment" in each else []
-        where = f" ({', '.join(named)})" if named else ""
-        yield f"{words.metric(each['metric'])}{where} was not measured: {each['why']}"
+    for entry in missing:
+        names = [cells.name(entry)] if "workload" in entry else []
+        names += [words.subject(entry["treatment"])] if "treatment" in entry else []
+        where = f" ({', '.join(names)})" if names else ""
+        yield f"{words.metric(entry['metric'])}{where} was not measured: {entry['why']}"

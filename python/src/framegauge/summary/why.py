@@ -19,22 +19,22 @@ __all__ = ["why"]
 def why(runs: Sequence[Run], found: Sequence[Comparison], key: str) -> list[dict[str, Any]]:
     """One entry per goodput comparison of a treatment that has parts; `key` names the treatment."""
     entries, cells = [], by_cell(run for run in runs if not run.excluded)
-    for each in found:
-        if each.metric != "goodput" or each.role != "treatment" or each.ratio is None:
+    for comparison in found:
+        if comparison.metric != "goodput" or comparison.role != "treatment" or comparison.ratio is None:
             continue
-        cell = cells.get(each.cell, [])
+        cell = cells.get(comparison.cell, [])
         baseline = _arm([run for run in cell if run.role == "baseline"])
-        treatment = _arm([run for run in cell if run.role == "treatment" and run.level == each.treatment_level])
-        parts = decompose(each.ratio, baseline, treatment)
+        treatment = _arm([run for run in cell if run.role == "treatment" and run.level == comparison.treatment_level])
+        parts = decompose(comparison.ratio, baseline, treatment)
         if parts:
             entries.append(
                 {
-                    "workload": each.workload,
-                    "conditions": dict(each.conditions),
-                    "baseline": {key: each.baseline_level},
-                    "treatment": {key: each.treatment_level},
+                    "workload": comparison.workload,
+                    "conditions": dict(comparison.conditions),
+                    "baseline": {key: comparison.baseline_level},
+                    "treatment": {key: comparison.treatment_level},
                     "measured": {"baseline": _known(baseline), "treatment": _known(treatment)},
-                    "ratio": each.ratio.ratio,
+                    "ratio": comparison.ratio.ratio,
                     "parts": [
                         {
                             "name": part.name,

@@ -75,12 +75,12 @@ def metric(name: str) -> str:
 
 def of_workload(entries: Sequence[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], str]:
     """The name of an entry's metric, with its workload where several of these entries' workloads have that metric."""
-    found: dict[str, set[str]] = {}
-    for each in entries:
-        found.setdefault(each["metric"], set()).add(str(each["workload"]))
+    workloads: dict[str, set[str]] = {}
+    for candidate in entries:
+        workloads.setdefault(candidate["metric"], set()).add(str(candidate["workload"]))
 
     def named(entry: Mapping[str, Any]) -> str:
-        return metric(entry["metric"]) + (f" of {entry['workload']}" if len(found[entry["metric"]]) > 1 else "")
+        return metric(entry["metric"]) + (f" of {entry['workload']}" if len(workloads[entry["metric"]]) > 1 else "")
 
     return named
 
@@ -90,7 +90,7 @@ def level(value: Any) -> str:
     if isinstance(value, Mapping) and "kind" in value:
         return disciplines.text(value)
     if isinstance(value, Mapping) and (
-        _SIZES & value.keys() or any(isinstance(each, Mapping) for each in value.values())
+        _SIZES & value.keys() or any(isinstance(inner, Mapping) for inner in value.values())
     ):
         return _sizes(value)
     if isinstance(value, Mapping):
@@ -103,8 +103,8 @@ def level(value: Any) -> str:
 def _sizes(value: Mapping[str, Any]) -> str:
     """Sizes of socket buffers and messages: "57344/16384", or in the order of MTUs: "by MTU (57344/16384, …)"."""
     if not _SIZES & value.keys():
-        each = [_sizes(value[mtu]) for mtu in sorted(value, key=int)]
-        return f"by MTU ({', '.join(each)})"
+        texts = [_sizes(value[mtu]) for mtu in sorted(value, key=int)]
+        return f"by MTU ({', '.join(texts)})"
     buffer, message = value.get("socket_buffer_bytes"), value.get("message_bytes")
     if buffer is None:
         return f"of messages {message}"
@@ -132,7 +132,10 @@ def _of(name: str, value: Any) -> str:
 
 def is_control(verdict: Mapping[str, Any]) -> bool:
     """Whether a verdict of the summary compares the baseline with itself (A/A)."""
-    sides = [{k: v for k, v in verdict[side].items() if k != "estimate"} for side in ("baseline", "treatment")]
+    sides = [
+        {name: value for name, value in verdict[side].items() if name != "estimate"}
+        for side in ("baseline", "treatment")
+    ]
     return sides[0] == sides[1]
 
 
@@ -140,8 +143,10 @@ def verdict(found: Mapping[str, Any]) -> str:
     """A verdict in words. An A/A control that is undecided differs from nothing: too few blocks show that it is alike,
     which is no fault."""
     interval = found["ci95"]
-    alike = interval is not None and interval[0] <= 1 <= interval[1]
-    return "no difference seen" if alike and found["verdict"] == "undecided" and is_control(found) else found["verdict"]
+    is_alike = interval is not None and interval[0] <= 1 <= interval[1]
+    return (
+        "no difference seen" if is_alike and found["verdict"] == "undecided" and is_control(found) else found["verdict"]
+    )
 
 
 def notes(found: Mapping[str, Any]) -> list[str]:
@@ -153,18 +158,18 @@ def notes(found: Mapping[str, Any]) -> list[str]:
 
 def arms(verdicts: Sequence[Mapping[str, Any]]) -> list[str]:
     """The treatment's level of each verdict: "MTU 9000", "MTU 1500 (A/A)"; empty if all have the same."""
-    found = [levels(each["treatment"]) + (" (A/A)" if is_control(each) else "") for each in verdicts]
-    return found if len(set(found)) > 1 else [""] * len(found)
+    labels = [levels(entry["treatment"]) + (" (A/A)" if is_control(entry) else "") for entry in verdicts]
+    return labels if len(set(labels)) > 1 else [""] * len(labels)
 
 
 def of_all(verdicts: Sequence[Mapping[str, Any]]) -> str:
     """What all verdicts of a study have in common: "All rows: stream, 10 MB, rate 1 Gb/s; baseline MTU 1500"."""
     if not verdicts:
         return ""
-    said = [Cells(verdicts).common, f"baseline {levels(verdicts[0]['baseline'])}"]
+    parts = [Cells(verdicts).common, f"baseline {levels(verdicts[0]['baseline'])}"]
     if not any(arms(verdicts)):
-        said.append(f"treatment {levels(verdicts[0]['treatment'])}")
-    return f"All rows: {'; '.join(filter(None, said))}"
+        parts.append(f"treatment {levels(verdicts[0]['treatment'])}")
+    return f"All rows: {'; '.join(filter(None, parts))}"
 
 
 def joined(names: Sequence[str], last: str = "and") -> str:
@@ -207,17 +212,17 @@ def margin(value: float) -> str:
 
 def change(ratio: float, beside: Sequence[float] | None = None) -> str:
     """A ratio as a change: 1.053 is "+5.3 %"; with the decimals of the interval `beside` it, if there is one."""
-    found = ratio - 1
+    difference = ratio - 1
     ends = usable(beside)
-    digits = _digits([each - 1 for each in ends] if ends else [found])
-    text = f"{abs(100 * found):.{digits}f} %"
-    return ("+" if found >= 0 else "\u2212") + text
+    digits = _digits([end - 1 for end in ends] if ends else [difference])
+    text = f"{abs(100 * difference):.{digits}f} %"
+    return ("+" if difference >= 0 else "\u2212") + text
 
 
 def change_interval(interval: Sequence[float] | None) -> str:
     """An interval of ratios as changes: "+5.1 % to +5.5 %"."""
     ends = usable(interval)
-    return "no usable interval" if ends is None else " to ".join(change(each, ends) for each in ends)
+    return "no usable interval" if ends is None else " to ".join(change(end, ends) for end in ends)
 
 
 def condition(name: str, value: Any) -> str:
@@ -255,64 +260,64 @@ def conditions(given: Mapping[str, Any]) -> str:
     return ", ".join(text for part in (amounts.amounts, _shape, _surroundings) for text in part(given))
 
 
-def _shape(given: Mapping[str, Any]) -> Iterator[str]:
+def _shape(settings: Mapping[str, Any]) -> Iterator[str]:
     for name in ("flows", "connections"):
-        if given.get(name, 1) != 1:
-            yield f"x{given[name]}"
-    if given.get("nics", 1) != 1:
-        yield condition("nics", given["nics"])
-    yield from amounts.storage(given)
-    if given.get("sizes") is not None:
-        yield condition("sizes", given["sizes"])
-    if given.get("pattern", "one-to-one") != "one-to-one":
-        yield str(given["pattern"])
+        if settings.get(name, 1) != 1:
+            yield f"x{settings[name]}"
+    if settings.get("nics", 1) != 1:
+        yield condition("nics", settings["nics"])
+    yield from amounts.storage(settings)
+    if settings.get("sizes") is not None:
+        yield condition("sizes", settings["sizes"])
+    if settings.get("pattern", "one-to-one") != "one-to-one":
+        yield str(settings["pattern"])
     for name in ("senders", "receiver", "receivers", "few"):
-        if given.get(name) is not None:
-            yield condition(name, given[name])
-    if given.get("offered_bits_per_second") is not None:
-        yield f"{quantities.print_bits_per_second(given['offered_bits_per_second'])} offered"
-    if "direction" in given:  # from files of other tools
-        yield given["direction"] + (" of both" if given.get("bidir") else "")
+        if settings.get(name) is not None:
+            yield condition(name, settings[name])
+    if settings.get("offered_bits_per_second") is not None:
+        yield f"{quantities.print_bits_per_second(settings['offered_bits_per_second'])} offered"
+    if "direction" in settings:  # from files of other tools
+        yield settings["direction"] + (" of both" if settings.get("bidir") else "")
     else:
-        yield from (text for name, text in (("reverse", "reverse"), ("bidir", "both ways")) if given.get(name))
+        yield from (text for name, text in (("reverse", "reverse"), ("bidir", "both ways")) if settings.get(name))
     for way in ("upload", "download"):
-        if given.get(f"{way}_flows", 1) != 1:
-            yield f"{way} x{given[f'{way}_flows']}"
-    if "target_bits_per_second" in given:
-        yield f"at {quantities.print_bits_per_second(given['target_bits_per_second'])} per flow"
-    if "bulk_flows" in given:
-        hosts, rate = given.get("bulk_hosts"), given.get("bulk_bits_per_second")
-        parts = [f"bulk x{given['bulk_flows']}", f"from {hosts} hosts" if hosts else ""]
+        if settings.get(f"{way}_flows", 1) != 1:
+            yield f"{way} x{settings[f'{way}_flows']}"
+    if "target_bits_per_second" in settings:
+        yield f"at {quantities.print_bits_per_second(settings['target_bits_per_second'])} per flow"
+    if "bulk_flows" in settings:
+        hosts, rate = settings.get("bulk_hosts"), settings.get("bulk_bits_per_second")
+        parts = [f"bulk x{settings['bulk_flows']}", f"from {hosts} hosts" if hosts else ""]
         parts.append("" if rate is None else f"at {quantities.print_bits_per_second(rate)} each")
         yield " ".join(text for text in parts if text)
 
 
-def _surroundings(given: Mapping[str, Any]) -> Iterator[str]:
-    if "hosts" in given:
-        yield f"{given['hosts']} hosts"
-    if "topology" in given:
-        yield str(given["topology"])
-    if "changes" in given:
-        yield str(given["changes"])
-    if given.get("rtt_seconds"):
-        yield f"RTT {quantities.print_seconds(given['rtt_seconds'])}"
-    if given.get("offloads"):
+def _surroundings(settings: Mapping[str, Any]) -> Iterator[str]:
+    if "hosts" in settings:
+        yield f"{settings['hosts']} hosts"
+    if "topology" in settings:
+        yield str(settings["topology"])
+    if "changes" in settings:
+        yield str(settings["changes"])
+    if settings.get("rtt_seconds"):
+        yield f"RTT {quantities.print_seconds(settings['rtt_seconds'])}"
+    if settings.get("offloads"):
         yield "offloads"
     for name in ("tso", "lro", "gro", "hw_gro", "checksum", "nagle"):
-        if given.get(name) is not None:
-            yield f"{word(name)} {level(given[name])}"
-    if given.get("moderation_seconds", USUAL_MODERATION_SECONDS) != USUAL_MODERATION_SECONDS:
-        yield f"moderation {quantities.print_seconds(given['moderation_seconds'])}"
-    if given.get("congestion_control", "cubic") != "cubic":
-        yield str(given["congestion_control"])
-    if given.get("qdisc") is not None:
-        yield f"queue discipline {given['qdisc']}"
+        if settings.get(name) is not None:
+            yield f"{word(name)} {level(settings[name])}"
+    if settings.get("moderation_seconds", USUAL_MODERATION_SECONDS) != USUAL_MODERATION_SECONDS:
+        yield f"moderation {quantities.print_seconds(settings['moderation_seconds'])}"
+    if settings.get("congestion_control", "cubic") != "cubic":
+        yield str(settings["congestion_control"])
+    if settings.get("qdisc") is not None:
+        yield f"queue discipline {settings['qdisc']}"
     network = ("queue", "routing", "buffer_bytes", "skew_ppm", "shaping", "ecn", "overlay")
     for name in (*network, *_AGGREGATES, "mtu_probing", "pacing", "mptcp", "plpmtud", "tuning"):
-        if given.get(name) is not None:
-            yield condition(name, given[name])
-    if "mtu" in given:
-        yield f"MTU {level(given['mtu'])}"
+        if settings.get(name) is not None:
+            yield condition(name, settings[name])
+    if "mtu" in settings:
+        yield f"MTU {level(settings['mtu'])}"
 
 
 class Cells:
@@ -323,40 +328,43 @@ class Cells:
     """
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:
-        found = [(str(each["workload"]), each["conditions"]) for each in entries]
-        self.workloads = list(dict.fromkeys(workload for workload, _ in found))
-        self._shared = _alike([given for _, given in found])
+        cells = [(str(entry["workload"]), entry["conditions"]) for entry in entries]
+        self.workloads = list(dict.fromkeys(workload for workload, _ in cells))
+        self._shared = _alike([settings for _, settings in cells])
         self._own = {
-            name: _alike([given for workload, given in found if workload == name]) for name in self.workloads
+            name: _alike([settings for workload, settings in cells if workload == name]) for name in self.workloads
         }  # fmt: skip
 
     @property
     def common(self) -> str:
         """What all cells share: "stream, 10 MB, rate 1 Gb/s"; of each workload, if there are several."""
-        anyway = [
+        extras = [
             condition(name, value)
             for name, value in self._shared.items()
             if name in _SAID_ANYWAY and not conditions({name: value})
         ]
-        shared = [conditions(self._shared), *anyway]
+        shared = [conditions(self._shared), *extras]
         if len(self.workloads) == 1:
             return ", ".join(text for text in (self.workloads[0], *shared) if text)
         own = [
             f"{name}: {text}"
-            for name, given in self._own.items()
-            if (text := conditions({key: value for key, value in given.items() if key not in self._shared}))
+            for name, settings in self._own.items()
+            if (text := conditions({key: value for key, value in settings.items() if key not in self._shared}))
         ]
         return "; ".join(text for text in (", ".join(filter(None, shared)), *own) if text)
 
     def of(self, entry: Mapping[str, Any]) -> str:
         """What tells a cell from the others: "1 MB, RTT 1.2 ms", "stream, RTT 1.2 ms"; empty if nothing does."""
-        workload, given = str(entry["workload"]), entry["conditions"]
-        same = self._own.get(workload, self._shared)
-        names = {name for name, value in given.items() if name not in same or same[name] != value}
+        workload, settings = str(entry["workload"]), entry["conditions"]
+        shared = self._own.get(workload, self._shared)
+        names = {name for name, value in settings.items() if name not in shared or shared[name] != value}
         parts = [] if self.workloads == [workload] else [workload]
-        for phrase in dict.fromkeys(_phrase(name) for name in given if name in names):
-            some = {name: given[name] for name in phrase if name in given}
-            parts.append(conditions(some) or ", ".join(filter(None, (_usual(name, given) for name in some))))
+        for phrase in dict.fromkeys(_phrase(name) for name in settings if name in names):
+            phrase_settings = {name: settings[name] for name in phrase if name in settings}
+            parts.append(
+                conditions(phrase_settings)
+                or ", ".join(filter(None, (_usual(name, settings) for name in phrase_settings)))
+            )
         return ", ".join(part for part in parts if part)
 
     def name(self, entry: Mapping[str, Any]) -> str:
@@ -364,11 +372,11 @@ class Cells:
         return self.of(entry) or str(entry["workload"])
 
 
-def _alike(found: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _alike(cells: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The conditions that are there, with the same value, in all."""
-    first = found[0] if found else {}
+    first = cells[0] if cells else {}
     return {
-        name: value for name, value in first.items() if all(name in each and each[name] == value for each in found)
+        name: value for name, value in first.items() if all(name in cell and cell[name] == value for cell in cells)
     }  # fmt: skip
 
 
@@ -376,15 +384,15 @@ def _phrase(name: str) -> tuple[str, ...]:
     return next((phrase for phrase in _PHRASES if name in phrase), (name,))
 
 
-def _usual(name: str, given: Mapping[str, Any]) -> str:
+def _usual(name: str, settings: Mapping[str, Any]) -> str:
     """A condition of which `conditions` is silent, in words; empty if another one says it."""
-    value = given[name]
+    value = settings[name]
     if name in ("flows", "connections"):
         return f"x{value}"
     if name == "reverse":
-        return "" if given.get("bidir") else "forward"
+        return "" if settings.get("bidir") else "forward"
     if name == "bidir":
-        return "" if "reverse" in given else "one way"
+        return "" if "reverse" in settings else "one way"
     if name == "pattern":
         return str(value)
     if name == "offered_bits_per_second":

@@ -107,9 +107,9 @@ class Conditions:
 
     def mtus(self, host: str, nic: int = 1) -> list[int]:
         """All MTUs that a host's NIC of this number has in a run, in order: one, unless it is changed."""
-        first = self.mtu[host] if nic == 1 or self.storage_mtu is None else self.storage_mtu
-        names, asked = (host, f"{host}.{nic}"), [each["set"] for each in self.changes]
-        return [first, *(each["mtu"] for each in asked if each.get("host") in names and "mtu" in each)]
+        start_mtu = self.mtu[host] if nic == 1 or self.storage_mtu is None else self.storage_mtu
+        names, changes = (host, f"{host}.{nic}"), [change["set"] for change in self.changes]
+        return [start_mtu, *(change["mtu"] for change in changes if change.get("host") in names and "mtu" in change)]
 
     def sent_mtus(self, host: str, nic: int = 1) -> list[int]:
         """The largest packets that a host sends by a NIC, in order: routes may be held at less than its MTUs."""
@@ -122,8 +122,8 @@ class Conditions:
 
     def set_on(self, one: str, other: str, key: str) -> list[Any]:
         """The values of a key of `rack.set` that changes give to the link from one node to another, in order."""
-        asked = [each["set"] for each in self.changes if "from" in each["set"] and key in each["set"]]
-        return [each[key] for each in asked if topologies.setting([each], one, other)]
+        changes = [change["set"] for change in self.changes if "from" in change["set"] and key in change["set"]]
+        return [change[key] for change in changes if topologies.setting([change], one, other)]
 
     @property
     def capabilities(self) -> Capabilities:

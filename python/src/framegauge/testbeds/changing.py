@@ -26,16 +26,16 @@ def make(
     Changes of the same moment follow one another at once. `made` receives the outcome of each; a refusal does not
     prevent the next.
     """
-    for each in changes:
-        if not wait(begun_seconds + each["at_seconds"]):
+    for change in changes:
+        if not wait(begun_seconds + change["at_seconds"]):
             return
         try:
-            answer = agent.request("rack.set", each["set"])
+            answer = agent.request("rack.set", change["set"])
         except AgentFailure as error:
-            made.append({**each, "made_seconds": None, "changed": [], "error": str(error)})
+            made.append({**change, "made_seconds": None, "changed": [], "error": str(error)})
         else:
             seconds = round(answer["time_seconds"] - begun_seconds, 6)
-            made.append({**each, "made_seconds": seconds, "changed": answer["changed"], "error": None})
+            made.append({**change, "made_seconds": seconds, "changed": answer["changed"], "error": None})
 
 
 @contextmanager
@@ -43,18 +43,18 @@ def beside(
     agent: Requests, changes: Sequence[Mapping[str, Any]], begun_seconds: float, now: Callable[[], float]
 ) -> Iterator[list[Json]]:
     """Makes the changes from a separate thread until the block is left; the list is complete after that."""
-    made: list[Json] = []
-    over = threading.Event()
+    outcomes: list[Json] = []
+    stop = threading.Event()
 
     def wait(moment: float) -> bool:
-        return not over.wait(max(0.0, moment - now()))
+        return not stop.wait(max(0.0, moment - now()))
 
     thread = threading.Thread(
-        target=make, args=(agent, changes, begun_seconds, wait, made), name="changes", daemon=True
+        target=make, args=(agent, changes, begun_seconds, wait, outcomes), name="changes", daemon=True
     )
     thread.start()
     try:
-        yield made
+        yield outcomes
     finally:
-        over.set()
+        stop.set()
         thread.join()

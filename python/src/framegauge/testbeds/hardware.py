@@ -21,22 +21,22 @@ _SETTINGS = {HARDWARE_GRO: HARDWARE_GRO, "rx-gro": "gro", "rx-lro": "lro"}
 
 def lacking(now: Json) -> str | None:
     """Why an interface cannot switch it: what it says itself, by a reading of its host (`host.read`)."""
-    found = now["features"][HARDWARE_GRO]
-    if found is None:
+    feature = now["features"][HARDWARE_GRO]
+    if feature is None:
         return f"found no {HARDWARE_GRO}, expected one for hw_gro, with Linux 4.16 or later"
-    if not found["changeable"]:
-        said = _word(found["on"])
-        return f"found {HARDWARE_GRO}: {said} [fixed], expected one that can be switched for hw_gro"
+    if not feature["changeable"]:
+        word = _word(feature["on"])
+        return f"found {HARDWARE_GRO}: {word} [fixed], expected one that can be switched for hw_gro"
     return None
 
 
 def unswitched(held: Sequence[Mapping[str, str]], asked: Mapping[str, str]) -> str | None:
     """A line if an interface does not do as a lease has asked it to: `held` is what the lease says."""
-    for each in held:
-        name = each["setting"]
-        if name.startswith(f"{HARDWARE_GRO}:") and each["now"] != asked[name]:
+    for entry in held:
+        name = entry["setting"]
+        if name.startswith(f"{HARDWARE_GRO}:") and entry["now"] != asked[name]:
             return (
-                f"found {HARDWARE_GRO}: {each['now']}, expected {asked[name]}: the interface leaves it so beside its "
+                f"found {HARDWARE_GRO}: {entry['now']}, expected {asked[name]}: the interface leaves it so beside its "
                 "other offloads (it needs checksums on receipt, and on many NICs GRO on and LRO off)"
             )
     return None
@@ -46,10 +46,10 @@ def switched_along(before: Json, after: Json, asked: Mapping[str, str]) -> Itera
     """The features that an interface has switched by itself, by readings before and after what a lease asked for."""
     kinds = {name.split(":")[0] for name in asked}
     for name, now in after["features"].items():
-        old = before["features"].get(name)
-        if now is not None and old is not None and now["on"] != old["on"] and _SETTINGS.get(name) not in kinds:
+        earlier = before["features"].get(name)
+        if now is not None and earlier is not None and now["on"] != earlier["on"] and _SETTINGS.get(name) not in kinds:
             yield f"{name} {_word(now['on'])}"
 
 
-def _word(on: bool) -> str:
-    return "on" if on else "off"
+def _word(is_on: bool) -> str:
+    return "on" if is_on else "off"

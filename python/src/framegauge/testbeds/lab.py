@@ -63,40 +63,40 @@ class LabTestbed:
     def up(self, network: Network) -> Json:
         """Builds the network; returns its nodes with process ids, interfaces and addresses, and whether they know each
         other's `names`. MissingRequirement without ip or nft."""
-        made = plan(network)
-        recipes = {name: recipe(made, name) for name in network.nodes}
+        layout = plan(network)
+        recipes = {name: recipe(layout, name) for name in network.nodes}
         _demand_programs(recipes)
-        built = self._agent.request("rack.bare", {"hosts": list(network.nodes)}, timeout_seconds=UP_SECONDS)
+        answer = self._agent.request("rack.bare", {"hosts": list(network.nodes)}, timeout_seconds=UP_SECONDS)
         try:
-            pids = {host["name"]: host["pid"] for host in built["hosts"]}
-            threads = {host["name"]: host["thread"] for host in built["hosts"]}
+            pids = {host["name"]: host["pid"] for host in answer["hosts"]}
+            threads = {host["name"]: host["thread"] for host in answer["hosts"]}
             self._nodes = {
                 name: LabNode(
-                    name, node.kind, pids[name], threads[name], tuple(made.interfaces[name]), Relay(self._agent, name)
+                    name, node.kind, pids[name], threads[name], tuple(layout.interfaces[name]), Relay(self._agent, name)
                 )
                 for name, node in network.nodes.items()
             }
-            self._plan = made
-            self._run({next(iter(network.nodes)): _batch(links(made, threads))}, "join the nodes")
-            self._run({name: _script(each) for name, each in recipes.items()}, "set the nodes up")
+            self._plan = layout
+            self._run({next(iter(network.nodes)): _batch(links(layout, threads))}, "join the nodes")
+            self._run({name: _script(node_recipe) for name, node_recipe in recipes.items()}, "set the nodes up")
             self._frames_only()
-            known = self._tell_names()
+            has_names = self._tell_names()
             self._run({name: _awaiting(node) for name, node in self._nodes.items()}, "wait for the links")
-            self._remind(made)
+            self._remind(layout)
         except BaseException:
             with contextlib.suppress(AgentFailure):
                 self._forget()
             raise
-        return {"nodes": [_described(node) for node in self._nodes.values()], "names": known}
+        return {"nodes": [_described(node) for node in self._nodes.values()], "names": has_names}
 
     def hosts(self) -> Sequence[Host]:
         """The running hosts, without routers and switches, each with its IPv4 address if it has one."""
-        found = []
+        hosts = []
         for node in self._nodes.values():
             if node.kind == "host":
                 addresses = self.addresses(node.name)
-                found.append(Host(node.name, addresses.get(4) or addresses[6], node.agent))
-        return found
+                hosts.append(Host(node.name, addresses.get(4) or addresses[6], node.agent))
+        return hosts
 
     def nodes(self) -> Mapping[str, LabNode]:
         """All running nodes, by name."""
@@ -129,22 +129,24 @@ class LabTestbed:
 
     def _frames_only(self) -> None:
         """Turns off all offloads that cut or merge frames, so that links carry single frames."""
-        asked = [
-            node.agent.begin("host.frames", {"interfaces": [each.name for each in node.interfaces]})
+        requests = [
+            node.agent.begin("host.frames", {"interfaces": [item.name for item in node.interfaces]})
             for node in self._nodes.values()
         ]
-        for each in asked:
-            each.result()
+        for item in requests:
+            item.result()
 
     def _tell_names(self) -> bool:
         """Every node knows all of them by name; False if this machine has no hosts file."""
         entries = [
-            {"name": name, "addresses": found} for name, node in self._nodes.items() if (found := self._known_by(node))
+            {"name": name, "addresses": addresses}
+            for name, node in self._nodes.items()
+            if (addresses := self._known_by(node))
         ]
-        asked = [node.agent.begin("host.names", {"entries": entries}) for node in self._nodes.values()]
+        requests = [node.agent.begin("host.names", {"entries": entries}) for node in self._nodes.values()]
         try:
-            for each in asked:
-                each.result()
+            for request in requests:
+                request.result()
         except AgentError as error:
             if error.data.get("errno") != errno.ENOENT:
                 raise
@@ -153,18 +155,27 @@ class LabTestbed:
 
     def _known_by(self, node: LabNode) -> list[str]:
         """All addresses of a node, those first that the truth is about; none of a switch."""
-        first = self.addresses(node.name).values()
-        return list(dict.fromkeys([*first, *(each for own in node.interfaces for each in own.addresses.values())]))
+        own_addresses = self.addresses(node.name).values()
+        return list(
+            dict.fromkeys(
+                [
+                    *own_addresses,
+                    *(address for interface in node.interfaces for address in interface.addresses.values()),
+                ]
+            )
+        )
 
-    def _remind(self, made: Plan) -> None:
-        for each in reminders(made):
-            what = f"let {each.host} remember {each.mtu} to {each.address}"
-            words = [str(each.family), each.address, str(each.mtu)]
-            self._run({router: _batch([f"route add {each.address} {route}"]) for router, route in each.detours}, what)
-            self._run({each.host: [sys.executable, "-I", "-S", remember.__file__, *words]}, what)
-            self._run({router: _batch([f"route del {each.address}"]) for router, _ in each.detours}, what)
+    def _remind(self, layout: Plan) -> None:
+        for reminder in reminders(layout):
+            step = f"let {reminder.host} remember {reminder.mtu} to {reminder.address}"
+            words = [str(reminder.family), reminder.address, str(reminder.mtu)]
+            self._run(
+                {router: _batch([f"route add {reminder.address} {route}"]) for router, route in reminder.detours}, step
+            )
+            self._run({reminder.host: [sys.executable, "-I", "-S", remember.__file__, *words]}, step)
+            self._run({router: _batch([f"route del {reminder.address}"]) for router, _ in reminder.detours}, step)
 
-    def _run(self, commands: Mapping[str, Sequence[str]], what: str) -> None:
+    def _run(self, commands: Mapping[str, Sequence[str]], step: str) -> None:
         """Runs a program in each of these nodes at the same time; the error of the first failure has its output."""
         environment = {"PATH": PLACES}
         started = {
@@ -172,23 +183,23 @@ class LabTestbed:
             for name, argv in commands.items()
         }
         numbers = {name: pending.result()["process"] for name, pending in started.items()}
-        waiting = {
+        waits = {
             name: self._nodes[name].agent.begin("process.wait", {"process": number, "timeout_seconds": PROGRAM_SECONDS})
             for name, number in numbers.items()
         }
-        endings = {name: pending.result(2 * PROGRAM_SECONDS) for name, pending in waiting.items()}
+        endings = {name: pending.result(2 * PROGRAM_SECONDS) for name, pending in waits.items()}
         for name, ending in endings.items():
             if ending["exit_code"] != 0:
                 words = self._words(name, numbers[name], ending)
-                raise FramegaugeError(f"{what}: {name}: {words}{_which(commands[name], words)}")
+                raise FramegaugeError(f"{step}: {name}: {words}{_which(commands[name], words)}")
 
     def _words(self, name: str, process: int, ending: Json) -> str:
         """The output of a failed program, in one line."""
-        asked = {"process": process, "stream": "stderr", "offset_bytes": 0, "length_bytes": OUTPUT_BYTES}
-        found = base64.b64decode(self._nodes[name].agent.request("process.output", asked)["data"]).decode(
+        params = {"process": process, "stream": "stderr", "offset_bytes": 0, "length_bytes": OUTPUT_BYTES}
+        output = base64.b64decode(self._nodes[name].agent.request("process.output", params)["data"]).decode(
             errors="replace"
         )
-        lines = [line.strip() for line in found.splitlines() if line.strip()]
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
         if not ending["ended"]:
             return f"found it still running after {PROGRAM_SECONDS:g} s"
         return "; ".join(lines[:3]) or f"found exit code {ending['exit_code']}, expected 0"
@@ -197,15 +208,17 @@ class LabTestbed:
 def _demand_programs(recipes: Mapping[str, Recipe]) -> None:
     """MissingRequirement for missing programs; nft is needed only if packets are dropped or rewritten."""
     needed = {"ip": "iproute2", "bridge": "iproute2", "nft": "nftables"}
-    wanted = {
+    reasons = {
         "ip": "joining the nodes of a lab",
-        "bridge": "the peers of an overlay" if any(each.bridge for each in recipes.values()) else "",
-        "nft": "packets that are dropped or rewritten" if any(each.nft for each in recipes.values()) else "",
+        "bridge": "the peers of an overlay" if any(node_recipe.bridge for node_recipe in recipes.values()) else "",
+        "nft": "packets that are dropped or rewritten"
+        if any(node_recipe.nft for node_recipe in recipes.values())
+        else "",
     }
     missing = [
-        {"name": name, "needed_for": why, "found": "no such program", "remedy": f"apt-get install {needed[name]}"}
-        for name, why in wanted.items()
-        if why and shutil.which(name, path=PLACES) is None
+        {"name": name, "needed_for": reason, "found": "no such program", "remedy": f"apt-get install {needed[name]}"}
+        for name, reason in reasons.items()
+        if reason and shutil.which(name, path=PLACES) is None
     ]
     if missing:
         raise MissingRequirement(missing)
@@ -218,32 +231,37 @@ def _batch(lines: Sequence[str]) -> list[str]:
 
 def _which(command: Sequence[str], words: str) -> str:
     """The line of a batch whose number is in the error of `ip`."""
-    found = re.search(r"Command failed -:(\d+)", words)
-    return f" ({command[3 + int(found[1])]})" if found is not None else ""
+    match = re.search(r"Command failed -:(\d+)", words)
+    return f" ({command[3 + int(match[1])]})" if match is not None else ""
 
 
-def _script(asked: Recipe) -> list[str]:
+def _script(node_recipe: Recipe) -> list[str]:
     """One shell command that sets up a node."""
     lines = ["set -e"]
-    for key, value in asked.settings.items():
+    for key, value in node_recipe.settings.items():
         path = f"/proc/sys/net/{key.removesuffix('?')}"
         lines.append((f"[ ! -e {path} ] || " if key.endswith("?") else "") + f"echo {value} > {path}")
-    lines += [IP_BATCH, *(f"bridge {each}" for each in asked.bridge)]
-    if asked.nft:
-        lines += ["nft -f - <<'END'", *asked.nft, "END"]
-    return ["sh", "-c", "\n".join(lines), "sh", *asked.ip]
+    lines += [IP_BATCH, *(f"bridge {entry}" for entry in node_recipe.bridge)]
+    if node_recipe.nft:
+        lines += ["nft -f - <<'END'", *node_recipe.nft, "END"]
+    return ["sh", "-c", "\n".join(lines), "sh", *node_recipe.ip]
 
 
 def _awaiting(node: LabNode) -> list[str]:
-    cables = " ".join(each.name for each in node.interfaces if each.link is not None)
-    file, wanted = ("brport/state", "3") if node.kind == "switch" else ("operstate", "up")
-    return ["sh", "-c", AWAIT.format(interfaces=cables, file=file, wanted=wanted)]
+    cables = " ".join(interface.name for interface in node.interfaces if interface.link is not None)
+    file, state = ("brport/state", "3") if node.kind == "switch" else ("operstate", "up")
+    return ["sh", "-c", AWAIT.format(interfaces=cables, file=file, wanted=state)]
 
 
 def _described(node: LabNode) -> Json:
     interfaces = [
-        {"interface": each.name, "to": each.to, "mtu": each.mtu, "addresses": list(each.addresses.values())}
-        for each in node.interfaces
+        {
+            "interface": interface.name,
+            "to": interface.to,
+            "mtu": interface.mtu,
+            "addresses": list(interface.addresses.values()),
+        }
+        for interface in node.interfaces
     ]
     return {
         "name": node.name, "kind": node.kind, "pid": node.process_id, "thread": node.thread, "interfaces": interfaces,

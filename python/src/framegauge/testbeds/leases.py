@@ -39,29 +39,29 @@ class Change:
 
 def settings(interface: str, asked: Mapping[str, object], sysctls: Mapping[str, str], now: Json) -> dict[str, str]:
     """The requested settings of a host that differ from `now`, its reading (`host.read`)."""
-    found = {}
+    changes = {}
     if now["mtu"] != asked["mtu"]:
-        found[f"mtu:{interface}"] = str(asked["mtu"])
+        changes[f"mtu:{interface}"] = str(asked["mtu"])
     for name, switches in SWITCHES.items():
-        wanted = asked[name]
-        for switch in switches if wanted is not None else ():
-            if now["offloads"][READ_AS.get(switch, switch)] is not wanted:
-                found[f"{switch}:{interface}"] = "on" if wanted else "off"
+        level = asked[name]
+        for switch in switches if level is not None else ():
+            if now["offloads"][READ_AS.get(switch, switch)] is not level:
+                changes[f"{switch}:{interface}"] = "on" if level else "off"
     hardware = asked.get("hw_gro")
     if hardware is not None and now["features"][HARDWARE_GRO]["on"] is not hardware:
-        found[f"{HARDWARE_GRO}:{interface}"] = "on" if hardware else "off"
+        changes[f"{HARDWARE_GRO}:{interface}"] = "on" if hardware else "off"
     for name in SIZES:
         size = asked.get(f"{name}_bytes")
         sizes = [now["aggregates"][f"{name}{version}_bytes"] for version in ("", "_ipv4")] if size is not None else []
-        if any(each not in (size, None) for each in sizes):
+        if any(current not in (size, None) for current in sizes):
             # IPv6's, then IPv4's, where the kernel has one of its own.
-            found[f"{name}_size:{interface}"] = " ".join(str(size) for each in sizes if each is not None)
+            changes[f"{name}_size:{interface}"] = " ".join(str(size) for current in sizes if current is not None)
     if (qdisc := asked["qdisc"]) is not None and not is_qdisc(now["qdisc"], str(qdisc)):
-        found[f"qdisc:{interface}"] = str(qdisc)
+        changes[f"qdisc:{interface}"] = str(qdisc)
     for name, value in sysctls.items():
         if (now["sysctls"].get(name) or "").split() != value.split():
-            found[f"sysctl:{name}"] = value
-    return found
+            changes[f"sysctl:{name}"] = value
+    return changes
 
 
 def too_large(largest: Mapping[str, int], now: Mapping[str, int | None]) -> str | None:
@@ -88,28 +88,28 @@ class Leases:
 
     def begin(self, changes: Sequence[Change]) -> Json:
         """Changes all hosts or none; returns the changes by host, with old and new values."""
-        said: Json = {}
+        held: Json = {}
         try:
-            for each in changes:
-                said[each.host] = self._begin(each)["held"]
-                self._held[each.host] = each.agent
+            for change in changes:
+                held[change.host] = self._begin(change)["held"]
+                self._held[change.host] = change.agent
         except BaseException as error:
             self.end()
             if isinstance(error, AgentError):
-                raise MissingRequirement([_refused(changes[len(said)], error)]) from None
+                raise MissingRequirement([_refused(changes[len(held)], error)]) from None
             raise
-        return said
+        return held
 
     def _begin(self, change: Change) -> Json:
         """Begins one lease. If a lost agent's lease is still active, the current values are not the original ones, so
         this waits until that lease expires; it is no longer renewed."""
-        asked = {"settings": dict(change.settings), "seconds": self._seconds, "sudo": change.sudo}
-        until = time.monotonic() + self._seconds + SLACK_SECONDS
+        params = {"settings": dict(change.settings), "seconds": self._seconds, "sudo": change.sudo}
+        deadline = time.monotonic() + self._seconds + SLACK_SECONDS
         while True:
             try:
-                return change.agent.request("lease.begin", asked)
+                return change.agent.request("lease.begin", params)
             except AgentError as error:
-                if OTHER not in error.message or time.monotonic() > until:
+                if OTHER not in error.message or time.monotonic() > deadline:
                     raise
             time.sleep(RETRY_SECONDS)
 
@@ -144,22 +144,22 @@ class Leases:
         lines = []
         for host, agent in self._held.items():
             try:
-                said = agent.request("lease.end")
+                answer = agent.request("lease.end")
             except AgentFailure as error:
                 lines.append(
                     f"{host}: not confirmed; its changes are undone within {self._seconds:g} s: {one_line(error)}"
                 )
             else:
-                lines += [f"{host}: not as it was: {line}" for line in unrestored(said)]
+                lines += [f"{host}: not as it was: {line}" for line in unrestored(answer)]
         self._held = {}
         return lines
 
 
 def _refused(change: Change, error: AgentError) -> Json:
-    wanted = ", ".join(f"{name}={value}" for name, value in change.settings.items())
+    words = ", ".join(f"{name}={value}" for name, value in change.settings.items())
     remedy = "mark the host read_only, take that level out, or allow its user the command that --dry-run shows"
     with suppress(KeyError):
         remedy = one_line(error.data.get("remedy", remedy)) if error.data else remedy
     return {
-        "name": "privilege", "needed_for": f"{wanted} on {change.host}", "found": error.message, "remedy": remedy,
+        "name": "privilege", "needed_for": f"{words} on {change.host}", "found": error.message, "remedy": remedy,
     }  # fmt: skip

@@ -40,23 +40,23 @@ class ListedHosts:
         commands: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
         _make_room(len(hosts))
-        here: dict[str, Agent] = {}
-        far = Logins([each for each in hosts if isinstance(each, Remote)], say)
+        local_agents: dict[str, Agent] = {}
+        logins = Logins([entry for entry in hosts if isinstance(entry, Remote)], say)
         try:
             # They mostly wait for the network, so they run beside; agents on this machine may need a password.
-            far.begin()
-            for each in hosts:
-                if isinstance(each, str):
-                    here[each] = Agent.open(commands.get(each) or _command(each, say))
-            far.wait()
+            logins.begin()
+            for entry in hosts:
+                if isinstance(entry, str):
+                    local_agents[entry] = Agent.open(commands.get(entry) or _command(entry, say))
+            logins.wait()
         except BaseException:
-            self._agents = [*here.values(), *far.give_up()]
+            self._agents = [*local_agents.values(), *logins.give_up()]
             self.close()
             raise
-        found: Mapping[str, Requests] = {**here, **far.found}
-        self._agents = [each for each in found.values() if isinstance(each, Agent)]
-        names = [each if isinstance(each, str) else each.name for each in hosts]
-        self._hosts = [Host(name, "", found[name]) for name in names]
+        agents: Mapping[str, Requests] = {**local_agents, **logins.found}
+        self._agents = [entry for entry in agents.values() if isinstance(entry, Agent)]
+        names = [entry if isinstance(entry, str) else entry.name for entry in hosts]
+        self._hosts = [Host(name, "", agents[name]) for name in names]
 
     def hosts(self) -> Sequence[Host]:
         """The hosts in the order of the list, without addresses."""
@@ -82,13 +82,13 @@ def _make_room(hosts: int) -> None:
 
 def _command(name: str, say: Callable[[str], None]) -> list[str]:
     """The command that starts the agent of a host on this machine."""
-    agent, shown = [find_agent(), "host"], printable(name[:MOST_SHOWN])
+    agent, label = [find_agent(), "host"], printable(name[:MOST_SHOWN])
     if name == "local":
         return agent
     if name.startswith(NETNS) and len(name) > len(NETNS):
         namespace = name.removeprefix(NETNS)
         if not _is_there(namespace):
-            raise InputError(f"{shown}: found no such network namespace, expected one that `ip netns` lists")
+            raise InputError(f"{label}: found no such network namespace, expected one that `ip netns` lists")
         return privileged([*agent, "--netns", namespace], say)
     raise InputError(
         f"{printable(name[:MOST_SHOWN])}: found no host of this kind, expected local, netns:NAME, or a host for ssh"

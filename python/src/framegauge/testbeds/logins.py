@@ -67,14 +67,14 @@ class Logins:
         due = time.monotonic() + SAY_SECONDS
         while len(self.found) < self._hosts:
             try:
-                name, found = self._ended.get(timeout=max(0.0, due - time.monotonic()))
+                name, outcome = self._ended.get(timeout=max(0.0, due - time.monotonic()))
             except Empty:
                 self._say(f"logging in: {len(self.found)} of {self._hosts} hosts")
                 due = time.monotonic() + SAY_SECONDS
                 continue
-            if isinstance(found, BaseException):
-                raise found
-            self.found[name] = found
+            if isinstance(outcome, BaseException):
+                raise outcome
+            self.found[name] = outcome
 
     def give_up(self) -> list[Agent]:
         """Ends all logins; the agents that there are."""
@@ -84,7 +84,7 @@ class Logins:
             if thread.ident is not None:  # else it was not started
                 thread.join()
         late = [self._ended.get()[1] for _ in range(self._ended.qsize())]
-        return [each for each in (*self.found.values(), *late) if isinstance(each, Agent)]
+        return [agent for agent in (*self.found.values(), *late) if isinstance(agent, Agent)]
 
     def _run(self) -> None:
         """One login after another, until none is left."""

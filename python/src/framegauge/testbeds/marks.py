@@ -22,12 +22,12 @@ MOST_MARKS = 3600  # of a run
 
 def moments(changes: Iterable[float]) -> Iterator[float]:
     """The times after the beginning at which hosts are read, in order; `changes` are those of the changes."""
-    ahead = sorted({round(each - AHEAD_SECONDS, 6) for each in changes})
-    at = 0.0
+    ahead = sorted({round(moment - AHEAD_SECONDS, 6) for moment in changes})
+    mark = 0.0
     for _ in range(MOST_MARKS):
-        yield at
-        least = at + INTERVAL_SECONDS - 2 * AHEAD_SECONDS
-        at = next((each for each in ahead if least <= each < least + INTERVAL_SECONDS), at + INTERVAL_SECONDS)
+        yield mark
+        least = mark + INTERVAL_SECONDS - 2 * AHEAD_SECONDS
+        mark = next((moment for moment in ahead if least <= moment < least + INTERVAL_SECONDS), mark + INTERVAL_SECONDS)
 
 
 @contextmanager
@@ -37,37 +37,37 @@ def marked(
     """Reads all hosts until the block is left, if any of the changes (as in Conditions) is one of a host's MTU. The
     list, which is complete after that, has by host the seconds of CPU and the packets so far, and when that was. A host
     that fails ends it."""
-    found: list[Json] = []
-    switches = [each["at_seconds"] for each in changes if {"host", "mtu"} <= each["set"].keys()]
+    readings: list[Json] = []
+    switches = [change["at_seconds"] for change in changes if {"host", "mtu"} <= change["set"].keys()]
     if not hosts or not switches:
-        yield found
+        yield readings
         return
-    over, due = threading.Event(), moments(switches)
+    stop, schedule = threading.Event(), moments(switches)
 
     def go_on() -> None:
-        for moment in due:
-            if over.wait(max(0.0, begun_seconds + moment - now())):
+        for moment in schedule:
+            if stop.wait(max(0.0, begun_seconds + moment - now())):
                 return
             try:
-                found.append(_read(hosts, begun_seconds, now))
+                readings.append(_read(hosts, begun_seconds, now))
             except AgentFailure:
                 return
 
-    next(due)
-    found.append(_read(hosts, begun_seconds, now))
+    next(schedule)
+    readings.append(_read(hosts, begun_seconds, now))
     thread = threading.Thread(target=go_on, name="marks", daemon=True)
     thread.start()
     try:
-        yield found
+        yield readings
     finally:
-        over.set()
+        stop.set()
         thread.join()
 
 
 def _read(hosts: Sequence[Host], begun_seconds: float, now: Callable[[], float]) -> Json:
-    told: dict[str, Json] = {}
+    readings: dict[str, Json] = {}
     for host in hosts:
-        at, one = now() - begun_seconds, host.agent.request("cpu.read")
-        parts = [one[name]["cpu_seconds"] for name in ("programs", "receive_path") if one[name] is not None]
-        told[host.name] = {"at_seconds": round(at, 6), "cpu_seconds": sum(parts), "packets": one["packets"]}
-    return told
+        moment, reading = now() - begun_seconds, host.agent.request("cpu.read")
+        parts = [reading[name]["cpu_seconds"] for name in ("programs", "receive_path") if reading[name] is not None]
+        readings[host.name] = {"at_seconds": round(moment, 6), "cpu_seconds": sum(parts), "packets": reading["packets"]}
+    return readings

@@ -41,8 +41,8 @@ class Relay(Requests):
         self, method: str, params: Mapping[str, Any] | None = None, on_progress: Progress | None = None
     ) -> Pending:
         """Like Agent.begin; cancelling the request cancels it in the host's agent, too."""
-        asked = {"host": self._host, "method": method, "params": dict(params or {})}
-        return self._rack.begin("relay", asked, on_progress)
+        relay_params = {"host": self._host, "method": method, "params": dict(params or {})}
+        return self._rack.begin("relay", relay_params, on_progress)
 
 
 class RackTestbed:
@@ -78,7 +78,7 @@ class RackTestbed:
             "initial_window_segments": conditions.initial_window_segments,
             "initial_receive_window_segments": conditions.initial_receive_window_segments,
         }
-        asked = {
+        params = {
             "testbed": self.kind,
             **conditions.hosts_and_link,
             "nic": {
@@ -102,44 +102,44 @@ class RackTestbed:
             **({"overlay": conditions.overlay} if conditions.overlay is not None else {}),
             **{name: segments for name, segments in windows.items() if segments is not None},
         }
-        built = self._agent.request("rack.up", asked, timeout_seconds=UP_SECONDS)
+        result = self._agent.request("rack.up", params, timeout_seconds=UP_SECONDS)
         self._hosts = [
             Host(
                 host["name"], host["address"], Relay(self._agent, host["name"]),
                 tuple(nic["address"] for nic in host.get("nics", ())),
             )
-            for host in built["hosts"]
+            for host in result["hosts"]
         ]  # fmt: skip
         later = {mtu for host in conditions.hosts for nic in (1, 2) for mtu in conditions.mtus(host, nic)[1:]}
         if later:
-            built["later_ceilings"] = [self._ceiling(conditions, mtu) for mtu in sorted(later)]
-        built |= self._of_storage(conditions)
+            result["later_ceilings"] = [self._ceiling(conditions, mtu) for mtu in sorted(later)]
+        result |= self._of_storage(conditions)
         if conditions.route_mtu is not None:
             for name in conditions.hosts:
                 self._agent.request("rack.set", {"host": name, "route_mtu": conditions.route_mtu})
-        self._standing = conditions, built
-        return built
+        self._standing = conditions, result
+        return result
 
     def again(self, conditions: Conditions) -> Json | None:
         """Gives the hosts that are up other MTUs, by `rack.set`. Routers would need theirs, an overlay and held routes
         their own."""
         if self._standing is None:
             return None
-        old, built = self._standing
-        same = replace(old, mtu=conditions.mtu, storage_mtu=conditions.storage_mtu)
-        only_mtu = same == conditions and list(old.mtu) == list(conditions.mtu)
-        if not only_mtu or conditions.changes or conditions.overlay is not None or built["routers"]:
+        previous, result = self._standing
+        candidate = replace(previous, mtu=conditions.mtu, storage_mtu=conditions.storage_mtu)
+        only_mtu = candidate == conditions and list(previous.mtu) == list(conditions.mtu)
+        if not only_mtu or conditions.changes or conditions.overlay is not None or result["routers"]:
             return None
         if conditions.route_mtu is not None:
             return None
-        for host in built["hosts"]:
+        for host in result["hosts"]:
             for number, nic in enumerate(host["nics"], 1):
-                (before,), (mtu,) = old.mtus(host["name"], number), conditions.mtus(host["name"], number)
-                if mtu != before:
+                (old_mtu,), (mtu,) = previous.mtus(host["name"], number), conditions.mtus(host["name"], number)
+                if mtu != old_mtu:
                     self._agent.request("rack.set", {"host": nic["end"], "mtu": mtu})
         ceilings = {name: self._ceiling(conditions, mtu) for name, mtu in conditions.mtu.items()}
-        kept = {name: value for name, value in built.items() if name != "storage_ceiling"}
-        self._standing = conditions, {**kept, "ceilings": ceilings, **self._of_storage(conditions)}
+        base = {name: value for name, value in result.items() if name != "storage_ceiling"}
+        self._standing = conditions, {**base, "ceilings": ceilings, **self._of_storage(conditions)}
         return dict(self._standing[1])
 
     def _of_storage(self, conditions: Conditions) -> Json:
@@ -149,10 +149,10 @@ class RackTestbed:
 
     def _ceiling(self, conditions: Conditions, mtu: int) -> Json:
         """The ceiling for an MTU that `rack.up` tells none of, in the form of `ceilings` of `rack.up`."""
-        asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": conditions.bits_per_second}
-        wire = self._agent.request("frames.wire", asked)
-        inside = next(each for each in wire["families"] if each["family"] == conditions.family)
-        goodput = inside["goodput_bits_per_second"]
+        params = {"mtu": mtu, "encapsulations": [], "bits_per_second": conditions.bits_per_second}
+        wire = self._agent.request("frames.wire", params)
+        family = next(entry for entry in wire["families"] if entry["family"] == conditions.family)
+        goodput = family["goodput_bits_per_second"]
         return {"mtu": mtu, "frame_bytes": wire["frame_bytes"], "goodput_bits_per_second": goodput}
 
     def hosts(self) -> Sequence[Host]:
@@ -174,21 +174,21 @@ class RackTestbed:
             or not {"topology", "links", "background"}.isdisjoint(conditions.network)
         ):
             return None
-        asked = {
+        params = {
             "size_bytes": size_bytes,
             "mtu": next(iter(conditions.mtu.values())),
             "family": conditions.family,
             "bits_per_second": conditions.bits_per_second,
             "rtt_seconds": conditions.rtt_seconds,
         }
-        seconds: float = self._agent.request("frames.predict", asked)["completion_seconds"]
+        seconds: float = self._agent.request("frames.predict", params)["completion_seconds"]
         return seconds
 
     def begin(self, watch: Sequence[str] = ()) -> float:
         """Starts the fabric's meters; all events at the named ports are kept."""
-        asked = {"sample_seconds": SAMPLE_SECONDS} if self.kind == "fabric" else {}
+        params = {"sample_seconds": SAMPLE_SECONDS} if self.kind == "fabric" else {}
         self._agent.request(
-            "measure.begin", {**asked, **({"watch": list(watch), "around_seconds": AROUND_SECONDS} if watch else {})}
+            "measure.begin", {**params, **({"watch": list(watch), "around_seconds": AROUND_SECONDS} if watch else {})}
         )
         return time.monotonic()  # the agents' clock, because they are on this machine
 
@@ -204,8 +204,8 @@ class RackTestbed:
 
     def ports(self) -> Sequence[Json]:
         """The counters of the fabric's ports; none on the kernel's own links."""
-        looked: Sequence[Json] = self._agent.request("rack.ports")["ports"] if self.kind == "fabric" else ()
-        return looked
+        ports: Sequence[Json] = self._agent.request("rack.ports")["ports"] if self.kind == "fabric" else ()
+        return ports
 
     def fetch(self, spool: int) -> bytes:
         """A spool of the rack agent, such as the drops."""

@@ -21,19 +21,19 @@ PATIENCE_SECONDS = 5.0
 def learn(family: int, address: str, mtu: int) -> int:
     """Sends packets one byte too large until a router has reported it; returns the MTU that the kernel then assumes."""
     kind, level = (socket.AF_INET, socket.IPPROTO_IP) if family == 4 else (socket.AF_INET6, socket.IPPROTO_IPV6)
-    discover, ask = (IP_MTU_DISCOVER, IP_MTU) if family == 4 else (IPV6_MTU_DISCOVER, IPV6_MTU)
+    discover, mtu_option = (IP_MTU_DISCOVER, IP_MTU) if family == 4 else (IPV6_MTU_DISCOVER, IPV6_MTU)
     headers = 28 if family == 4 else 48
     deadline = time.monotonic() + PATIENCE_SECONDS
     with socket.socket(kind, socket.SOCK_DGRAM) as probe:
         probe.setsockopt(level, discover, DO)
         probe.connect((address, PORT))
-        while (found := probe.getsockopt(level, ask)) != mtu and time.monotonic() < deadline:
+        while (path_mtu := probe.getsockopt(level, mtu_option)) != mtu and time.monotonic() < deadline:
             try:
                 probe.send(bytes(mtu + 1 - headers))
             except OSError:
                 continue  # the error of the previous packet, which is reported now
             time.sleep(0.002)
-    return found
+    return path_mtu
 
 
 if __name__ == "__main__":

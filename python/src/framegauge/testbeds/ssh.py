@@ -90,8 +90,10 @@ class SshTestbed:
             try:
                 self._facts[name] = agent.request("check.facts")
             except AgentFailure as error:
-                found = {"name": f"host {name}", "needed_for": "the study", "found": one_line(error)}
-                missing.append(found | {"remedy": f"make sure that `ssh {self._machines[name].destination}` works"})
+                requirement = {"name": f"host {name}", "needed_for": "the study", "found": one_line(error)}
+                missing.append(
+                    requirement | {"remedy": f"make sure that `ssh {self._machines[name].destination}` works"}
+                )
         return {"missing": missing, "degraded": []}
 
     def standing(self) -> Mapping[str, Requests]:
@@ -100,9 +102,12 @@ class SshTestbed:
 
     def about(self) -> Json:
         """The greeting of every agent, and the facts of every host."""
-        said = {name: dict(getattr(agent, "about", {})) for name, agent in self._agents.items()}
-        kernels = sorted({str(each.get("kernel")) for each in said.values()})
-        return {"hosts": {name: {**said[name], "facts": self._facts.get(name)} for name in said}, "kernel": kernels}
+        greetings = {name: dict(getattr(agent, "about", {})) for name, agent in self._agents.items()}
+        kernels = sorted({str(greeting.get("kernel")) for greeting in greetings.values()})
+        return {
+            "hosts": {name: {**greetings[name], "facts": self._facts.get(name)} for name in greetings},
+            "kernel": kernels,
+        }
 
     def up(self, conditions: Conditions) -> Json:
         """Reaches every host, changes settings that differ, and keeps them only if full-size packets pass both ways."""
@@ -111,19 +116,19 @@ class SshTestbed:
         watched = [*conditions.sysctls, NO_METRICS, CONGESTION_CONTROL, *PROBED]
         for name, place in self._places.items():
             agent = self._agents[name]
-            asked = {
+            params = {
                 "interface": place.interface, "address": place.address, "sysctls": watched, "count": self._counts,
                 "sudo": self._counts and _user(agent) != 0,
             }  # fmt: skip
             if conditions.hw_gro is not None:
-                asked["features"] = list(hardware.WATCHED)
-            agent.request("host.adopt", asked)
+                params["features"] = list(hardware.WATCHED)
+            agent.request("host.adopt", params)
         changes = self._changes(conditions)
-        old = self._standing(changes, conditions)
+        connections = self._standing(changes, conditions)
         self._leases = Leases(self._seconds)
-        held = self._leases.begin(changes)
-        along = {} if conditions.hw_gro is None else self._switched_along(changes, held)
-        if held:
+        leased = self._leases.begin(changes)
+        switched = {} if conditions.hw_gro is None else self._switched_along(changes, leased)
+        if leased:
             for line in self._reach.narrow(self._reached(), self._family, conditions.mtu):
                 # A network that cannot carry the packets ends the study; one that no longer does leaves a gap in it.
                 kind = Lapsed if conditions.mtu in self._carried else Refused
@@ -135,10 +140,10 @@ class SshTestbed:
             {"name": name, "address": place.address, "interface": place.interface}
             for name, place in self._places.items()
         ]
-        found = {
-            "hosts": hosts, "ceilings": self._ceilings(conditions), "changed": held, "old_connections": old,
+        result = {
+            "hosts": hosts, "ceilings": self._ceilings(conditions), "changed": leased, "old_connections": connections,
         }  # fmt: skip
-        return found if not along else {**found, "switched_along": along}
+        return result if not switched else {**result, "switched_along": switched}
 
     def again(self, conditions: Conditions) -> Json | None:
         """Puts back what was changed, and changes it anew: hosts stay by themselves."""
@@ -147,24 +152,27 @@ class SshTestbed:
 
     def _standing(self, changes: Sequence[Change], conditions: Conditions) -> Json:
         """The open connections of each host whose MTU will be raised."""
-        found = {}
-        for each in changes:
-            place = self._places[each.host]
-            if conditions.mtu[each.host] > self._now[each.host]["mtu"] and f"mtu:{place.interface}" in each.settings:
-                sockets = each.agent.request("sockets.read")["sockets"]
-                found[each.host] = old_connections(sockets, place.address)
-        return found
+        connections = {}
+        for change in changes:
+            place = self._places[change.host]
+            if (
+                conditions.mtu[change.host] > self._now[change.host]["mtu"]
+                and f"mtu:{place.interface}" in change.settings
+            ):
+                sockets = change.agent.request("sockets.read")["sockets"]
+                connections[change.host] = old_connections(sockets, place.address)
+        return connections
 
-    def _switched_along(self, changes: Sequence[Change], held: Json) -> Json:
+    def _switched_along(self, changes: Sequence[Change], leased: Json) -> Json:
         """What each interface has switched by itself; Refused if one does not do as it was asked to."""
-        found = {}
-        for each in changes:
-            if problem := hardware.unswitched(held[each.host], each.settings):
-                raise Refused(f"{each.host}: {self._places[each.host].interface}: {problem}")
-            after = each.agent.request("host.read")
-            if lines := list(hardware.switched_along(self._now[each.host], after, each.settings)):
-                found[each.host] = lines
-        return found
+        features = {}
+        for change in changes:
+            if problem := hardware.unswitched(leased[change.host], change.settings):
+                raise Refused(f"{change.host}: {self._places[change.host].interface}: {problem}")
+            reading = change.agent.request("host.read")
+            if lines := list(hardware.switched_along(self._now[change.host], reading, change.settings)):
+                features[change.host] = lines
+        return features
 
     def _connect(self) -> None:
         for name, agent in self._agents.items():
@@ -174,9 +182,9 @@ class SshTestbed:
                     continue
             # A new login: the old agent, if it still ran, has undone its changes when its input ended.
             remote = of_machine(self._machines[name])
-            found = open_agent(remote, host_words(remote), self._say)
-            self._reopened.append(found)
-            self._agents[name] = found
+            new_agent = open_agent(remote, host_words(remote), self._say)
+            self._reopened.append(new_agent)
+            self._agents[name] = new_agent
             self._places = {}
 
     def _reached(self) -> Reached:
@@ -189,7 +197,7 @@ class SshTestbed:
         changes = []
         for name, machine in self._machines.items():
             agent, place = self._agents[name], self._places[name]
-            asked = {
+            levels = {
                 "mtu": conditions.mtu[name], "tso": conditions.tso, "gro": conditions.gro,
                 "checksum": conditions.checksum, "lro": conditions.lro, "qdisc": conditions.qdisc,
                 "gso_bytes": conditions.gso_bytes, "gro_bytes": conditions.gro_bytes, "hw_gro": conditions.hw_gro,
@@ -199,33 +207,33 @@ class SshTestbed:
                 raise Refused(f"{name}: {place.interface}: {problem}")
             if conditions.hw_gro is not None and (problem := hardware.lacking(self._now[name])):
                 raise Refused(f"{name}: {place.interface}: {problem}")
-            wanted = settings(place.interface, asked, sysctls, self._now[name])
-            if not wanted:
+            differences = settings(place.interface, levels, sysctls, self._now[name])
+            if not differences:
                 continue
             if machine.read_only:
-                said = ", ".join(f"{key}={value}" for key, value in wanted.items())
+                words = ", ".join(f"{key}={value}" for key, value in differences.items())
                 raise Refused(
-                    f"{name}: found a read_only host, expected {said}: its current values are the only possible levels"
+                    f"{name}: found a read_only host, expected {words}: its current values are the only possible levels"
                 )
-            changes.append(Change(name, agent, wanted, sudo=_user(agent) != 0))
+            changes.append(Change(name, agent, differences, sudo=_user(agent) != 0))
         return changes
 
     def _ceilings(self, conditions: Conditions) -> Json:
-        found = {}
+        ceilings = {}
         for name, mtu in conditions.mtu.items():
-            asked = {"mtu": mtu, "encapsulations": [], "bits_per_second": self._rate}
-            wire = self._agents[name].request("frames.wire", asked)
-            inside = next((each for each in wire["families"] if each["family"] == self._family), None)
-            if inside is None:
+            params = {"mtu": mtu, "encapsulations": [], "bits_per_second": self._rate}
+            wire = self._agents[name].request("frames.wire", params)
+            family = next((entry for entry in wire["families"] if entry["family"] == self._family), None)
+            if family is None:
                 raise BadAnswer(
                     f"{name}: frames.wire: found no IPv{self._family} in an MTU of {mtu} bytes, expected it"
                 )
-            found[name] = {
+            ceilings[name] = {
                 "mtu": mtu, "frame_bytes": wire["frame_bytes"], "wire_bytes": wire["wire_bytes"],
-                "mss_bytes": inside["mss_bytes"], "segment_payload_bytes": inside["segment_payload_bytes"],
-                "goodput_bits_per_second": inside["goodput_bits_per_second"],
+                "mss_bytes": family["mss_bytes"], "segment_payload_bytes": family["segment_payload_bytes"],
+                "goodput_bits_per_second": family["goodput_bits_per_second"],
             }  # fmt: skip
-        return found
+        return ceilings
 
     def hosts(self) -> Sequence[Host]:
         """The hosts in the order of the list."""
@@ -253,11 +261,11 @@ class SshTestbed:
     def end(self) -> Json:
         """The time since `begin`, and the CPUs that were held; by host, what could not be measured of that."""
         elapsed = time.monotonic() - self._begun
-        found = {host.name: host.agent.request("held.end") for host in self._hosts}
+        holds = {host.name: host.agent.request("held.end") for host in self._hosts}
         return {
             "elapsed_seconds": elapsed, "fabric": None, "kernel_ports": None, "cpus": [], "softirqs": [],
-            "held": [{"host": name, **cpu} for name, each in found.items() for cpu in each["held"]],
-            "held_not_measured": {name: each["not_measured"] for name, each in found.items() if each["not_measured"]},
+            "held": [{"host": name, **cpu} for name, hold in holds.items() for cpu in hold["held"]],
+            "held_not_measured": {name: hold["not_measured"] for name, hold in holds.items() if hold["not_measured"]},
             "agent": {"cpu_seconds": 0.0},
         }  # fmt: skip
 
@@ -291,18 +299,18 @@ class SshTestbed:
 
 
 def _user(agent: Requests) -> int:
-    about: Mapping[str, object] = getattr(agent, "about", {})
-    return int(str(about.get("user_id", 0)))
+    greeting: Mapping[str, object] = getattr(agent, "about", {})
+    return int(str(greeting.get("user_id", 0)))
 
 
 def old_connections(sockets: Iterable[Mapping[str, Any]], address: str) -> dict[str, Any]:
     """The established ones of a host's sockets (`sockets.read`) at one of its addresses: count and first few."""
-    found = [
-        {"local": each["local"], "remote": each["remote"], "mss_bytes": each["mss_bytes"]}
-        for each in sockets
-        if each["state"] == "established" and _host(each["local"]) == address
+    rows = [
+        {"local": socket["local"], "remote": socket["remote"], "mss_bytes": socket["mss_bytes"]}
+        for socket in sockets
+        if socket["state"] == "established" and _host(socket["local"]) == address
     ]
-    return {"count": len(found), "connections": found[:MOST_LISTED]}
+    return {"count": len(rows), "connections": rows[:MOST_LISTED]}
 
 
 def _host(endpoint: str) -> str:

@@ -38,25 +38,25 @@ class Moved:
 
 def _binned(values: np.ndarray, edges: Sequence[int]) -> np.ndarray:
     parts = [values[begin:end] for begin, end in pairwise(edges)]
-    return np.array([float(np.nanmean(each)) if np.isfinite(each).any() else np.nan for each in parts])
+    return np.array([float(np.nanmean(part)) if np.isfinite(part).any() else np.nan for part in parts])
 
 
 def _edges(times: Times) -> list[int]:
     steps = len(times.grid) - 1
-    return sorted({round(each) for each in np.linspace(0, steps, min(BINS, steps) + 1)})
+    return sorted({round(edge) for edge in np.linspace(0, steps, min(BINS, steps) + 1)})
 
 
 def course(found: Sampled, times: Times) -> tuple[list[float], Course, Course]:
     """The middles of the bins in seconds from the switch, the switched hosts, and the others."""
     edges = _edges(times)
     switch = times.grid[times.before]
-    ends = [times.grid[each] - switch for each in edges]
+    ends = [times.grid[edge] - switch for edge in edges]
     middles = [(begin + end) / 2 for begin, end in pairwise(ends)]
     return middles, _side(found, True, edges), _side(found, False, edges)
 
 
-def _side(found: Sampled, switched: bool, edges: Sequence[int]) -> Course:
-    rows = np.array([_binned(found.whole[host], edges) for host in _of(found, switched)])
+def _side(sampled: Sampled, switched: bool, edges: Sequence[int]) -> Course:
+    rows = np.array([_binned(sampled.whole[host], edges) for host in _of(sampled, switched)])
     known = np.isfinite(rows).any(axis=0)
     middle, low, high = (
         [float(how(rows[:, place])) if known[place] else None for place in range(rows.shape[1])]
@@ -65,8 +65,8 @@ def _side(found: Sampled, switched: bool, edges: Sequence[int]) -> Course:
     return Course(middle, low, high)
 
 
-def _of(found: Sampled, switched: bool) -> list[str]:
-    return [each.name for each in found.observed.hosts if each.switched is switched]
+def _of(sampled: Sampled, switched: bool) -> list[str]:
+    return [host.name for host in sampled.observed.hosts if host.switched is switched]
 
 
 def moved(found: Sampled, times: Times) -> list[Moved]:
@@ -79,18 +79,18 @@ def moved(found: Sampled, times: Times) -> list[Moved]:
     wide = NEAR_BINS * (times.grid[-1] - times.grid[0]) / (len(edges) - 1)
     settled = times.grid[min(times.before + times.settle, len(times.grid) - 1)] - switch
     return [
-        Moved(at, at - switch, each.chance, -wide <= at - switch <= settled + wide)
-        for each in change_points(contrast)
-        for at in [times.grid[edges[each.index]]]
+        Moved(at, at - switch, change.chance, -wide <= at - switch <= settled + wide)
+        for change in change_points(contrast)
+        for at in [times.grid[edges[change.index]]]
     ]
 
 
-def _contrast(found: Sampled, edges: Sequence[int], before: int) -> np.ndarray:
+def _contrast(sampled: Sampled, edges: Sequence[int], before: int) -> np.ndarray:
     """Switched hosts less the others, each in units of its mean before; as they are where a mean is 0 or unknown."""
-    means = {host: float(_binned(values, [0, before])[0]) for host, values in found.whole.items()}
-    scales = means if all(each > 0 for each in means.values()) else dict.fromkeys(means, 1.0)
+    means = {host: float(_binned(values, [0, before])[0]) for host, values in sampled.whole.items()}
+    scales = means if all(mean > 0 for mean in means.values()) else dict.fromkeys(means, 1.0)
     sides = [
-        np.mean([_binned(found.whole[host], edges) / scales[host] for host in _of(found, side)], axis=0)
+        np.mean([_binned(sampled.whole[host], edges) / scales[host] for host in _of(sampled, side)], axis=0)
         for side in (True, False)
     ]
     difference: np.ndarray = sides[0] - sides[1]

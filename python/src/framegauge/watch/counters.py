@@ -48,11 +48,11 @@ def parse(text: str) -> Expression:
     """The sums in a text; QuantityError if it is none."""
     parts = text.split(" / ")
     sums = [tuple(name.strip() for name in part.split("+")) for part in parts]
-    for name in (name for each in sums for name in each):
-        found = _NAME.fullmatch(name)
-        if found is None or (found["interface"] is not None and found["counter"] not in OF_INTERFACES):
+    for name in (name for names in sums for name in names):
+        match = _NAME.fullmatch(name)
+        if match is None or (match["interface"] is not None and match["counter"] not in OF_INTERFACES):
             raise QuantityError(text, EXPECTED)
-    if len(sums) > 2 or any(len(set(each)) < len(each) for each in sums):
+    if len(sums) > 2 or any(len(set(names)) < len(names) for names in sums):
         raise QuantityError(text, EXPECTED)
     return Expression(*sums)
 
@@ -62,6 +62,6 @@ def flat(answer: Mapping[str, Any]) -> tuple[dict[str, float], dict[str, int]]:
     values: dict[str, float] = dict(answer["counters"])
     values |= {f"cpu_{state}": answer["cpu"][state] for state in STATES}
     values |= {f"softirqs_{way}": answer[f"{way}_softirqs"] for way in ("receive", "transmit")}
-    for each in answer["interfaces"]:
-        values |= {f"{each['interface']}:{name}": each[name] for name in OF_INTERFACES}
-    return values, {each["interface"]: each["index"] for each in answer["interfaces"]}
+    for interface in answer["interfaces"]:
+        values |= {f"{interface['interface']}:{name}": interface[name] for name in OF_INTERFACES}
+    return values, {interface["interface"]: interface["index"] for interface in answer["interfaces"]}

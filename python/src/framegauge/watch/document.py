@@ -47,23 +47,25 @@ def document(found: Watched) -> dict[str, Any]:
         "share_of_after": times.share,
         "step_seconds": watch.step,
         "ask": watch.ask,
-        "metrics": [_metric(each, found) for each in found.metrics],
+        "metrics": [_metric(seen, found) for seen in found.metrics],
     }
 
 
 def answer(found: Watched) -> str:
     """The answer of the gate in one sentence."""
-    deciding = [each.judged for each in found.metrics if each.judged.rule.decides]
-    words = [str(each.verdict) for each in deciding]
+    deciding = [metric.judged for metric in found.metrics if metric.judged.rule.decides]
+    words = [str(metric.verdict) for metric in deciding]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(sorted(words)))
-    names = {verdict: ", ".join(each.rule.name for each in deciding if each.verdict is verdict) for verdict in Verdict}
+    names = {
+        verdict: ", ".join(metric.rule.name for metric in deciding if metric.verdict is verdict) for verdict in Verdict
+    }
     if found.gate == 1:
         return f"Stop: {names[Verdict.WORSE]} {'is' if words.count('worse') == 1 else 'are'} worse ({counts})."
     if found.gate == 0:
         return f"Go on: nothing that decides is worse ({counts})."
     if not deciding:
         return "Cannot say: no metric decides."
-    open_ones = ", ".join(each.rule.name for each in deciding if each.verdict not in _PASSES)
+    open_ones = ", ".join(metric.rule.name for metric in deciding if metric.verdict not in _PASSES)
     return f"Cannot say: {open_ones} did not pass, and nothing is worse ({counts})."
 
 
@@ -71,8 +73,8 @@ def _time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _metric(seen: Seen, found: Watched) -> dict[str, Any]:
-    metric, judged = found.watch.metrics[seen.sampled.name], seen.judged
+def _metric(seen: Seen, watched: Watched) -> dict[str, Any]:
+    metric, judged = watched.watch.metrics[seen.sampled.name], seen.judged
     coverage = seen.sampled.coverage
     return {
         "metric": seen.sampled.name,
@@ -93,10 +95,10 @@ def _metric(seen: Seen, found: Watched) -> dict[str, Any]:
         "control": None if judged.own is None else _levels(judged.own, False),
         "changes": [
             {
-                "at": _time(each.at), "seconds_after_the_switch": each.seconds_after, "chance": each.chance,
-                "with_the_switch": each.with_the_switch,
+                "at": _time(change.at), "seconds_after_the_switch": change.seconds_after, "chance": change.chance,
+                "with_the_switch": change.with_the_switch,
             }
-            for each in seen.moved
+            for change in seen.moved
         ],
         "coverage": {host: {"before": shares[0], "after": shares[1]} for host, shares in coverage.items()},
     }  # fmt: skip
@@ -119,23 +121,23 @@ def ends(found: switched.Estimate | events.Events) -> list[float | None]:
     ]
 
 
-def _effect(found: switched.Estimate | events.Events) -> dict[str, Any]:
-    if isinstance(found, events.Events):
-        value, is_ratio, dispersion = found.ratio, True, found.dispersion
+def _effect(effect: switched.Estimate | events.Events) -> dict[str, Any]:
+    if isinstance(effect, events.Events):
+        value, is_ratio, dispersion = effect.ratio, True, effect.dispersion
     else:
-        value, is_ratio, dispersion = found.value, found.is_ratio, None
+        value, is_ratio, dispersion = effect.value, effect.is_ratio, None
     return {
-        "scale": "ratio" if is_ratio else "difference", "estimate": _finite(value), "interval": ends(found),
-        "dispersion": dispersion, "assumption": found.assumption,
+        "scale": "ratio" if is_ratio else "difference", "estimate": _finite(value), "interval": ends(effect),
+        "dispersion": dispersion, "assumption": effect.assumption,
     }  # fmt: skip
 
 
-def _levels(found: switched.Estimate | events.Events, side: bool) -> dict[str, float | int | None]:
+def _levels(effect: switched.Estimate | events.Events, side: bool) -> dict[str, float | int | None]:
     """The mean per host before and after, in the metric's unit; of events also their numbers."""
-    pair = found.switched if side else found.control
-    if isinstance(found, switched.Estimate):
+    pair = effect.switched if side else effect.control
+    if isinstance(effect, switched.Estimate):
         return {"before": pair[0], "after": pair[1], "events_before": None, "events_after": None}
-    seconds = found.switched_seconds if side else found.control_seconds
+    seconds = effect.switched_seconds if side else effect.control_seconds
     return {
         "before": pair[0] / seconds[0], "after": pair[1] / seconds[1],
         "events_before": int(pair[0]), "events_after": int(pair[1]),

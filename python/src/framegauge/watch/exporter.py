@@ -61,10 +61,10 @@ def unanswered(now: float) -> str:
 
 
 def _lines(samples: Mapping[str, list[tuple[dict[str, str], float]]]) -> Iterator[str]:
-    for name, found in samples.items():
+    for name, points in samples.items():
         yield f"# HELP framegauge_watch_{name} {_HELP[name]}"
         yield f"# TYPE framegauge_watch_{name} gauge"
-        for labels, value in found:
+        for labels, value in points:
             inside = ",".join(f'{key}="{_escaped(label)}"' for key, label in labels.items())
             yield (
                 f"framegauge_watch_{name}{{{inside}}} {_number(value)}"

@@ -47,15 +47,15 @@ _LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 def moment(value: object) -> datetime:
     """A time in UTC; QuantityError for anything else."""
-    found = value
+    parsed = value
     if isinstance(value, str):
         try:
-            found = datetime.fromisoformat(value.strip())
+            parsed = datetime.fromisoformat(value.strip())
         except ValueError:
             raise QuantityError(value, TIME_EXPECTED) from None
-    if not isinstance(found, datetime):
+    if not isinstance(parsed, datetime):
         raise QuantityError(str(value), TIME_EXPECTED)
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
 
 
 def _quantity(value: object) -> float:
@@ -200,11 +200,11 @@ class Metric(Model):
 def _known(name: str) -> dict[str, Any]:
     if name not in METRICS:
         raise Problem((name,), "default", f"query, kind, better and margin, or {nearest(name, METRICS)}")
-    each = METRICS[name]
+    metric = METRICS[name]
     return {
-        "query": each.query, "counters": each.counters, "kind": each.kind, "better": each.better,
-        "margin": quantities.exact_share(each.margin),
-        "negligible": each.negligible, "unit": each.unit, "decides": each.decides,
+        "query": metric.query, "counters": metric.counters, "kind": metric.kind, "better": metric.better,
+        "margin": quantities.exact_share(metric.margin),
+        "negligible": metric.negligible, "unit": metric.unit, "decides": metric.decides,
     }  # fmt: skip
 
 
@@ -212,22 +212,22 @@ def _metrics(value: object) -> object:
     """`default` for the usual ones; in a mapping, `default` or a margin for a known one."""
     if value == "default":
         return {name: _known(name) for name in USUAL}
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         value = dict.fromkeys(value, "default")
     if not isinstance(value, dict):
         return value
-    found = {}
-    for name, each in value.items():
+    metrics = {}
+    for name, entry in value.items():
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise Problem((), name, "names of small letters, digits and _")
-        if each == "default":
-            each = _known(name)
-        elif isinstance(each, str):
-            each = _known(name) | {"margin": each}
-        elif isinstance(each, dict) and name in METRICS:
-            each = _known(name) | each
-        found[name] = each
-    return found
+        if entry == "default":
+            entry = _known(name)
+        elif isinstance(entry, str):
+            entry = _known(name) | {"margin": entry}
+        elif isinstance(entry, dict) and name in METRICS:
+            entry = _known(name) | entry
+        metrics[name] = entry
+    return metrics
 
 
 class Watch(Model):
@@ -288,9 +288,9 @@ class Watch(Model):
         """The steps after the switch that are not compared."""
         whole = math.ceil(self.change.settle / self.step - 1e-9)
         if self.agents is not None:  # samples are not taken at the moment of the switch, but up to a step before
-            ratio = any(counters.parse(each.counters or "").below for each in self.metrics.values())
+            ratio = any(counters.parse(metric.counters or "").below for metric in self.metrics.values())
             return max(whole, WINDOW_STEPS if ratio else 0) + 1
-        has_window = any("$window" in (each.query or "") for each in self.metrics.values())
+        has_window = any("$window" in (metric.query or "") for metric in self.metrics.values())
         return max(whole, WINDOW_STEPS if has_window else 0)
 
     @property
@@ -300,11 +300,15 @@ class Watch(Model):
 
     @model_validator(mode="before")
     @classmethod
-    def _usual(cls, given: Any) -> Any:
+    def _usual(cls, values: Any) -> Any:
         """The usual metrics of agents, which have more of the kernel's counters than node_exporter."""
-        if isinstance(given, dict) and given.get("agents") is not None and given.get("metrics", "default") == "default":
-            return {**given, "metrics": list(USUAL_OF_AGENTS)}
-        return given
+        if (
+            isinstance(values, dict)
+            and values.get("agents") is not None
+            and values.get("metrics", "default") == "default"
+        ):
+            return {**values, "metrics": list(USUAL_OF_AGENTS)}
+        return values
 
     @model_validator(mode="after")
     def _consistent(self) -> Watch:
@@ -314,14 +318,14 @@ class Watch(Model):
 
     def _of_source(self) -> Iterator[Problem]:
         if (self.prometheus is None) is (self.agents is None):
-            found = "neither" if self.agents is None else "both"
-            yield Problem((), found, "prometheus or agents: where the metrics are from")
+            count_word = "neither" if self.agents is None else "both"
+            yield Problem((), count_word, "prometheus or agents: where the metrics are from")
             return
-        for name, each in self.metrics.items():
-            if self.agents is not None and each.counters is None:
+        for name, metric in self.metrics.items():
+            if self.agents is not None and metric.counters is None:
                 expected = "counters, which our own agents read"
                 yield Problem(("metrics", name), f"{name} without counters", expected)
-            if self.prometheus is not None and each.query is None:
+            if self.prometheus is not None and metric.query is None:
                 yield Problem(("metrics", name), f"{name} without a query", "PromQL, which Prometheus answers")
         if self.agents is not None and self.step < LEAST_SAMPLE_STEP:
             yield Problem(("step",), quantities.exact_seconds(self.step), "at least 500 ms between two samples")
@@ -329,8 +333,8 @@ class Watch(Model):
     def _problems(self) -> Any:
         control = self.control or []
         if (self.control is None) is (self.earlier is None):
-            found = "neither" if self.earlier is None else "both"
-            yield Problem((), found, "control or earlier: hosts that were not switched, or a time when none was")
+            text = "neither" if self.earlier is None else "both"
+            yield Problem((), text, "control or earlier: hosts that were not switched, or a time when none was")
         if self.step < LEAST_STEP:
             yield Problem(("step",), quantities.exact_seconds(self.step), "at least 100 ms")
             return  # all else is counted in steps
@@ -347,8 +351,8 @@ class Watch(Model):
                 yield Problem(("control", index), name, "a host that was not switched: it is in change.hosts, too")
         for name in ("before", "after"):
             if getattr(self, name) < self.step * LEAST_VALUES:
-                found = quantities.exact_seconds(getattr(self, name))
-                yield Problem((name,), found, f"at least {LEAST_VALUES} steps")
+                text = quantities.exact_seconds(getattr(self, name))
+                yield Problem((name,), text, f"at least {LEAST_VALUES} steps")
         if whole > MOST_STEPS * self.step:
             expected = f"a step of at least {quantities.print_seconds(whole / MOST_STEPS)} for so long a time"
             yield Problem(("step",), quantities.exact_seconds(self.step), expected)
@@ -363,23 +367,23 @@ def load(path: str | Path, at: str | None = None, switched: Sequence[str] = (), 
     `switched` and `control` are hosts, or several with commas between them."""
     switched, control = ([name for word in words for name in word.split(",") if name] for words in (switched, control))
 
-    def alter(given: dict[str, Any]) -> None:
-        change = given.get("change")
+    def alter(values: dict[str, Any]) -> None:
+        change = values.get("change")
         if at is not None or switched:
             change = dict(change) if isinstance(change, dict) else {}
-            given["change"] = (
+            values["change"] = (
                 change | ({} if at is None else {"at": at}) | ({"hosts": list(switched)} if switched else {})
             )
         if control:
-            given["control"] = list(control)
-            given.pop("earlier", None)
+            values["control"] = list(control)
+            values.pop("earlier", None)
 
-    found = yaml_file.parse(yaml_file.read(path, "a watch file"), str(path), Watch, "watch", alter=alter)
+    watch = yaml_file.parse(yaml_file.read(path, "a watch file"), str(path), Watch, "watch", alter=alter)
     place = Path(path).parent
-    return found.model_copy(
+    return watch.model_copy(
         update={
-            "prometheus": None if found.prometheus is None else found.prometheus.beside(place),
-            "agents": None if found.agents is None else found.agents.beside(place),
+            "prometheus": None if watch.prometheus is None else watch.prometheus.beside(place),
+            "agents": None if watch.agents is None else watch.agents.beside(place),
         }
     )
 

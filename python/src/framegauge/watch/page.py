@@ -71,7 +71,7 @@ def _compared(document: Mapping[str, Any]) -> list[str]:
 
 def _verdicts(metrics: Sequence[Mapping[str, Any]]) -> str:
     head = ("metric", "verdict", "switched hosts, and others", "effect", "95 %", "why")
-    return table("One row per metric", head, [_row(each) for each in metrics])
+    return table("One row per metric", head, [_row(metric) for metric in metrics])
 
 
 def _row(metric: Mapping[str, Any]) -> list[str | tuple[str, str]]:
@@ -84,22 +84,22 @@ def _row(metric: Mapping[str, Any]) -> list[str | tuple[str, str]]:
         value += "" if effect["scale"] == "ratio" else " (difference)"
     name = metric["metric"] if metric["decides"] else f"{metric['metric']} (does not decide)"
     verdict = (metric["verdict"].replace("_", " "), _CLASSES.get(metric["verdict"], "v"))
-    why = " ".join([metric["why"], *(f"But: {each}." for each in metric["doubts"])])
+    why = " ".join([metric["why"], *(f"But: {doubt}." for doubt in metric["doubts"])])
     return [name, verdict, terminal.levels(metric), value, interval, why]
 
 
-def _courses(found: Watched, metrics: Sequence[Mapping[str, Any]]) -> str:
-    figures = [_figure(seen, found, each) for seen, each in zip(found.metrics, metrics, strict=True)]
+def _courses(watched: Watched, metrics: Sequence[Mapping[str, Any]]) -> str:
+    figures = [_figure(seen, watched, metric) for seen, metric in zip(watched.metrics, metrics, strict=True)]
     return f'<div class="grid">\n{"".join(figures)}</div>\n' if any(figures) else ""
 
 
-def _figure(seen: Seen, found: Watched, metric: Mapping[str, Any]) -> str:
+def _figure(seen: Seen, watched: Watched, metric: Mapping[str, Any]) -> str:
     """The chart of a metric with the switch marked; empty without values, or where they are below 0."""
-    middles, switched, control = contrast.course(seen.sampled, found.times)
+    middles, switched, control = contrast.course(seen.sampled, watched.times)
     ends = [[value for side in (switched, control) for value in part(side) if value is not None] for part in _ENDS]
     if len(middles) < 2 or not ends[0] or min(ends[0]) < 0:
         return ""
-    per_step = found.watch.step if metric["kind"] == "count" else 1.0
+    per_step = watched.watch.step if metric["kind"] == "count" else 1.0
     most = max(ends[1]) / per_step
     factor, power = next(((scale, name) for least, scale, name in _UNITS if most >= least)) if most else (1.0, "")
     labels = (
@@ -114,30 +114,30 @@ def _figure(seen: Seen, found: Watched, metric: Mapping[str, Any]) -> str:
         for side, label, role, note in labels
     ]
     first, last = middles[0], middles[-1]
-    strange = [each.seconds_after for each in seen.moved if not each.with_the_switch]
+    strange = [point.seconds_after for point in seen.moved if not point.with_the_switch]
     moments = [Moment(-first, "switch")]
-    moments += [Moment(min(max(each, first), last) - first, "the difference changed") for each in strange]
+    moments += [Moment(min(max(point, first), last) - first, "the difference changed") for point in strange]
     unit = f"{power} {metric['unit']}".strip()
-    drawn = draw.svg(course(lines, [each - first for each in middles], moments, unit, "seconds"))
+    drawn = draw.svg(course(lines, [point - first for point in middles], moments, unit, "seconds"))
     name, title = f"chart-{slug(metric['metric'])}", metric["metric"].replace("_", " ")
-    said = draw.for_page(drawn, name, title, f"{terminal.levels(metric)}. {metric['why']}")
-    return f'<figure id="{name}"><figcaption>{text(title)}</figcaption>\n{said}</figure>\n'
+    chart = draw.for_page(drawn, name, title, f"{terminal.levels(metric)}. {metric['why']}")
+    return f'<figure id="{name}"><figcaption>{text(title)}</figcaption>\n{chart}</figure>\n'
 
 
 def _scaled(values: Sequence[float | None], factor: float) -> list[float | None]:
-    return [None if each is None else each / factor for each in values]
+    return [None if value is None else value / factor for value in values]
 
 
 def _queries(document: Mapping[str, Any]) -> str:
     source = document["prometheus"]
-    asked = f"Asked of {source}" if source is not None else f"Sampled into {document['samples']}"
+    caption = f"Asked of {source}" if source is not None else f"Sampled into {document['samples']}"
     what = "PromQL" if source is not None else "counters"
     head = ("metric", "kind", "better", "margin", "negligible", what)
-    found = [
+    table_rows = [
         [
-            each["metric"], each["kind"], each["better"], f"{100 * each['margin']:.3g} %",
-            "" if each["negligible"] is None else figure(each["negligible"]), each["query"],
+            metric["metric"], metric["kind"], metric["better"], f"{100 * metric['margin']:.3g} %",
+            "" if metric["negligible"] is None else figure(metric["negligible"]), metric["query"],
         ]
-        for each in document["metrics"]
+        for metric in document["metrics"]
     ]  # fmt: skip
-    return table(f"{asked}, one value per {document['step_seconds']:g} s", head, found)
+    return table(f"{caption}, one value per {document['step_seconds']:g} s", head, table_rows)

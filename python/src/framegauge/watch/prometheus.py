@@ -70,13 +70,13 @@ class Prometheus:
         """The series of a query at these times (seconds since 1970, at equal distances); BadQuery if the server does
         not take this one, Unanswered for anything else that is no answer."""
         step = (times[-1] - times[0]) / (len(times) - 1)
-        asked = {
+        parameters = {
             "query": query, "start": f"{times[0]:.3f}", "end": f"{times[-1]:.3f}", "step": f"{step:.3f}",
             "timeout": f"{self._server.timeout:.0f}s",
         }  # fmt: skip
         # As a form: a query of many hosts is too long for a line of a request.
         request = urllib.request.Request(
-            self._server.url.rstrip("/") + API, urllib.parse.urlencode(asked).encode(),
+            self._server.url.rstrip("/") + API, urllib.parse.urlencode(parameters).encode(),
             {"Accept": "application/json", "User-Agent": "framegauge", **self._header},
         )  # fmt: skip
         answer = self._answer(request)
@@ -126,8 +126,8 @@ def _refusal(error: urllib.error.HTTPError) -> str:
     if error.code in (401, 403):
         return f"found HTTP {error.code}, expected a token or a password that it accepts"
     try:
-        said = foreign.load_json(error.read(1 << 16))
-        return f"found HTTP {error.code}: {one_line(said['error'], 400)}"
+        answer = foreign.load_json(error.read(1 << 16))
+        return f"found HTTP {error.code}: {one_line(answer['error'], 400)}"
     except (OSError, ValueError, KeyError, TypeError, http.client.HTTPException):
         return f"found HTTP {error.code}, expected an answer of Prometheus"
 
@@ -137,24 +137,24 @@ def _series(answer: Any, times: Sequence[float], step: float, where: str) -> lis
         data = answer["data"]
         if answer["status"] != "success" or data["resultType"] != "matrix":
             raise BadQuery(f"{where}: found a {one_line(data.get('resultType'), 40)}, expected a matrix of series")
-        found = data["result"]
-        if len(found) > MOST_SERIES:
+        rows = data["result"]
+        if len(rows) > MOST_SERIES:
             raise BadQuery(
-                f"{where}: found {len(found)} series, expected at most {MOST_SERIES}: use $hosts in the query"
+                f"{where}: found {len(rows)} series, expected at most {MOST_SERIES}: use $hosts in the query"
             )
-        return [_one(each, times, step) for each in found]
+        return [_one(row, times, step) for row in rows]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
         raise Unanswered(f"{where}: found an answer of another form, expected one of Prometheus") from None
 
 
-def _one(given: Any, times: Sequence[float], step: float) -> Series:
+def _one(series: Any, times: Sequence[float], step: float) -> Series:
     values = np.full(len(times), np.nan)
-    for at, text in given.get("values", ()):
+    for at, text in series.get("values", ()):
         place = round((float(at) - times[0]) / step)
         if 0 <= place < len(times):
             value = float(text)
             values[place] = value if np.isfinite(value) else np.nan
-    return Series({str(name): str(value) for name, value in given["metric"].items()}, values)
+    return Series({str(name): str(value) for name, value in series["metric"].items()}, values)
 
 
 def _authorization(server: Server) -> dict[str, str]:
@@ -178,10 +178,10 @@ def _secret(what: str, file: str | None, variable: str | None) -> str:
     else:
         text = os.environ.get(variable or "", "")
         where = f"prometheus.{what}_env: {variable}"
-    found = text.strip()
-    if not found or not found.isprintable() or not found.isascii():
+    secret = text.strip()
+    if not secret or not secret.isprintable() or not secret.isascii():
         raise InputError(f"{where}: found no {what}, expected one line of text")
-    return found
+    return secret
 
 
 def _existing(file: str) -> str:
@@ -192,5 +192,5 @@ def _existing(file: str) -> str:
 
 def matcher(label: str, hosts: Sequence[str]) -> str:
     """The PromQL matcher of these hosts, with or without the port of their exporter."""
-    names = "|".join(_SPECIAL.sub(r"\\\\\1", each.replace('"', "")) for each in hosts)
+    names = "|".join(_SPECIAL.sub(r"\\\\\1", host.replace('"', "")) for host in hosts)
     return f'{label}=~"(?:{names})(?::[0-9]+)?"'

@@ -53,8 +53,8 @@ class Recorded:
             raise InputError(
                 f"{self._folder}: found no such folder, expected one of samples: framegauge watch FILE --sample"
             )
-        expressions = [counters.parse(each.counters) for each in watch.metrics.values() if each.counters is not None]
-        self._wanted = {name.rpartition(":")[2] for each in expressions for name in each.names}
+        expressions = [counters.parse(entry.counters) for entry in watch.metrics.values() if entry.counters is not None]
+        self._wanted = {name.rpartition(":")[2] for entry in expressions for name in entry.names}
         self._loaded: dict[tuple[float, float], dict[str, _Host]] = {}
 
     def series(self, metric: Metric, times: Sequence[float]) -> list[Series]:
@@ -72,12 +72,12 @@ class Recorded:
 
     def reasons(self, times: Sequence[float]) -> dict[str, str]:
         """Why hosts have gaps between these times, where that is known."""
-        found = {}
+        gaps = {}
         for name, host in self._load(times).items():
             anew = _began_anew(host.slots)
             if why := f"it began anew about {anew}" if anew else host.gap:
-                found[name] = why
-        return found
+                gaps[name] = why
+        return gaps
 
     def _load(self, times: Sequence[float]) -> dict[str, _Host]:
         key = times[0], times[-1]
@@ -110,13 +110,13 @@ class Recorded:
         return Sample(sample.at, sample.host, sample.life, values, sample.indexes)
 
 
-def _demand(expression: Expression, host: str, found: _Host) -> Slots:
+def _demand(expression: Expression, host: str, record: _Host) -> Slots:
     """The samples of a host that has all of these counters; BadQuery if one is not there, which is not 0."""
     for name in expression.names:
-        if not counters.is_of_interface(name) and name not in found.names:
-            known = one_line(nearest(name, found.names), MOST_NAMES)  # as the host has sent them
+        if not counters.is_of_interface(name) and name not in record.names:
+            known = one_line(nearest(name, record.names), MOST_NAMES)  # as the host has sent them
             raise BadQuery(f"found no counter {name} on {one_line(host, 80)}, expected {known}")
-    return found.slots
+    return record.slots
 
 
 def _of_host(metric: Metric, expression: Expression, slots: Slots, walls: Walls) -> Iterator[tuple[str, np.ndarray]]:
@@ -140,7 +140,7 @@ def _keys(name: str, slots: Slots) -> list[str]:
     """The counters of a host that a name stands for."""
     if not counters.is_of_interface(name):
         return [name]
-    interfaces = sorted({interface for each in slots if each is not None for interface in each.indexes})
+    interfaces = sorted({interface for sample in slots if sample is not None for interface in sample.indexes})
     if ":" in name:
         return [name] if name.partition(":")[0] in interfaces else []
     return [f"{interface}:{name}" for interface in interfaces]
@@ -157,18 +157,18 @@ def _life(key: str, sample: Sample) -> tuple[str, int | None]:
 
 
 def _levels(key: str, slots: Slots) -> np.ndarray:
-    found = [None if each is None else _value(key, each) for each in slots]
-    return np.array([np.nan if value is None else value for value in found])
+    levels = [None if sample is None else _value(key, sample) for sample in slots]
+    return np.array([np.nan if value is None else value for value in levels])
 
 
 def _counter(key: str, slots: Slots, walls: Walls) -> np.ndarray:
     """A counter at each step; none at the first one after it began anew."""
-    found = _levels(key, slots)
-    values = _bridged(key, slots, found, walls)
+    levels = _levels(key, slots)
+    values = _bridged(key, slots, levels, walls)
     for place, (before, now) in enumerate(pairwise(slots), 1):
         if before is not None and now is not None:
-            began_anew = _life(key, before) != _life(key, now) or found[place] < found[place - 1]
-            values[place] = np.nan if began_anew else found[place]
+            began_anew = _life(key, before) != _life(key, now) or levels[place] < levels[place - 1]
+            values[place] = np.nan if began_anew else levels[place]
     return values
 
 
@@ -192,17 +192,17 @@ def _increases(sum_of: Sequence[str], slots: Slots, walls: Walls) -> np.ndarray 
 
 def _ratio(above: np.ndarray, below: np.ndarray) -> np.ndarray:
     """Of what both grew by in the last steps; none where the second did not."""
-    found = np.full(len(above), np.nan)
+    ratios = np.full(len(above), np.nan)
     for place in range(WINDOW_STEPS, len(above)):
         last = slice(place - WINDOW_STEPS + 1, place + 1)
         grown = float(np.sum(below[last]))
         if grown > 0:
-            found[place] = float(np.sum(above[last])) / grown
-    return found
+            ratios[place] = float(np.sum(above[last])) / grown
+    return ratios
 
 
 def _began_anew(slots: Sequence[Sample | None]) -> str:
     """When the host last began a new life, in words; "" if it did not."""
-    known = [each for each in slots if each is not None]
+    known = [sample for sample in slots if sample is not None]
     times = [now.at for before, now in pairwise(known) if before.life != now.life]
     return time.strftime("%H:%M:%S UTC", time.gmtime(times[-1])) if times else ""

@@ -43,12 +43,12 @@ class Watched:
     @property
     def gate(self) -> int:
         """GO_ON, STOP or CANNOT_SAY."""
-        return gate([each.judged for each in self.metrics])
+        return gate([seen.judged for seen in self.metrics])
 
 
 def gate(found: Sequence[Judged]) -> int:
     """The answer: one metric that is worse stops; else all that decide must pass."""
-    verdicts = {each.verdict for each in found if each.rule.decides}
+    verdicts = {metric.verdict for metric in found if metric.rule.decides}
     if Verdict.WORSE in verdicts:
         return STOP
     return GO_ON if verdicts and verdicts <= {Verdict.BETTER, *EQUAL} else CANNOT_SAY
@@ -63,11 +63,11 @@ def watch(watch: Watch, now: float, tell: Callable[[str], None] = lambda _: None
     for number, name in enumerate(watch.metrics, 1):
         tell(f"{number} of {len(watch.metrics)}: {name}")
         try:
-            found = _sampled(watch, name, source, times)
+            result = _sampled(watch, name, source, times)
         except BadQuery as error:
-            found = sampling.sample(watch, name, (), times)
-            found = replace(found, observed=replace(found.observed, lacking=str(error)))
-        sampled.append(found)
+            result = sampling.sample(watch, name, (), times)
+            result = replace(result, observed=replace(result.observed, lacking=str(error)))
+        sampled.append(result)
     return Watched(watch, times, now, judged(sampled, times, watch.earlier_text))
 
 
@@ -75,7 +75,7 @@ def _sampled(watch: Watch, name: str, source: Prometheus | Recorded, times: Time
     def series(grid: Sequence[float]) -> list[Series]:
         if isinstance(source, Recorded):
             return source.series(watch.metrics[name], grid)
-        return [each for query in sampling.queries(watch, watch.metrics[name]) for each in source.ask(query, grid)]
+        return [row for query in sampling.queries(watch, watch.metrics[name]) for row in source.ask(query, grid)]
 
     earlier = None if watch.earlier is None else [at - watch.earlier for at in times.grid]
     reasons = source.reasons(times.grid) if isinstance(source, Recorded) else {}
@@ -90,24 +90,24 @@ def level_at(share: float) -> float:
 def judged(sampled: Sequence[Sampled], times: Times, earlier: str = "") -> list[Seen]:
     """The verdicts. Before the time after the switch is over, nothing passes, and "worse" has a stricter level.
     `earlier` says when the others were seen, if they are the same hosts."""
-    verdicts = judge([each.observed for each in sampled], level_at(times.share))
-    found = []
-    for each, verdict in zip(sampled, verdicts, strict=True):
-        moved = [] if verdict.verdict is Verdict.NOT_JUDGED else contrast.moved(each, times)
-        found.append(Seen(each, _so_far(_doubted(verdict, moved, earlier), times), moved))
-    return found
+    verdicts = judge([metric.observed for metric in sampled], level_at(times.share))
+    seen = []
+    for metric, verdict in zip(sampled, verdicts, strict=True):
+        moved = [] if verdict.verdict is Verdict.NOT_JUDGED else contrast.moved(metric, times)
+        seen.append(Seen(metric, _so_far(_doubted(verdict, moved, earlier), times), moved))
+    return seen
 
 
-def _doubted(found: Judged, moved: Sequence[contrast.Moved], earlier: str) -> Judged:
+def _doubted(verdict: Judged, moved: Sequence[contrast.Moved], earlier: str) -> Judged:
     """With what changes at another time than that of the switch say against it, and a control of another time."""
-    lines = list(found.doubts)
-    if strange := ", ".join(_minutes(each.seconds_after) for each in moved if not each.with_the_switch):
+    lines = list(verdict.doubts)
+    if strange := ", ".join(_minutes(change.seconds_after) for change in moved if not change.with_the_switch):
         lines.append(f"the difference between the sides also changed {strange} the switch")
-    if earlier and found.own is not None:
+    if earlier and verdict.own is not None:
         lines.append(
             f"the others are the same hosts {earlier}: what differs between the two times looks like an effect"
         )
-    return replace(found, doubts=lines)
+    return replace(verdict, doubts=lines)
 
 
 def _minutes(seconds: float) -> str:
@@ -115,8 +115,8 @@ def _minutes(seconds: float) -> str:
     return f"{size:.0f} s {side}" if size < 120 else f"{size / 60:.0f} min {side}"
 
 
-def _so_far(found: Judged, times: Times) -> Judged:
-    if times.share >= 1 or found.verdict not in (Verdict.BETTER, *EQUAL):
-        return found
+def _so_far(verdict: Judged, times: Times) -> Judged:
+    if times.share >= 1 or verdict.verdict not in (Verdict.BETTER, *EQUAL):
+        return verdict
     over = f"Undecided: {times.share:.0%} of the time after the switch is over"
-    return replace(found, verdict=Verdict.UNDECIDED, why=f"{over}; so far: {found.why[0].lower()}{found.why[1:]}")
+    return replace(verdict, verdict=Verdict.UNDECIDED, why=f"{over}; so far: {verdict.why[0].lower()}{verdict.why[1:]}")

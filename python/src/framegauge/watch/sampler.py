@@ -82,7 +82,7 @@ class Sampler:
 
     def run(self, until: float, seconds: float = math.inf) -> None:
         """Samples up to a time (seconds since 1970), or for so long."""
-        said, ends = self._elapsed(), self._elapsed() + seconds
+        report_time, ends = self._elapsed(), self._elapsed() + seconds
         while (now := self._clock()) < until and self._elapsed() < ends:
             due = (now // self._step + 1) * self._step
             left = min(until - now, ends - self._elapsed())
@@ -93,9 +93,9 @@ class Sampler:
             if self._clock() - due > LATEST_SHARE * self._step:
                 continue  # this process was held up: a gap
             self.take(due)
-            if self._elapsed() - said >= SAY_SECONDS:
-                said = self._elapsed()
-                lost = [each.name for each in self._hosts if each.agent is None]
+            if self._elapsed() - report_time >= SAY_SECONDS:
+                report_time = self._elapsed()
+                lost = [host.name for host in self._hosts if host.agent is None]
                 away = f"; without {', '.join(lost)}" if lost else ""
                 self._say(f"sampling {len(self._hosts) - len(lost)} of {len(self._hosts)} hosts{away}")
 
@@ -173,16 +173,16 @@ class Sampler:
 def where(watch: Watch, say: Say) -> dict[str, str | Remote]:
     """How each host of a watch is reached."""
     assert watch.agents is not None
-    asked = watch.agents
+    agents = watch.agents
     known: Mapping[str, Machine] = MappingProxyType({})
-    if asked.inventory is not None:
-        known = {each.name: each for each in inventory.load(asked.inventory, asked.group, say)}
-    return {name: placed(known[name]) if name in known else _word(name, asked) for name in watch.hosts}
+    if agents.inventory is not None:
+        known = {machine.name: machine for machine in inventory.load(agents.inventory, agents.group, say)}
+    return {name: placed(known[name]) if name in known else _word(name, agents) for name in watch.hosts}
 
 
-def _word(name: str, asked: Agents) -> str | Remote:
-    found = remote(name)
-    return found if isinstance(found, str) else of_machine(Machine(name=name, options=asked.options))
+def _word(name: str, agents: Agents) -> str | Remote:
+    way = remote(name)
+    return way if isinstance(way, str) else of_machine(Machine(name=name, options=agents.options))
 
 
 def sample(watch: Watch, until: float, say: Say, seconds: float = math.inf) -> None:
@@ -195,12 +195,12 @@ def sample(watch: Watch, until: float, say: Say, seconds: float = math.inf) -> N
         way = ways[name]
         if isinstance(way, Remote):
             return open_agent(way, host_words(way), lambda _: None, ending=ending)
-        [found] = ListedHosts([way], lambda _: None).hosts()
-        return found.agent
+        [reopened] = ListedHosts([way], lambda _: None).hosts()
+        return reopened.agent
 
     with Writer(Path(watch.agents.folder)) as writer:
-        listed = ListedHosts(list(ways.values()), say)
-        agents = {host.name: host.agent for host in listed.hosts()}
+        bed = ListedHosts(list(ways.values()), say)
+        agents = {host.name: host.agent for host in bed.hosts()}
         there = {name: agent for name, agent in agents.items() if not isinstance(agent, Unreachable)}
         sampler = Sampler(list(ways), there, opened, writer, watch.step, watch.agents.interfaces, say)
         try:
@@ -212,4 +212,4 @@ def sample(watch: Watch, until: float, say: Say, seconds: float = math.inf) -> N
             ending.set()
             sampler.close()
             with suppress(AgentFailure):
-                listed.close()
+                bed.close()

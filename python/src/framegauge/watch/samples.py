@@ -60,7 +60,7 @@ class Writer:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            self._bytes = sum(each.stat().st_size for each in folder.glob("*.jsonl"))
+            self._bytes = sum(file.stat().st_size for file in folder.glob("*.jsonl"))
         except OSError as error:
             raise InputError(f"{folder}: cannot be used ({error.strerror}), expected a writable folder") from None
         try:
@@ -71,8 +71,8 @@ class Writer:
 
     def write(self, samples: Sequence[Sample]) -> None:
         """Adds samples; they are on disk when this returns."""
-        for path in dict.fromkeys(_segment(self.folder, each.at) for each in samples):
-            lines = [self._line(path, each) for each in samples if _segment(self.folder, each.at) == path]
+        for path in dict.fromkeys(_segment(self.folder, sample.at) for sample in samples):
+            lines = [self._line(path, sample) for sample in samples if _segment(self.folder, sample.at) == path]
             self._append(path, b"".join(lines))
 
     def _line(self, path: Path, sample: Sample) -> bytes:
@@ -153,17 +153,17 @@ def read(folder: Path, begin: float, end: float) -> Iterator[Sample]:
 
 def _samples(line: bytes, is_asked: bool, where: str) -> Iterator[Sample]:
     try:
-        found = foreign.load_json(line)
-        seals.check_line(line.removesuffix(b"\n"), found, where)
-        at, host = float(found["at"]), str(found["host"])
-        if names := [str(name) for name in found.get("names", ())]:
+        record = foreign.load_json(line)
+        seals.check_line(line.removesuffix(b"\n"), record, where)
+        at, host = float(record["at"]), str(record["host"])
+        if names := [str(name) for name in record.get("names", ())]:
             yield Sample(at, host, names=names)
-        if is_asked and "gap" in found:
-            yield Sample(at, host, gap=str(found["gap"]))
+        if is_asked and "gap" in record:
+            yield Sample(at, host, gap=str(record["gap"]))
         elif is_asked:
-            values = {str(name): float(value) for name, value in found["values"].items()}
-            indexes = {str(name): int(index) for name, index in found["indexes"].items()}
+            values = {str(name): float(value) for name, value in record["values"].items()}
+            indexes = {str(name): int(index) for name, index in record["indexes"].items()}
             if all(math.isfinite(value) and abs(value) <= MOST_COUNT for value in values.values()):
-                yield Sample(at, host, str(found["life"]), values, indexes)
+                yield Sample(at, host, str(record["life"]), values, indexes)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         return

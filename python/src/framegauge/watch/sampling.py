@@ -44,10 +44,10 @@ class Times:
         """The times up to `now`."""
         step, at = watch.step, watch.change.at.timestamp()
         before = round(watch.before / step)
-        settle, asked = watch.settles, round(watch.after / step)
-        after = min(asked, max(0, int((now - at) // step) - settle))
+        settle, after_steps = watch.settles, round(watch.after / step)
+        after = min(after_steps, max(0, int((now - at) // step) - settle))
         passed = min(settle, max(0, int((now - at) // step)))
-        return cls([at + step * k for k in range(-before, passed + after + 1)], before, settle, after, asked)
+        return cls([at + step * k for k in range(-before, passed + after + 1)], before, settle, after, after_steps)
 
     @property
     def share(self) -> float:
@@ -113,9 +113,15 @@ def plan(watch: Watch) -> Iterator[str]:
 
 def rule(watch: Watch, name: str) -> Rule:
     """How a metric is judged."""
-    each = watch.metrics[name]
+    metric = watch.metrics[name]
     return Rule(
-        name, each.kind, each.better == "higher", each.margin, each.negligible, watch.ask == "not worse", each.decides
+        name,
+        metric.kind,
+        metric.better == "higher",
+        metric.margin,
+        metric.negligible,
+        watch.ask == "not worse",
+        metric.decides,
     )
 
 
@@ -132,14 +138,14 @@ def sample(
     metric = watch.metrics[name]
     by_host, problem = _by_host(watch, metric, found)
     others, problem_then = _by_host(watch, metric, earlier)
-    by_host |= {f"{host} {watch.earlier_text}": mine for host, mine in others.items()}
+    by_host |= {f"{host} {watch.earlier_text}": series for host, series in others.items()}
     problem = problem or problem_then
     whole = {
         host: _values(metric.kind, _whole(watch, metric, by_host.get(host, ()), times), len(times.grid) - 1, watch.step)
         for host in (*watch.change.hosts, *watch.control_names)
     }
     hosts = [Host(host, host in watch.change.hosts, *times.sides(values)) for host, values in whole.items()]
-    coverage = {each.name: (_covered(each.before), _covered(each.after)) for each in hosts}
+    coverage = {judged_host.name: (_covered(judged_host.before), _covered(judged_host.after)) for judged_host in hosts}
     lacking = problem or _too_early(times) or _lacking(watch, coverage, by_host, reasons)
     observed = Observed(rule(watch, name), hosts, watch.step, lacking, watch.alike)
     return Sampled(name, query(watch, metric), observed, whole, coverage)
@@ -181,22 +187,22 @@ def _because(reasons: Mapping[str, str], host: str) -> str:
     return f" ({one_line(reasons[host], 160)})" if host in reasons else ""
 
 
-def _by_host(watch: Watch, metric: Metric, found: Sequence[Series]) -> tuple[dict[str, list[Series]], str]:
+def _by_host(watch: Watch, metric: Metric, all_series: Sequence[Series]) -> tuple[dict[str, list[Series]], str]:
     """The series of each host that the file names, and why they cannot be used, if so."""
     known = set(watch.hosts)
     by_host: dict[str, list[Series]] = {}
     values: dict[str, set[str]] = {}
-    for series in found:
+    for series in all_series:
         value = series.labels.get(watch.label, "")
         host = value if value in known else _PORT.sub("", value)
         if host in known:
             by_host.setdefault(host, []).append(series)
             values.setdefault(host, set()).add(value)
-    if found and not by_host and not any(watch.label in each.labels for each in found):
+    if all_series and not by_host and not any(watch.label in entry.labels for entry in all_series):
         return by_host, f"found series without the label {watch.label}, expected it in what the query gives"
-    for host, mine in values.items():
-        if len(mine) > 1:
-            shown = ", ".join(one_line(each, 80) for each in sorted(mine)[:3])
+    for host, names in values.items():
+        if len(names) > 1:
+            shown = ", ".join(one_line(entry, 80) for entry in sorted(names)[:3])
             return by_host, f"found {shown} for {one_line(host, 80)}, expected one: name the port, too"
     if metric.kind == "gauge":
         for host, several in by_host.items():
@@ -206,23 +212,23 @@ def _by_host(watch: Watch, metric: Metric, found: Sequence[Series]) -> tuple[dic
     return by_host, ""
 
 
-def _whole(watch: Watch, metric: Metric, found: Sequence[Series], times: Times) -> list[np.ndarray]:
+def _whole(watch: Watch, metric: Metric, all_series: Sequence[Series], times: Times) -> list[np.ndarray]:
     """The values of series. A counter goes on where a few scrapes were lost; samples of our own agents, which know when
     a host began anew, are so already."""
     if watch.agents is not None or metric.kind == "gauge":
-        return [each.values for each in found]
+        return [series.values for series in all_series]
     walls = times.before, times.before + times.settle
-    return [bridged(each.values, walls) for each in found]
+    return [bridged(series.values, walls) for series in all_series]
 
 
-def _values(kind: str, found: Sequence[np.ndarray], steps: int, step_seconds: float) -> np.ndarray:
+def _values(kind: str, rows: Sequence[np.ndarray], steps: int, step_seconds: float) -> np.ndarray:
     """One value per step of a host: events, an amount per second, or the level at the step's end; NaN where one of its
     series has none."""
-    if not found:
+    if not rows:
         return np.full(steps, np.nan)
     if kind == "gauge":
-        return found[0][1:]
-    total: np.ndarray = np.sum([_increases(each) for each in found], axis=0)
+        return rows[0][1:]
+    total: np.ndarray = np.sum([_increases(row) for row in rows], axis=0)
     return total if kind == "count" else total / step_seconds
 
 

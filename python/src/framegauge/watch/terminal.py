@@ -22,14 +22,14 @@ def lines(document: Mapping[str, Any]) -> Iterator[str]:
     )
     if document["share_of_after"] < 1:
         yield f"{document['share_of_after']:.0%} of the time after the switch is over: nothing can pass yet"
-    width = max(len(each["metric"]) for each in document["metrics"])
-    for each in document["metrics"]:
-        shown = "" if each["decides"] else "  (does not decide)"
-        yield f"  {each['metric']:{width}}  {each['verdict'].replace('_', ' '):23}  {levels(each)}{shown}".rstrip()
-        yield f"    {each['why']}"
-        for doubt in each["doubts"]:
+    width = max(len(row["metric"]) for row in document["metrics"])
+    for row in document["metrics"]:
+        shown = "" if row["decides"] else "  (does not decide)"
+        yield f"  {row['metric']:{width}}  {row['verdict'].replace('_', ' '):23}  {levels(row)}{shown}".rstrip()
+        yield f"    {row['why']}"
+        for doubt in row["doubts"]:
             yield f"    but: {doubt}"
-        for change in each["changes"]:
+        for change in row["changes"]:
             if change["with_the_switch"]:
                 yield f"    the difference changed at {_clock(change['at'])}, with the switch"
 

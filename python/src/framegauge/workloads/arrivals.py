@@ -119,14 +119,14 @@ class Arrivals:
     def ideal_seconds(self, hosts: Sequence[str], flows: Drawn) -> np.ndarray:
         """The time of each flow on an empty network: see above. The RTT is divided equally among links."""
         links = drawn_links(self.topology, hosts)
-        distances, known = Distances(links), set(hosts)
+        distances, names = Distances(links), set(hosts)
         # Hosts of one switch are as far from all others; two of them are two links apart.
-        ways = [*links, *((other, one) for one, other in links)]
-        some = {switch: host for host, switch in ways if host in known}.values()
-        most = max(2, *(distances.between(one, other) or 0 for one in some for other in some))
+        edges = [*links, *((peer, node) for node, peer in links)]
+        leaf_hosts = {switch: host for host, switch in edges if host in names}.values()
+        diameter = max(2, *(distances.between(node, peer) or 0 for node in leaf_hosts for peer in leaf_hosts))
         ends = zip(flows.sources.tolist(), flows.targets.tolist(), strict=True)
         hops = np.array([distances.between(hosts[source], hosts[target]) for source, target in ends], float)
-        return 1.5 * self.rtt_seconds * hops / most + 8.0 * flows.bytes / self.bits_per_second
+        return 1.5 * self.rtt_seconds * hops / diameter + 8.0 * flows.bytes / self.bits_per_second
 
     def work(self, hosts: Sequence[Host]) -> Work:
         """A connection for each flow, from when it arrives."""
@@ -136,18 +136,21 @@ class Arrivals:
             Flow(names[source], names[target], (Step(CLIENT, size),), begin_seconds=begin)
             for begin, size, source, target in zip(*(column.tolist() for column in columns), strict=True)
         ]
-        whole = max(1, int(self.bits_per_second * self.duration_seconds / 8))
-        flows += [Flow(names[one], names[other], (Step(CLIENT, whole),)) for one, other in self.lasting(len(hosts))]
+        stream_bytes = max(1, int(self.bits_per_second * self.duration_seconds / 8))
+        flows += [
+            Flow(names[sender], names[receiver], (Step(CLIENT, stream_bytes),))
+            for sender, receiver in self.lasting(len(hosts))
+        ]
         return Work(flows, self.duration_seconds + self.within_seconds, self.sample_seconds)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, and the table of flows (`arrivals`), in which hosts are numbered from 1; ProgramFailure if there
         were none, or too many had not ended."""
-        drawn, found = self.drawn(len(hosts)), done.all_transfers
-        count, came = len(drawn.bytes), found["flow"].astype(np.int64)
-        is_ended = (found["complete"] == 1) & (came < count)
-        ended = came[is_ended]
-        unfinished = count - len(ended)
+        drawn, transfers = self.drawn(len(hosts)), done.all_transfers
+        count, numbers = len(drawn.bytes), transfers["flow"].astype(np.int64)
+        is_ended = (transfers["complete"] == 1) & (numbers < count)
+        finished_flows = numbers[is_ended]
+        unfinished = count - len(finished_flows)
         if not count:
             raise ProgramFailure(f"found no flow in {print_seconds(self.duration_seconds)}, expected one or more")
         if unfinished > MOST_UNFINISHED * count:
@@ -157,7 +160,7 @@ class Arrivals:
                 f"expected at most {100 * MOST_UNFINISHED:g} %"
             )
         ends = np.full(count, math.nan)
-        ends[ended] = found["end_seconds"][is_ended]
+        ends[finished_flows] = transfers["end_seconds"][is_ended]
         ideal = self.ideal_seconds([host.name for host in hosts], drawn)
         classes = (drawn.bytes >= SMALL_BYTES).astype(np.int8) + (drawn.bytes > LARGE_BYTES)
         missing = np.isnan(ends)
@@ -170,34 +173,34 @@ class Arrivals:
                 "slowdown": pa.array((ends - drawn.begin_seconds) / ideal, mask=missing),
             }
         )  # fmt: skip
-        lasting = np.array(self.lasting(len(hosts)), np.int64).reshape(-1, 2)
+        pairs = np.array(self.lasting(len(hosts)), np.int64).reshape(-1, 2)
         sources, targets = (
-            np.concatenate([of_flows, lasting[:, place]])[came]
-            for place, of_flows in enumerate((drawn.sources, drawn.targets))
+            np.concatenate([of_flows, pairs[:, index]])[numbers]
+            for index, of_flows in enumerate((drawn.sources, drawn.targets))
         )
-        data = Data(sources, targets, found["bytes"])
-        begun = 0.0 if self.streams else drawn.begin_seconds[0]
+        data = Data(sources, targets, transfers["bytes"])
+        start_seconds = 0.0 if self.streams else drawn.begin_seconds[0]
         streams = self._carried(done, count)
-        told: ArrivalsRecord = {
-            **data.record(hosts, done, float(done.end_seconds - begun), None),
+        record: ArrivalsRecord = {
+            **data.record(hosts, done, float(done.end_seconds - start_seconds), None),
             "flows": count,
             "unfinished": unfinished,
             "streams": streams,
             "not_measured": _judged(flows)[1] | self._unseen(streams),
-            "by_size": {name: _by_class(flows, classes == place) for place, name in enumerate(CLASSES)},
+            "by_size": {name: _by_class(flows, classes == index) for index, name in enumerate(CLASSES)},
         }
-        return told, {"arrivals": flows}
+        return record, {"arrivals": flows}
 
-    def _carried(self, done: Outcome, first: int) -> list[float]:
+    def _carried(self, done: Outcome, first_flow: int) -> list[float]:
         """The payload per second of each long stream until flows arrive no more; empty if one was not sampled."""
-        found = []
-        for number in range(first, first + self.streams):
-            sampled = done.sampled(number)
-            inside = sampled["time_seconds"] <= self.duration_seconds * (1 + 1e-9)
-            if not inside.any() or sampled["time_seconds"][inside][-1] <= 0:
+        rates = []
+        for number in range(first_flow, first_flow + self.streams):
+            samples = done.sampled(number)
+            mask = samples["time_seconds"] <= self.duration_seconds * (1 + 1e-9)
+            if not mask.any() or samples["time_seconds"][mask][-1] <= 0:
                 return []
-            found.append(float(sampled["server_bytes"][inside][-1] / sampled["time_seconds"][inside][-1]))
-        return found
+            rates.append(float(samples["server_bytes"][mask][-1] / samples["time_seconds"][mask][-1]))
+        return rates
 
     def _unseen(self, streams: Sequence[float]) -> dict[str, str]:
         """Why there is no goodput of the long streams, if there should be."""
@@ -227,23 +230,23 @@ def _judged(flows: pa.Table) -> tuple[dict[str, float], dict[str, str]]:
         flows.column(name).to_numpy() for name in ("start_seconds", "end_seconds", "slowdown")
     )  # fmt: skip
     missing = int(np.isnan(ends).sum())
-    known = slowdowns[~np.isnan(slowdowns)].tolist()
-    found: dict[str, float] = {}
-    why: dict[str, str] = {}
+    ratios = slowdowns[~np.isnan(slowdowns)].tolist()
+    values: dict[str, float] = {}
+    reasons: dict[str, str] = {}
     if missing or not len(ends):
-        why["completion_time"] = f"{missing} of {len(ends)} flows of a run had not ended"
+        reasons["completion_time"] = f"{missing} of {len(ends)} flows of a run had not ended"
     else:
-        found["completion_time"] = float((ends - begins).mean())
+        values["completion_time"] = float((ends - begins).mean())
     for name, share in SLOWDOWNS.items():
-        if (value := quantile(known, share, missing)) is not None:
-            found[name] = value
+        if (value := quantile(ratios, share, missing)) is not None:
+            values[name] = value
         elif len(ends) < round(1 / (1 - share)):
-            why[name] = f"a run has {len(ends)} flows, but {share:.0%} needs {1 / (1 - share):.0f}"
+            reasons[name] = f"a run has {len(ends)} flows, but {share:.0%} needs {1 / (1 - share):.0f}"
         else:
-            why[name] = f"{missing} of {len(ends)} flows of a run had not ended"
-    return found, why
+            reasons[name] = f"{missing} of {len(ends)} flows of a run had not ended"
+    return values, reasons
 
 
-def _by_class(flows: pa.Table, chosen: np.ndarray) -> Json:
-    mine = flows.filter(pa.array(chosen))
-    return {"flows": mine.num_rows, "unfinished": mine.column("end_seconds").null_count, **_judged(mine)[0]}
+def _by_class(flows: pa.Table, mask: np.ndarray) -> Json:
+    rows = flows.filter(pa.array(mask))
+    return {"flows": rows.num_rows, "unfinished": rows.column("end_seconds").null_count, **_judged(rows)[0]}

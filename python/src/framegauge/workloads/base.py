@@ -223,13 +223,13 @@ def side_by_side(tasks: Sequence[tuple[Host, Callable[[Host], Result]]]) -> list
     hosts = [replace(host, agent=_Joined(together, host.agent)) for host, _ in tasks]
     if len(tasks) == 1:
         return [tasks[0][1](hosts[0])]
-    ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+    outcomes: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
 
     def work(index: int) -> None:
         try:
-            ended.put((index, tasks[index][1](hosts[index]), None))
+            outcomes.put((index, tasks[index][1](hosts[index]), None))
         except BaseException as error:
-            ended.put((index, None, error))
+            outcomes.put((index, None, error))
 
     threads = [threading.Thread(target=work, args=(index,), daemon=True) for index in range(len(tasks))]
     results: dict[int, Any] = {}
@@ -238,7 +238,7 @@ def side_by_side(tasks: Sequence[tuple[Host, Callable[[Host], Result]]]) -> list
         for thread in threads:
             thread.start()
         for _ in threads:
-            index, results[index], error = ended.get()
+            index, results[index], error = outcomes.get()
             if error is not None:
                 raise error
     except BaseException as error:

@@ -55,57 +55,59 @@ def served(
 
 def spools(bulk: Sequence[Host], sent: Sequence[Json], server: Host, streamed: Json) -> list[Spool]:
     """Those of the hosts with bulk and of their server, so that none is left behind in an agent."""
-    found = [Spool(f"bulk-{host.name}", host.name, one["transfers"]) for host, one in zip(bulk, sent, strict=True)]
-    extra = [(f"samples-{host.name}", host.name, one["samples"]) for host, one in zip(bulk, sent, strict=True)]
+    bulk_spools = [
+        Spool(f"bulk-{host.name}", host.name, answer["transfers"]) for host, answer in zip(bulk, sent, strict=True)
+    ]
+    extra = [(f"samples-{host.name}", host.name, answer["samples"]) for host, answer in zip(bulk, sent, strict=True)]
     extra.append((f"samples-{server.name}-served", server.name, streamed["samples"]))
-    return found + [Spool(name, host, number) for name, host, number in extra if number is not None]
+    return bulk_spools + [Spool(name, host, number) for name, host, number in extra if number is not None]
 
 
 def record(bulk: Sequence[Host], sent: Sequence[Json], server: Host, streamed: Json) -> Json:
     """What the bulk adds to a record; `congestion_control` has sets, to which others may add."""
-    starts = [one["started_seconds"] for one in sent]
-    ends = [one["started_seconds"] + one["active_seconds"] for one in sent]
+    starts = [answer["started_seconds"] for answer in sent]
+    ends = [answer["started_seconds"] + answer["active_seconds"] for answer in sent]
     control: dict[str, set[str]] = {}
-    for host, one in zip(bulk, sent, strict=True):
-        control.setdefault(host.name, set()).update(one["congestion_control"])
+    for host, answer in zip(bulk, sent, strict=True):
+        control.setdefault(host.name, set()).update(answer["congestion_control"])
     control.setdefault(server.name, set()).update(streamed["congestion_control"])
-    srtt = sorted(one["srtt_median_seconds"] for one in sent if one["srtt_median_seconds"] is not None)
+    srtt = sorted(answer["srtt_median_seconds"] for answer in sent if answer["srtt_median_seconds"] is not None)
     return {
         "senders": [host.name for host in bulk],
         "receivers": [server.name],
-        "bytes": sum(one["bytes"] for one in sent),
+        "bytes": sum(answer["bytes"] for answer in sent),
         "transfer_bytes": None,
         "active_seconds": max(ends) - min(starts),
-        "sent": [{"host": host.name, "result": one} for host, one in zip(bulk, sent, strict=True)],
+        "sent": [{"host": host.name, "result": answer} for host, answer in zip(bulk, sent, strict=True)],
         "congestion_control": control,
-        "pacing": sockets.paced((host.name, one) for host, one in zip(bulk, sent, strict=True)),
+        "pacing": sockets.paced((host.name, answer) for host, answer in zip(bulk, sent, strict=True)),
         "srtt_median_seconds": srtt[len(srtt) // 2] if srtt else None,
-        "retransmits": sum(one["retransmits"] or 0 for one in sent),
+        "retransmits": sum(answer["retransmits"] or 0 for answer in sent),
     }
 
 
 def answers(record: Json, tables: Mapping[str, pa.Table]) -> dict[str, Json]:
     """How many flows of bulk each host sent, and how many delivered anything."""
     return {
-        f"{one['host']} to {record['receivers'][0]}": delivered(one["host"], [tables[f"bulk-{one['host']}"]])
-        for one in record["sent"]
+        f"{entry['host']} to {record['receivers'][0]}": delivered(entry["host"], [tables[f"bulk-{entry['host']}"]])
+        for entry in record["sent"]
     }
 
 
 def metrics(record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
     """Goodput and fairness of the streams: the bytes of all at the end of their duration, over the time that they
     took."""
-    amount, starts, ends = 0, [], []
-    for one in record["sent"]:
-        table, base = tables[f"bulk-{one['host']}"], one["result"]["started_seconds"]
-        amount += sum(table.column("counted_bytes").to_pylist())
+    total_bytes, starts, ends = 0, [], []
+    for entry in record["sent"]:
+        table, base = tables[f"bulk-{entry['host']}"], entry["result"]["started_seconds"]
+        total_bytes += sum(table.column("counted_bytes").to_pylist())
         starts += [base + start for start in table.column("start_seconds").to_pylist()]
         ends += [base + end for end in table.column("counted_seconds").to_pylist()]
     active = max(ends) - min(starts) if ends else 0.0
-    found: dict[str, float] = {}
-    if amount and active > 0:
-        found["goodput"] = 8.0 * amount / active
-    flows = [rate for one in record["sent"] for rate in flow_rates(tables[f"bulk-{one['host']}"])]
+    values: dict[str, float] = {}
+    if total_bytes and active > 0:
+        values["goodput"] = 8.0 * total_bytes / active
+    flows = [rate for entry in record["sent"] for rate in flow_rates(tables[f"bulk-{entry['host']}"])]
     if len(flows) > 1 and any(flows):
-        found["fairness"] = jain(flows)
-    return found
+        values["fairness"] = jain(flows)
+    return values

@@ -151,8 +151,8 @@ class Cluster:
         """The memory that a run takes at most: any OSD may have a copy of the whole image, and what hosts write to
         their folders is in memory, too."""
         daemons = DAEMON_BYTES * (2 + len(self.osds))
-        each = self.image_bytes if self.store == "memstore" else self.image_bytes + STORE_BYTES
-        return daemons + len(self.osds) * each
+        osd_bytes = self.image_bytes if self.store == "memstore" else self.image_bytes + STORE_BYTES
+        return daemons + len(self.osds) * osd_bytes
 
     def prepare(self) -> list[Task]:
         """What runs before the daemons."""
@@ -163,7 +163,7 @@ class Cluster:
         commands = [f"osd new {_identity(number)}" for number in range(len(self.osds))]
         commands += [f"osd pool create {fio.POOL} {PLACEMENT_GROUPS} {PLACEMENT_GROUPS}"]
         commands += [f"osd pool application enable {fio.POOL} rbd"]
-        made = replace(
+        monitor = replace(
             self._shell(self.monitor, _MONITOR), files={"commands": "\n".join(commands) + "\n"}, name="monitor",
             ready=self._ready("^cluster made$"),
         )  # fmt: skip
@@ -172,7 +172,7 @@ class Cluster:
             self._shell(self.osds[0], _OSD, "{host}"), hosts=tuple(self.osds), files={"names": names},
             templates=self._configuration(self.storage_network), ready=self._ready("state: booting -> active"),
         )  # fmt: skip
-        return [made, osds]
+        return [monitor, osds]
 
     def image(self) -> Task:
         """Makes the image, and writes it once."""
@@ -204,12 +204,12 @@ class Cluster:
 
     def _configuration(self, two_networks: bool = False) -> dict[str, str]:
         capacity = 2 * self.image_bytes + STORE_BYTES  # so that no OSD is ever nearly full
-        given = {
+        values = {
             "CLUSTER_ADDRESS": "cluster_addr = {storage}" if two_networks else "", "CLUSTER": str(CLUSTER_ID),
             "MONITOR": self.monitor, "COPIES": str(self.replication), "STORE": self.store, "BYTES": str(capacity),
         }  # fmt: skip
         text = CONFIGURATION
-        for word, value in given.items():
+        for word, value in values.items():
             text = text.replace(word, value)
         return {"ceph.conf": text}
 
@@ -252,9 +252,11 @@ class Ceph(Command):
         try:
             self._each(self.cluster.image(), places)
         except ProgramFailure as error:
-            ended = [each for _, each in servers if each.wait(0.0) is not None]
-            told = "; ".join(f"{each.name} on {each.host.name}: {each.last_words()}" for each in _first(ended, servers))
-            raise ProgramFailure(f"ceph: no image: {error}; {told}") from None
+            daemons = [daemon for _, daemon in servers if daemon.wait(0.0) is not None]
+            words = "; ".join(
+                f"{daemon.name} on {daemon.host.name}: {daemon.last_words()}" for daemon in _first(daemons, servers)
+            )
+            raise ProgramFailure(f"ceph: no image: {error}; {words}") from None
         return {"ceph_version": version(servers[-1][1].output("stderr"))}
 
     def _files(self, task: Task) -> list[str]:
@@ -263,14 +265,14 @@ class Ceph(Command):
 
     def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
         """What fio printed, and all that the account of bytes needs."""
-        found = fio.parse(done[0]["texts"][None], self.load)
+        report = fio.parse(done[0]["texts"][None], self.load)
         clients = {}
         if self.load.logged:
-            clients = {self.cluster.client: fio.course(done[0]["texts"][fio.LOG], found.reads + found.writes)}
-        account = {name: value for name, value in asdict(found).items() if name != "latency_seconds"}
+            clients = {self.cluster.client: fio.course(done[0]["texts"][fio.LOG], report.reads + report.writes)}
+        account = {name: value for name, value in asdict(report).items() if name != "latency_seconds"}
         cluster = self.cluster
         return {
-            "printed": found.metrics,
+            "printed": report.metrics,
             "offered_bits_per_second": self.load.offered_bits_per_second,
             "ceph": {
                 **account, "block_bytes": self.load.block_bytes, "replication": cluster.replication,
@@ -286,14 +288,14 @@ class Ceph(Command):
 
 def version(log: str) -> int:
     """The major version of a daemon, by its log; ProgramFailure if it does not tell."""
-    if (found := re.search(r"\bceph version (\d{1,4})\.", log)) is None:
+    if (match := re.search(r"\bceph version (\d{1,4})\.", log)) is None:
         raise ProgramFailure("ceph-osd: found no version in its log, expected a line with ceph version")
-    return int(found[1])
+    return int(match[1])
 
 
-def _first(ended: Sequence[Running], servers: Sequence[tuple[Task, Running]]) -> Sequence[Running]:
+def _first(daemons: Sequence[Running], servers: Sequence[tuple[Task, Running]]) -> Sequence[Running]:
     """The daemons to ask for their last words: those that have ended, else all."""
-    return (ended or [running for _, running in servers])[:MOST_PROBLEMS]
+    return (daemons or [running for _, running in servers])[:MOST_PROBLEMS]
 
 
 def ceph(cluster: Cluster, load: fio.Load, **rest: Any) -> Ceph:

@@ -77,29 +77,32 @@ class Command(Phases):
     def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
         """Runs `prepare`, and starts the servers. Then all clients at the same time; `after` once all is measured."""
         places = self.places(hosts, token)
-        used = [places[name] for name in self._used(hosts)]
+        run_places = [places[name] for name in self._used(hosts)]
         with ExitStack() as stack:
-            side_by_side([(place.host, self._folder(place)) for place in used])
-            stack.enter_context(afterwards(lambda: side_by_side([(place.host, _clear(place)) for place in used])))
+            side_by_side([(place.host, self._folder(place)) for place in run_places])
+            stack.enter_context(afterwards(lambda: side_by_side([(place.host, _clear(place)) for place in run_places])))
             if self.standing is not None:
                 tasks.still_running(self.standing.servers, always=True)
             for task in filter(_of_a_run, self.prepare):
                 self._each(task, places)
-            watch = live.Watch([place.host for place in used])
+            watch = live.Watch([place.host for place in run_places])
             watch.begin()
             servers = [] if self.standing is None else list(self.standing.servers)
             for task in filter(_of_a_run, self.servers):
                 servers += self._serve(task, places, stack)
             # For clients that read what servers use: {processes} is "NAME=PID …" of servers with a name.
-            named = " ".join(f"{task.name}={running.pid}" for task, running in servers if task.name is not None)
-            places = {name: replace(each, values={**each.values, "processes": named}) for name, each in places.items()}
-            settled = self.settle(places, servers)
+            processes = " ".join(f"{task.name}={running.pid}" for task, running in servers if task.name is not None)
+            places = {
+                name: replace(host_place, values={**host_place.values, "processes": processes})
+                for name, host_place in places.items()
+            }
+            extra = self.settle(places, servers)
 
             def go(on_progress: Progress | None) -> Executed:
                 watch.restart()
                 done = self._clients(places, on_progress)
                 tasks.still_running(servers)
-                record = {**self._record(hosts, places, done, watch.end()), **settled}
+                record = {**self._record(hosts, places, done, watch.end()), **extra}
                 return Executed(cast(CommandRecord, record), [])
 
             yield go
@@ -116,10 +119,10 @@ class Command(Phases):
 
     def _serve(self, task: Task, places: Mapping[str, Place], stack: ExitStack) -> list[tuple[Task, Running]]:
         """A server on all of its hosts, ready; ended with the stack."""
-        begun = [(stack.enter_context(tasks.started(task, place)), place) for place in self._of(task, places)]
-        for running, place in begun:
+        pairs = [(stack.enter_context(tasks.started(task, place)), place) for place in self._of(task, places)]
+        for running, place in pairs:
             tasks.await_ready(task, running, place)
-        return [(task, running) for running, _ in begun]
+        return [(task, running) for running, _ in pairs]
 
     @property
     def lasts(self) -> bool:
@@ -132,18 +135,18 @@ class Command(Phases):
     def lasting_key(self, hosts: Sequence[Host]) -> Hashable:
         """All words and settings of what outlasts a run, and the whole arm if it lives for one."""
         places = self._kept_places(hosts)
-        told = [tasks.described(task, place) for task in self._lasting() for place in self._of(task, places)]
+        descriptions = [tasks.described(task, place) for task in self._lasting() for place in self._of(task, places)]
         by_arm = any(task.lives == "arm" for task in self._lasting())
-        return tuple(told), (tuple(self.mtu.items()), tuple(self.values.items())) if by_arm else None
+        return tuple(descriptions), (tuple(self.mtu.items()), tuple(self.values.items())) if by_arm else None
 
     @contextmanager
     def lasting(self, hosts: Sequence[Host]) -> Iterator[Sequence[tuple[Task, Running]]]:
         """Prepares and starts what outlasts a run, in folders that outlast it, too."""
         places = self._kept_places(hosts)
-        used = [places[name] for name in self._used(hosts)]
+        run_places = [places[name] for name in self._used(hosts)]
         with ExitStack() as stack:
-            side_by_side([(place.host, self._folder(place)) for place in used])
-            stack.enter_context(afterwards(lambda: side_by_side([(place.host, _clear(place)) for place in used])))
+            side_by_side([(place.host, self._folder(place)) for place in run_places])
+            stack.enter_context(afterwards(lambda: side_by_side([(place.host, _clear(place)) for place in run_places])))
             for task in self.prepare:
                 if not _of_a_run(task):
                     self._each(task, places)
@@ -161,8 +164,8 @@ class Command(Phases):
         """Every host with the folder that outlasts runs, in which such programs start."""
         places = self.places(hosts, "")
         return {
-            name: replace(each, folder=self._kept_folder, values={**each.values, "run": each.values["kept"]})
-            for name, each in places.items()
+            name: replace(place, folder=self._kept_folder, values={**place.values, "run": place.values["kept"]})
+            for name, place in places.items()
         }
 
     @property
@@ -175,21 +178,21 @@ class Command(Phases):
 
     def _used(self, hosts: Sequence[Host]) -> list[str]:
         """The hosts on which programs run, in the order of hosts."""
-        named = {
+        names = {
             name for task in (*self.prepare, *self.servers, *self.clients, *self.after) for name in self._names(task)
         }
-        return [host.name for host in hosts if host.name in named]
+        return [host.name for host in hosts if host.name in names]
 
     def _names(self, task: Task) -> list[str]:
         """The hosts of a task, whose roles are filled in."""
-        return list(dict.fromkeys(each for name in task.hosts for each in self.roles.get(name, (name,))))
+        return list(dict.fromkeys(member for name in task.hosts for member in self.roles.get(name, (name,))))
 
     def _of(self, task: Task, places: Mapping[str, Place]) -> list[Place]:
         return [places[name] for name in self._names(task)]
 
     def _place(self, host: Host, hosts: Sequence[Host], folder: str) -> Place:
-        addresses = {each.name: each.address for each in hosts}
-        roles = {name: ",".join(addresses[each] for each in members) for name, members in self.roles.items()}
+        addresses = {member.name: member.address for member in hosts}
+        roles = {name: ",".join(addresses[member] for member in members) for name, members in self.roles.items()}
         base = host.agent.request("host.folder")["path"]
         values = {
             **self.values, **addresses, **roles, "address": host.address, "host": host.name,
@@ -204,7 +207,7 @@ class Command(Phases):
     def _folder(self, place: Place) -> Callable[[Host], Json]:
         """Makes the run's folder, with the library beside it where that is needed."""
 
-        def made(host: Host) -> Json:
+        def make_folder(host: Host) -> Json:
             files = [{"path": place.folder, "data": None, "mode": tasks.RUN_MODE}]
             # A server that stands uses the library: it must not be written anew.
             if place.environment and self.preload is not None and self.standing is None:
@@ -212,7 +215,7 @@ class Command(Phases):
                 files.append({"path": LIBRARY, "data": data, "mode": 0o755})
             return host.agent.request("host.files", {"files": files})
 
-        return made
+        return make_folder
 
     def _each(self, task: Task, places: Mapping[str, Place]) -> None:
         """Runs a task to its end, on all of its hosts at once."""
@@ -228,15 +231,15 @@ class Command(Phases):
         work = [(task, place) for task in self.clients for place in self._of(task, places)]
 
         def run(task: Task, place: Place, progress: Progress | None, host: Host) -> Json:
-            begun = time.monotonic()
+            start_seconds = time.monotonic()
             with tasks.started(task, _on(place, host)) as running:
                 self._wait(task, running, progress)
                 tasks.finish(task, running, waited=True)
-                ended = time.monotonic()
+                end_seconds = time.monotonic()
                 files = {name: self._read(place, name) for name in self._files(task)}
                 text = running.output()
                 return {
-                    "host": host.name, "name": task.name, "begun_seconds": begun, "ended_seconds": ended,
+                    "host": host.name, "name": task.name, "begun_seconds": start_seconds, "ended_seconds": end_seconds,
                     "texts": {None: text, **files}, "words": text[-TAIL:], "errors": running.output("stderr")[-TAIL:],
                 }  # fmt: skip
 
@@ -249,18 +252,18 @@ class Command(Phases):
 
     def _wait(self, task: Task, running: Running, progress: Progress | None) -> None:
         """Waits in steps of a second, each of which is progress. Steps are counted, since a host may answer at once."""
-        for passed in range(math.ceil(task.within_seconds)):
-            if running.wait(min(1.0, task.within_seconds - passed)) is not None:
+        for seconds in range(math.ceil(task.within_seconds)):
+            if running.wait(min(1.0, task.within_seconds - seconds)) is not None:
                 return
             if progress is not None:
                 progress(
-                    min(0.99, (passed + 1) / max(self.expect_seconds, passed + 2)), f"{self.name}: clients at work"
+                    min(0.99, (seconds + 1) / max(self.expect_seconds, seconds + 2)), f"{self.name}: clients at work"
                 )
 
     def _files(self, task: Task) -> list[str]:
         """The files of a client that metrics are in."""
-        asked = (each.file for each in self.metrics_.values() if each.client in (None, task.name))
-        return list(dict.fromkeys(name for name in asked if name is not None))
+        names = (reading.file for reading in self.metrics_.values() if reading.client in (None, task.name))
+        return list(dict.fromkeys(name for name in names if name is not None))
 
     def _read(self, place: Place, name: str) -> str:
         path = f"{place.folder}/{place.text(name)}"
@@ -274,16 +277,16 @@ class Command(Phases):
     ) -> CommandRecord:
         values: dict[str, float] = {}
         for name, reading in self.metrics_.items():
-            mine = [one for one in done if reading.client in (None, one["name"])]
+            answers = [answer for answer in done if reading.client in (None, answer["name"])]
             printed = [
                 readings.value(
-                    name, reading, one["texts"][reading.file], f"{reading.file or 'output'} on {one['host']}"
+                    name, reading, answer["texts"][reading.file], f"{reading.file or 'output'} on {answer['host']}"
                 )
-                for one in mine
+                for answer in answers
             ]
             values[name] = readings.of_clients(reading, printed)
         preloaded = self.nagle_on if self.nagle is not None else ()
-        nothing = {
+        reasons = {
             name: f"a run printed {value:g}, and a ratio needs more than 0"
             for name, value in values.items()
             if value <= 0
@@ -295,10 +298,11 @@ class Command(Phases):
             "srtt_median_seconds": None,
             "mean_segment_payload_bytes": None,
             "refused": 0,
-            "active_seconds": max(one["ended_seconds"] for one in done) - min(one["begun_seconds"] for one in done),
+            "active_seconds": max(answer["ended_seconds"] for answer in done)
+            - min(answer["begun_seconds"] for answer in done),
             "printed": values,
-            "not_measured": nothing,
-            "clients": [{key: value for key, value in one.items() if key != "texts"} for one in done],
+            "not_measured": reasons,
+            "clients": [{key: value for key, value in answer.items() if key != "texts"} for answer in done],
             "kept": self._kept(places, watched),
             **({} if self.standing is None else {"lasting_runs": self.standing.runs}),
             **self.told(done, watched),
@@ -309,18 +313,18 @@ class Command(Phases):
         """What only some workloads made of commands record (CommandRecord); `done`: what each client printed."""
         return {}
 
-    def _kept(self, places: Mapping[str, Place], used: Mapping[str, Json]) -> Json:
+    def _kept(self, places: Mapping[str, Place], watched: Mapping[str, Json]) -> Json:
         """The files that the study keeps, as text by host and name."""
-        found: Json = {}
-        left = MOST_KEPT_BYTES
-        for place in (places[name] for name in used) if self.keep else ():
+        files: Json = {}
+        room_bytes = MOST_KEPT_BYTES
+        for place in (places[name] for name in watched) if self.keep else ():
             for name, size in _listed(place):
-                if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep) or size > left:
+                if not any(fnmatch.fnmatchcase(name, pattern) for pattern in self.keep) or size > room_bytes:
                     continue
-                data = fetched(place.host, f"{place.folder}/{name}", left)
-                left -= max(len(data), KEPT_FILE_BYTES)
-                found.setdefault(place.host.name, {})[name] = data.decode("utf-8", "replace")
-        return found
+                data = fetched(place.host, f"{place.folder}/{name}", room_bytes)
+                room_bytes -= max(len(data), KEPT_FILE_BYTES)
+                files.setdefault(place.host.name, {})[name] = data.decode("utf-8", "replace")
+        return files
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """Nothing: there are no spools."""
@@ -329,10 +333,10 @@ class Command(Phases):
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """What the programs printed; and goodput: bytes received from other hosts, over the time from the first
         client's start to the last one's end."""
-        found = {name: value for name, value in record["printed"].items() if value > 0 and name in METRICS}
+        values = {name: value for name, value in record["printed"].items() if value > 0 and name in METRICS}
         if record["bytes"] > 0 and record["active_seconds"] > 0:
-            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
-        return found
+            values["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        return values
 
 
 def _of_a_run(task: Task) -> bool:
@@ -350,26 +354,26 @@ def _clear(place: Place) -> Callable[[Host], Json]:
 
 def _listed(place: Place) -> Iterator[tuple[str, int]]:
     """The files of a run, by their names below its folder, with their sizes; BadAnswer for any other name."""
-    listed = place.host.agent.request("host.list", {"path": place.folder})["files"]
-    if len(listed) > MOST_LISTED:
-        raise BadAnswer(f"{place.host.name}: host.list: found {len(listed)} files, expected at most {MOST_LISTED}")
-    for each in listed:
-        name = each["path"].removeprefix(f"{place.folder}/")
-        if name == each["path"] or {"", ".", ".."} & set(name.split("/")):
-            found = one_line(each["path"], 80)
-            raise BadAnswer(f"{place.host.name}: host.list: found {found}, expected a path below {place.folder}")
-        yield name, each["size_bytes"]
+    files = place.host.agent.request("host.list", {"path": place.folder})["files"]
+    if len(files) > MOST_LISTED:
+        raise BadAnswer(f"{place.host.name}: host.list: found {len(files)} files, expected at most {MOST_LISTED}")
+    for file in files:
+        name = file["path"].removeprefix(f"{place.folder}/")
+        if name == file["path"] or {"", ".", ".."} & set(name.split("/")):
+            path = one_line(file["path"], 80)
+            raise BadAnswer(f"{place.host.name}: host.list: found {path}, expected a path below {place.folder}")
+        yield name, file["size_bytes"]
 
 
 def fetched(host: Host, path: str, most: int = MOST_KEPT_BYTES) -> bytes:
     """A file below the host's folder; ProgramFailure if it is too large."""
     data = bytearray()
     while True:
-        asked = {"path": path, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
-        piece = host.agent.request("host.fetch", asked)
-        found = base64.b64decode(piece["data"])
-        data += found
+        params = {"path": path, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
+        answer = host.agent.request("host.fetch", params)
+        chunk = base64.b64decode(answer["data"])
+        data += chunk
         if len(data) > most:
             raise ProgramFailure(f"{path} on {host.name}: found more than {most} bytes, expected fewer")
-        if len(found) < PIECE_BYTES or len(data) >= piece["size_bytes"]:  # as in programs.py
+        if len(chunk) < PIECE_BYTES or len(data) >= answer["size_bytes"]:  # as in programs.py
             return bytes(data)

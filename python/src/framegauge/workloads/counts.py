@@ -16,9 +16,9 @@ def quantile(counts: Mapping[int, int], share: float, unanswered: int = 0) -> in
     total = sum(counts.values()) + unanswered
     if total < round(1 / (1 - share)):
         return None
-    left = math.ceil(share * total)
+    rank = math.ceil(share * total)
     for value in sorted(counts):
-        left -= counts[value]
-        if left <= 0:
+        rank -= counts[value]
+        if rank <= 0:
             return value
     return None

@@ -38,12 +38,12 @@ def transfers(output: str, log: str, size_bytes: int, count: int) -> tuple[float
     """
     uptime, _, text = output.partition("\n")
     try:
-        begun = float(uptime)
+        start_seconds = float(uptime)
     except ValueError:
         raise ProgramFailure(f"curl: found {uptime[:60]!r}, expected the machine's uptime first") from None
-    found = parse(text, size_bytes, count)
-    ends = completions(log, begun + START_SECONDS + found[0]["total_seconds"], len(found))
-    return begun, [{**each, "ended_seconds": end} for each, end in zip(found, ends, strict=True)]
+    results = parse(text, size_bytes, count)
+    ends = completions(log, start_seconds + START_SECONDS + results[0]["total_seconds"], len(results))
+    return start_seconds, [{**result, "ended_seconds": end} for result, end in zip(results, ends, strict=True)]
 
 
 def parse(text: str, size_bytes: int, count: int) -> list[Json]:
@@ -52,14 +52,14 @@ def parse(text: str, size_bytes: int, count: int) -> list[Json]:
     ProgramFailure if the output is not as expected, or a transfer has failed.
     """
     lines = text.splitlines()
-    found = [_transfer(line, index) for index, line in enumerate(lines)]
-    if len(found) != count + 1:
-        raise ProgramFailure(f"curl: found {len(found)} transfers, expected {count + 1}")
-    for index, each in enumerate(found):
+    results = [_transfer(line, index) for index, line in enumerate(lines)]
+    if len(results) != count + 1:
+        raise ProgramFailure(f"curl: found {len(results)} transfers, expected {count + 1}")
+    for index, result in enumerate(results):
         expected = size_bytes if index else 1
-        if each["bytes"] != expected:
-            raise ProgramFailure(f"curl: transfer {index}: found {each['bytes']} bytes, expected {expected}")
-    return found
+        if result["bytes"] != expected:
+            raise ProgramFailure(f"curl: transfer {index}: found {result['bytes']} bytes, expected {expected}")
+    return results
 
 
 def completions(trace: str, first_seconds: float, count: int) -> list[float]:
@@ -69,30 +69,32 @@ def completions(trace: str, first_seconds: float, count: int) -> list[float]:
     number of seconds that turns it into the time of day (curl's `tool_cb_dbg.c`: the offset is taken once, in seconds).
     `first_seconds`: the time of the first confirmation, to half a second. ProgramFailure if there are not `count`.
     """
-    found: list[float] = []
+    times: list[float] = []
     for hours, minutes, seconds in _COMPLETED.findall(trace):
         of_day = 3600 * int(hours) + 60 * int(minutes) + float(seconds)
-        if not found:
+        if not times:
             offset = round(of_day - first_seconds)
-        at = of_day - offset
-        found.append(at if not found else found[-1] + (at - found[-1]) % DAY_SECONDS)
-    if len(found) != count:
-        raise ProgramFailure(f"curl: found {len(found)} confirmed transfers, expected {count}")
-    return found
+        moment = of_day - offset
+        times.append(moment if not times else times[-1] + (moment - times[-1]) % DAY_SECONDS)
+    if len(times) != count:
+        raise ProgramFailure(f"curl: found {len(times)} confirmed transfers, expected {count}")
+    return times
 
 
 def _transfer(line: str, index: int) -> Json:
     try:
-        found = json.loads(line)
+        document = json.loads(line)
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict):
+        document = None
+    if not isinstance(document, dict):
         raise ProgramFailure(f"curl: transfer {index}: found {line[:60]!r}, expected a JSON object")
-    if found.get("exitcode") != 0:
-        why = str(found.get("errormsg"))[:200]
-        raise ProgramFailure(f"curl: transfer {index}: found exit code {found.get('exitcode')} ({why}), expected 0")
+    if document.get("exitcode") != 0:
+        message = str(document.get("errormsg"))[:200]
+        raise ProgramFailure(
+            f"curl: transfer {index}: found exit code {document.get('exitcode')} ({message}), expected 0"
+        )
     names = {"bytes": "size_download", "connected_seconds": "time_connect", "total_seconds": "time_total"}
-    values: Json = {name: found.get(key) for name, key in names.items()}
+    values: Json = {name: document.get(key) for name, key in names.items()}
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
             raise ProgramFailure(f"curl: transfer {index}: {names[name]}: found {value!r}, expected a number from 0")

@@ -68,15 +68,15 @@ class Datagrams(Phases):
         """Receives, and serves the bulk. Then runs both at the same time; the streams run a little longer."""
         client, server = hosts[0], hosts[-1]
         bulk = beside.senders(hosts, self.bulk_hosts) if self.bulk_flows else []
-        came: dict[str, Json] = {}
+        closed: dict[str, Json] = {}
         streamed: dict[str, Json] = {}
-        awaited = {"expected": 0, "silence_seconds": 0.0}  # on a way out before the end, nothing is
+        close_params = {"expected": 0, "silence_seconds": 0.0}  # on a way out before the end, nothing is
         with ExitStack() as stack:
             port = server.agent.request("datagrams.serve", {"token": token, "address": server.address})["port"]
             stack.enter_context(
-                afterwards(lambda: came.update({server.name: server.agent.request("datagrams.close", awaited)}))
+                afterwards(lambda: closed.update({server.name: server.agent.request("datagrams.close", close_params)}))
             )
-            asked = self._request(server, int(port), token)
+            params = self._request(server, int(port), token)
             tasks = []
             if bulk:
                 pace = beside.pace(self.bulk_flows, self.bulk_bits_per_second, self.pacing)
@@ -85,19 +85,21 @@ class Datagrams(Phases):
                 tasks = [(host, send) for host in bulk]
 
             def go(on_progress: Progress | None) -> Executed:
-                def say(host: Host) -> Json:
+                def run_client(host: Host) -> Json:
                     patience = self.expected_seconds(None) + beside.GRACE_SECONDS
-                    return host.agent.request("datagrams.run", asked, timeout_seconds=patience, on_progress=on_progress)
+                    return host.agent.request(
+                        "datagrams.run", params, timeout_seconds=patience, on_progress=on_progress
+                    )
 
-                said, *sent = side_by_side([(client, say), *tasks])
-                awaited.update(expected=said["sent"], silence_seconds=SILENCE_SECONDS)
+                answer, *bulk_answers = side_by_side([(client, run_client), *tasks])
+                close_params.update(expected=answer["sent"], silence_seconds=SILENCE_SECONDS)
                 stack.close()
-                spools = [Spool("datagrams-sent", client.name, said["datagrams"])]
-                spools.append(Spool("datagrams-received", server.name, came[server.name]["datagrams"]))
+                spools = [Spool("datagrams-sent", client.name, answer["datagrams"])]
+                spools.append(Spool("datagrams-received", server.name, closed[server.name]["datagrams"]))
                 if bulk:
-                    spools += beside.spools(bulk, sent, server, streamed[server.name])
+                    spools += beside.spools(bulk, bulk_answers, server, streamed[server.name])
                 ends = [client, server]
-                return Executed(self._record(ends, said, came[server.name], bulk, sent, streamed), spools)
+                return Executed(self._record(ends, answer, closed[server.name], bulk, bulk_answers, streamed), spools)
 
             yield go
 
@@ -112,107 +114,107 @@ class Datagrams(Phases):
     def _record(
         self,
         ends: Sequence[Host],
-        asked: Json,
-        came: Json,
+        client_answer: Json,
+        server_answer: Json,
         bulk: Sequence[Host],
-        sent: Sequence[Json],
+        answers: Sequence[Json],
         streamed: Mapping[str, Json],
     ) -> DatagramsRecord:
         client, server = ends
-        started = asked["started_seconds"]
-        both: Json = {"senders": [client.name], "receivers": [server.name], "bytes": 0, "congestion_control": {}}
-        both |= {"transfer_bytes": self.size_bytes, "srtt_median_seconds": None, "sent": []}
-        both |= {"transport": "udp", "active_seconds": asked["active_seconds"]}
+        started = client_answer["started_seconds"]
+        fields: Json = {"senders": [client.name], "receivers": [server.name], "bytes": 0, "congestion_control": {}}
+        fields |= {"transfer_bytes": self.size_bytes, "srtt_median_seconds": None, "sent": []}
+        fields |= {"transport": "udp", "active_seconds": client_answer["active_seconds"]}
         window = [0.0, self.duration_seconds]
         if bulk:
-            del both["transport"]
-            both |= beside.record(bulk, sent, server, streamed[server.name])
-            begin = max([started, *(one["started_seconds"] for one in sent)]) + beside.WARM_UP_SECONDS
-            end = min(one["started_seconds"] + one["active_seconds"] for one in sent)
+            del fields["transport"]
+            fields |= beside.record(bulk, answers, server, streamed[server.name])
+            begin = max([started, *(answer["started_seconds"] for answer in answers)]) + beside.WARM_UP_SECONDS
+            end = min(answer["started_seconds"] + answer["active_seconds"] for answer in answers)
             window = [begin - started, end - started]
-        amount = both["bytes"] + came["bytes"]
+        total_bytes = fields["bytes"] + server_answer["bytes"]
         record: DatagramsRecord = {
-            **both,  # type: ignore[typeddict-item]
-            "received_bytes": {server.name: amount},
-            "bytes": amount,
+            **fields,  # type: ignore[typeddict-item]
+            "received_bytes": {server.name: total_bytes},
+            "bytes": total_bytes,
             "only_bulk": False,
-            "congestion_control": {host: sorted(names) for host, names in both["congestion_control"].items()},
+            "congestion_control": {host: sorted(names) for host, names in fields["congestion_control"].items()},
             "mean_segment_payload_bytes": None,
-            "refused": came["refused"] + sum(each["refused"] for each in streamed.values()),
+            "refused": server_answer["refused"] + sum(closing["refused"] for closing in streamed.values()),
             "client": client.name,
             "server": server.name,
-            "asked": asked,
-            "came": came,
+            "asked": client_answer,
+            "came": server_answer,
             "window_seconds": window,
         }
         return record
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """`datagrams`: how many were sent, and how they came; `answers`: whether any did; `not_measured`: what, why."""
-        whole = _one_way(record, tables)
-        late = whole.late()
-        arrived = len(whole.sent) - whole.lost
-        counted = whole.within(*record["window_seconds"])
+        datagrams = _one_way(record, tables)
+        late = datagrams.late()
+        arrived = len(datagrams.sent) - datagrams.lost
+        window = datagrams.within(*record["window_seconds"])
         return {
             "datagrams": {
                 "client": record["client"],
                 "server": record["server"],
                 "size_bytes": self.size_bytes,
                 "flows": self.flows,
-                "sent": len(whole.sent),
+                "sent": len(datagrams.sent),
                 "received": arrived,
-                "lost": whole.lost,
-                "copies": whole.copies,
-                "strangers": whole.strangers,
-                "reordered": whole.reordered,
+                "lost": datagrams.lost,
+                "copies": datagrams.copies,
+                "strangers": datagrams.strangers,
+                "reordered": datagrams.reordered,
                 "dropped_by_host": record["asked"]["dropped_by_host"],
                 "late_p99_seconds": float(np.quantile(late, 0.99)) if len(late) else None,
-                "counted": len(counted.sent),
-                "counted_lost": counted.lost,
+                "counted": len(window.sent),
+                "counted_lost": window.lost,
             },
             "answers": {
-                record["client"]: {"asked": len(whole.sent), "answered": arrived, "what": "datagrams arrived"},
+                record["client"]: {"asked": len(datagrams.sent), "answered": arrived, "what": "datagrams arrived"},
                 **beside.answers(record, tables),
             },
-            "not_measured": self._values(record, counted)[1],
+            "not_measured": self._values(record, window)[1],
         }
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """delay_p50 and _p99: from when a datagram was sent until it was read, those that did not come included
         (RFC 7679). jitter: the mean size of the delay variation (RFC 3393). delivered: the share that came. goodput and
         fairness: of the bulk."""
-        counted = _one_way(record, tables).within(*record["window_seconds"])
-        return self._values(record, counted)[0] | (beside.metrics(record, tables) if record["sent"] else {})
+        window = _one_way(record, tables).within(*record["window_seconds"])
+        return self._values(record, window)[0] | (beside.metrics(record, tables) if record["sent"] else {})
 
-    def _values(self, record: Json, counted: OneWay) -> tuple[dict[str, float], dict[str, str]]:
+    def _values(self, record: Json, window: OneWay) -> tuple[dict[str, float], dict[str, str]]:
         """The metrics of the datagrams that count, and the reasons for those that are missing."""
         values: dict[str, float] = {}
-        why: dict[str, str] = {}
-        count, lost = len(counted.sent), counted.lost
+        reasons: dict[str, str] = {}
+        count, lost = len(window.sent), window.lost
         client, server = record["client"], record["server"]
-        delays = sorted(counted.delays().tolist())
+        delays = sorted(window.delays().tolist())
         for name, share in QUANTILES.items():
             value = rr.quantile(delays, share, lost)
             if record["asked"]["clock"] != record["came"]["clock"]:
-                why[name] = f"{client} and {server} read different clocks, and a one-way delay needs the same"
+                reasons[name] = f"{client} and {server} read different clocks, and a one-way delay needs the same"
             elif value is not None:
                 values[name] = value
             elif count < round(1 / (1 - share)):
-                why[name] = f"a run has {count} datagrams, but {share:.0%} needs {1 / (1 - share):.0f}"
+                reasons[name] = f"a run has {count} datagrams, but {share:.0%} needs {1 / (1 - share):.0f}"
             else:
-                why[name] = f"{lost} of {count} datagrams of a run did not arrive"
-        variations = counted.variations()
+                reasons[name] = f"{lost} of {count} datagrams of a run did not arrive"
+        variations = window.variations()
         if len(variations):
             values["jitter"] = float(variations.mean())
         else:
-            why["jitter"] = "no two datagrams in succession arrived"
+            reasons["jitter"] = "no two datagrams in succession arrived"
         if lost < count:
             values["delivered"] = 1.0 - lost / count
         else:
-            why["delivered"] = f"none of {count} datagrams of a run arrived"
-        return values, why
+            reasons["delivered"] = f"none of {count} datagrams of a run arrived"
+        return values, reasons
 
 
 def _one_way(record: Json, tables: Mapping[str, pa.Table]) -> OneWay:
-    sent, came = (tables[f"datagrams-{name}"] for name in ("sent", "received"))
-    return one_way(sent, came, record["asked"]["started_seconds"])
+    sent, received = (tables[f"datagrams-{name}"] for name in ("sent", "received"))
+    return one_way(sent, received, record["asked"]["started_seconds"])

@@ -29,13 +29,13 @@ class Draws:
 
     def sums(self, purpose: int, mean: float, until: float) -> np.ndarray:
         """The sums of exponential draws of this mean, a Poisson process: up to the first that is not below `until`."""
-        draw, found, last = self._of(purpose), [np.empty(0)], 0.0
-        many = int(until / mean * 1.1) + 16
+        draw, parts, last = self._of(purpose), [np.empty(0)], 0.0
+        count = int(until / mean * 1.1) + 16
         while last < until:
-            found.append(last - mean * np.cumsum(np.log1p(-draw(many))))
-            last = float(found[-1][-1])
-        every = np.concatenate(found)
-        return every[: int(np.searchsorted(every, until)) + 1]
+            parts.append(last - mean * np.cumsum(np.log1p(-draw(count))))
+            last = float(parts[-1][-1])
+        sums = np.concatenate(parts)
+        return sums[: int(np.searchsorted(sums, until)) + 1]
 
     def _of(self, purpose: int) -> Callable[[int], np.ndarray]:
         return np.random.Generator(np.random.PCG64(np.random.SeedSequence([self._seed, purpose]))).random

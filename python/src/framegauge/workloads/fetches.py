@@ -34,19 +34,19 @@ def evidence(fetches: Sequence[Fetch], receivers: Mapping[str, Json]) -> Json:
     `receivers` has for each fetching host the others, by `groups` and by `links` (evidence.few). Those within a host,
     and those that brought nothing, do not count.
     """
-    between = [each for each in fetches if each.to in receivers and each.to != each.server and each.bytes]
-    far: dict[int, list[Fetch]] = {}
+    between = [entry for entry in fetches if entry.to in receivers and entry.to != entry.server and entry.bytes]
+    by_links: dict[int, list[Fetch]] = {}
     sides: dict[str, list[Fetch]] = {FEW: [], MID: [], MANY: []}
-    places = {host: _places(each) for host, each in receivers.items()}
+    distances = {host: _places(entry) for host, entry in receivers.items()}
     for fetch in between:
-        links, side = places[fetch.to][fetch.server]
-        far.setdefault(links, []).append(fetch)
+        links, side = distances[fetch.to][fetch.server]
+        by_links.setdefault(links, []).append(fetch)
         sides[side].append(fetch)
-    found: Json = {"fetches_by_links": [{"links": links, **_summed(far[links])} for links in sorted(far)]}
+    result: Json = {"fetches_by_links": [{"links": links, **_summed(by_links[links])} for links in sorted(by_links)]}
     if sides[FEW] and sides[MANY] and all(_rate(sides[name]) for name in (FEW, MANY)):
-        groups = [{"name": name, **_group(mine)} for name, mine in sides.items() if mine]
-        found["sharing"] = {"groups": groups}
-    return found
+        groups = [{"name": name, **_group(members)} for name, members in sides.items() if members]
+        result["sharing"] = {"groups": groups}
+    return result
 
 
 def _places(receiver: Json) -> dict[str, tuple[int, str]]:
@@ -55,21 +55,21 @@ def _places(receiver: Json) -> dict[str, tuple[int, str]]:
     return {host: (int(links), sides[host]) for links, hosts in receiver["links"].items() for host in hosts}
 
 
-def _rate(mine: Sequence[Fetch]) -> float:
+def _rate(group: Sequence[Fetch]) -> float:
     """Bits per second of a fetch, while it lasted."""
-    seconds = sum(each.seconds for each in mine)
-    return 8.0 * sum(each.bytes for each in mine) / seconds if seconds > 0 else 0.0
+    seconds = sum(fetch.seconds for fetch in group)
+    return 8.0 * sum(fetch.bytes for fetch in group) / seconds if seconds > 0 else 0.0
 
 
-def _summed(mine: Sequence[Fetch]) -> dict[str, Any]:
+def _summed(group: Sequence[Fetch]) -> dict[str, Any]:
     return {
-        "fetches": len(mine), "bytes": sum(each.bytes for each in mine), "goodput_bits_per_second": _rate(mine),
+        "fetches": len(group), "bytes": sum(fetch.bytes for fetch in group), "goodput_bits_per_second": _rate(group),
     }  # fmt: skip
 
 
-def _group(mine: Sequence[Fetch]) -> dict[str, Any]:
-    senders = list(dict.fromkeys(each.server for each in mine))
-    return {"senders": senders, "flows": len(mine), "goodput_bits_per_second": _rate(mine), "floored": False}
+def _group(group: Sequence[Fetch]) -> dict[str, Any]:
+    senders = list(dict.fromkeys(fetch.server for fetch in group))
+    return {"senders": senders, "flows": len(group), "goodput_bits_per_second": _rate(group), "floored": False}
 
 
 def metrics(record: Json) -> dict[str, float]:

@@ -28,23 +28,23 @@ def over_time(record: Json, tables: Mapping[str, pa.Table]) -> pa.Table | None:
     if "sharing" not in record or "runs" not in record:
         return None
     names = {host: group["name"] for group in record["sharing"]["groups"] for host in group["senders"]}
-    found: dict[tuple[str, int], list[tuple[float, np.ndarray, np.ndarray]]] = {}
+    courses: dict[tuple[str, int], list[tuple[float, np.ndarray, np.ndarray]]] = {}
     for run in record["runs"]:
-        sampled = tables.get(run["transfers"].replace("transfers", "samples", 1))
-        moved = tables.get(run["transfers"])
-        if sampled is None or moved is None or not set(sampled.column_names) >= _COLUMNS:
+        samples = tables.get(run["transfers"].replace("transfers", "samples", 1))
+        transfers = tables.get(run["transfers"])
+        if samples is None or transfers is None or not set(samples.column_names) >= _COLUMNS:
             return None
-        for flow, course in _of_run(run["result"]["started_seconds"], sampled, moved):
-            found.setdefault((run["client"], flow), []).append(course)
-    if not found:
+        for flow, course in _of_run(run["result"]["started_seconds"], samples, transfers):
+            courses.setdefault((run["client"], flow), []).append(course)
+    if not courses:
         return None
-    first = min(start for each in found.values() for start, _, _ in each)
-    last = max(float(times[-1]) for each in found.values() for _, times, _ in each if len(times))
-    edges = FEW_WINDOW_SECONDS * np.arange(int((last - first) / FEW_WINDOW_SECONDS + 1e-6) + 1)
+    begin = min(start for flow_courses in courses.values() for start, _, _ in flow_courses)
+    end = max(float(times[-1]) for flow_courses in courses.values() for _, times, _ in flow_courses if len(times))
+    edges = FEW_WINDOW_SECONDS * np.arange(int((end - begin) / FEW_WINDOW_SECONDS + 1e-6) + 1)
     if len(edges) < 2:
         return None
-    flows = sorted(found, key=lambda key: (list(names).index(key[0]), key[1]))
-    carried = np.concatenate([8 * np.diff(_acked(found[key], first + edges)) / FEW_WINDOW_SECONDS for key in flows])
+    flows = sorted(courses, key=lambda key: (list(names).index(key[0]), key[1]))
+    carried = np.concatenate([8 * np.diff(_acked(courses[key], begin + edges)) / FEW_WINDOW_SECONDS for key in flows])
     windows = len(edges) - 1
     return pa.table({
         "group": [names[sender] for sender, _ in flows for _ in range(windows)],
@@ -56,25 +56,29 @@ def over_time(record: Json, tables: Mapping[str, pa.Table]) -> pa.Table | None:
     })  # fmt: skip
 
 
-def _of_run(begun: float, sampled: pa.Table, moved: pa.Table) -> list[tuple[int, tuple[float, np.ndarray, np.ndarray]]]:
+def _of_run(
+    started_seconds: float, samples: pa.Table, transfers: pa.Table
+) -> list[tuple[int, tuple[float, np.ndarray, np.ndarray]]]:
     """Each connection of a `stream.run` with the number of its flow: its start, the times of its samples on the clock
     that all hosts share, and the bytes acknowledged by then."""
-    columns = {name: sampled[name].to_numpy(zero_copy_only=False) for name in _COLUMNS}
+    columns = {name: samples[name].to_numpy(zero_copy_only=False) for name in _COLUMNS}
     rounds, flows, starts = (
-        moved[name].to_numpy(zero_copy_only=False) for name in ("round", "flow", "start_seconds")
+        transfers[name].to_numpy(zero_copy_only=False) for name in ("round", "flow", "start_seconds")
     )  # fmt: skip
-    found = []
+    courses = []
     for number, flow, start in zip(rounds, flows, starts, strict=True):
-        mine = (columns["round"] == number) & (columns["flow"] == flow)
-        order = np.argsort(columns["time_seconds"][mine], kind="stable")
-        times = begun + columns["time_seconds"][mine][order]
-        found.append((int(flow), (begun + float(start), times, columns["bytes_acked"][mine][order].astype(float))))
-    return found
+        mask = (columns["round"] == number) & (columns["flow"] == flow)
+        order = np.argsort(columns["time_seconds"][mask], kind="stable")
+        times = started_seconds + columns["time_seconds"][mask][order]
+        courses.append(
+            (int(flow), (started_seconds + float(start), times, columns["bytes_acked"][mask][order].astype(float)))
+        )
+    return courses
 
 
-def _acked(found: list[tuple[float, np.ndarray, np.ndarray]], at: np.ndarray) -> np.ndarray:
+def _acked(courses: list[tuple[float, np.ndarray, np.ndarray]], at_seconds: np.ndarray) -> np.ndarray:
     """The bytes of all connections of a flow that were acknowledged by each of these times."""
-    total = np.zeros(len(at))
-    for start, times, amounts in found:
-        total += np.interp(at, np.concatenate(([start], times)), np.concatenate(([0.0], amounts)), left=0.0)
+    total = np.zeros(len(at_seconds))
+    for start, times, acked in courses:
+        total += np.interp(at_seconds, np.concatenate(([start], times)), np.concatenate(([0.0], acked)), left=0.0)
     return total

@@ -69,7 +69,7 @@ class Load:
         if self.operation == "mixed":
             words["rwmixread"] = round(100 * self.read_share)
         if self.rate_per_second is not None:
-            words["rate_iops"] = ",".join(str(each) for each in self._rates())
+            words["rate_iops"] = ",".join(str(rate) for rate in self._rates())
         return _text({**words, **(_LOGGED if self.logged else {})})
 
     def _rates(self) -> tuple[int, int]:
@@ -142,26 +142,26 @@ class Done:
 def parse(text: str, load: Load) -> Done:
     """What fio printed of a load; ProgramFailure, in one line, if it is not all there, or does not add up."""
     try:
-        found = _Document.model_validate(foreign.load_json(text.encode())).jobs[0]
+        job = _Document.model_validate(foreign.load_json(text.encode())).jobs[0]
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise ProgramFailure(f"fio: {where}: {one_line(first['msg'], 120)}") from None
+        detail = error.errors()[0]
+        location = ".".join(map(str, detail["loc"]))
+        raise ProgramFailure(f"fio: {location}: {one_line(detail['msg'], 120)}") from None
     except ValueError as error:
         raise ProgramFailure(f"fio: found no JSON ({one_line(error, 120)}): {one_line(text[:120])}") from None
-    for name, way in (("read", found.read), ("write", found.write)):
-        if way.io_bytes != way.total_ios * load.block_bytes:
-            expected = f"{way.total_ios} blocks of {load.block_bytes}"
-            raise ProgramFailure(f"fio: {name}.io_bytes: found {way.io_bytes}, expected {expected}")
-        if load.operation in ("read", "write") and load.operation != name and way.total_ios:
-            raise ProgramFailure(f"fio: {name}.total_ios: found {way.total_ios}, expected 0 of a {load.operation}")
-    both, blocks = found.mixed, found.read.total_ios + found.write.total_ios
-    if both.total_ios != blocks or blocks != both.lat_ns.N:
-        shown = f"{both.total_ios} in all and {both.lat_ns.N} latencies"
-        raise ProgramFailure(f"fio: mixed: found {shown}, expected {blocks} as of reads and writes")
+    for name, side in (("read", job.read), ("write", job.write)):
+        if side.io_bytes != side.total_ios * load.block_bytes:
+            expected = f"{side.total_ios} blocks of {load.block_bytes}"
+            raise ProgramFailure(f"fio: {name}.io_bytes: found {side.io_bytes}, expected {expected}")
+        if load.operation in ("read", "write") and load.operation != name and side.total_ios:
+            raise ProgramFailure(f"fio: {name}.total_ios: found {side.total_ios}, expected 0 of a {load.operation}")
+    mixed, blocks = job.mixed, job.read.total_ios + job.write.total_ios
+    if mixed.total_ios != blocks or blocks != mixed.lat_ns.N:
+        counts = f"{mixed.total_ios} in all and {mixed.lat_ns.N} latencies"
+        raise ProgramFailure(f"fio: mixed: found {counts}, expected {blocks} as of reads and writes")
     return Done(
-        found.read.io_bytes, found.write.io_bytes, found.read.total_ios, found.write.total_ios,
-        both.runtime * MILLISECOND, _quantiles(both.lat_ns.percentile),
+        job.read.io_bytes, job.write.io_bytes, job.read.total_ios, job.write.total_ios,
+        mixed.runtime * MILLISECOND, _quantiles(mixed.lat_ns.percentile),
     )  # fmt: skip
 
 
@@ -171,25 +171,25 @@ def course(text: str, blocks: int) -> Json:
     done = sorted(map(_logged, text.splitlines()))
     if len(done) != blocks or not done:
         raise ProgramFailure(f"fio: {LOG}: found {len(done)} lines, expected one for each of {blocks} blocks")
-    seen = Course(count=lambda: 0)
-    seen.begin(done[0][0] - done[0][1])
-    for at, latency in done:
-        seen.answered(at, latency)
-    return {"began_seconds": seen.begun_seconds, "course": {**seen.as_json(), "packets": []}}
+    history = Course(count=lambda: 0)
+    history.begin(done[0][0] - done[0][1])
+    for end, latency in done:
+        history.answered(end, latency)
+    return {"began_seconds": history.begun_seconds, "course": {**history.as_json(), "packets": []}}
 
 
 def _logged(line: str) -> tuple[float, float]:
     """When a block was done, and its latency."""
-    fields = [each.strip() for each in line.split(",")]
-    if len(fields) != LOG_FIELDS or not all(each.isascii() and each.isdigit() for each in fields):
+    fields = [field.strip() for field in line.split(",")]
+    if len(fields) != LOG_FIELDS or not all(field.isascii() and field.isdigit() for field in fields):
         raise ProgramFailure(f"fio: {LOG}: found {one_line(line, 80)}, expected {LOG_FIELDS} whole numbers")
     return int(fields[0]) * MILLISECOND, int(fields[1]) * NANOSECOND
 
 
-def _quantiles(found: Mapping[str, int]) -> dict[str, float]:
+def _quantiles(percentiles: Mapping[str, int]) -> dict[str, float]:
     """By per cent, in seconds: fio prints 99 as 99.000000."""
-    values = {name: found.get(f"{name}.000000") for name in QUANTILES}
-    known = [value for value in values.values() if value is not None]
-    if len(known) < len(QUANTILES) or known != sorted(known):
-        raise ProgramFailure(f"fio: lat_ns.percentile: found {found}, expected {', '.join(QUANTILES)} in order")
+    values = {name: percentiles.get(f"{name}.000000") for name in QUANTILES}
+    numbers = [value for value in values.values() if value is not None]
+    if len(numbers) < len(QUANTILES) or numbers != sorted(numbers):
+        raise ProgramFailure(f"fio: lat_ns.percentile: found {percentiles}, expected {', '.join(QUANTILES)} in order")
     return {name: value * NANOSECOND for name, value in values.items() if value is not None}

@@ -99,9 +99,9 @@ class Ftp(Phases):
             watch.begin()
 
             def go(_: Progress | None) -> Executed:
-                found = side_by_side([(client, partial(self._fetch, server, len(servers))) for server in servers])
-                seen = live.evidence([client, *servers], watch.end(), ())["congestion_control"]
-                return Executed(self._record(client, servers, found, seen), [])
+                results = side_by_side([(client, partial(self._fetch, server, len(servers))) for server in servers])
+                control = live.evidence([client, *servers], watch.end(), ())["congestion_control"]
+                return Executed(self._record(client, servers, results, control), [])
 
             yield go
 
@@ -124,29 +124,34 @@ class Ftp(Phases):
             output, log = fetching.output(), fetching.output("stderr")
             if "\n{" not in output:  # what it says of a transfer; before that it has failed
                 raise ProgramFailure(f"curl on {client.name}: {fetching.last_words()}")
-        begun, transfers = curl.transfers(output, log, self.size_bytes, count)
+        start_seconds, transfers = curl.transfers(output, log, self.size_bytes, count)
         # The first transfer is part of the login. If an answer arrives at once, curl 7.88 may wait a second before it
         # opens a data connection (it polls no socket then): this affects the total time, but neither goodput nor the
         # median.
-        active = sum(each["total_seconds"] - each["connected_seconds"] for each in transfers[1:])
-        whole = sum(each["total_seconds"] for each in transfers)
-        return {"begun_seconds": begun, "active_seconds": active, "whole_seconds": whole, "transfers": transfers}
+        active = sum(transfer["total_seconds"] - transfer["connected_seconds"] for transfer in transfers[1:])
+        total_seconds = sum(transfer["total_seconds"] for transfer in transfers)
+        return {
+            "begun_seconds": start_seconds,
+            "active_seconds": active,
+            "whole_seconds": total_seconds,
+            "transfers": transfers,
+        }
 
     def _record(
-        self, client: Host, servers: Sequence[Host], found: Sequence[Sequence[Json]], control: Mapping[str, list[str]]
+        self, client: Host, servers: Sequence[Host], results: Sequence[Sequence[Json]], control: Mapping[str, list[str]]
     ) -> FtpRecord:
-        fetched = [{"server": server.name, "calls": calls} for server, calls in zip(servers, found, strict=True)]
-        amount = sum(each["bytes"] for one in fetched for each in _counted(one))
+        fetched = [{"server": server.name, "calls": calls} for server, calls in zip(servers, results, strict=True)]
+        total_bytes = sum(transfer["bytes"] for session in fetched for transfer in _counted(session))
         return {
             "senders": [server.name for server in servers],
             "receivers": [client.name],
-            "received_bytes": {client.name: amount},
-            "bytes": amount,
+            "received_bytes": {client.name: total_bytes},
+            "bytes": total_bytes,
             "transfer_bytes": self.size_bytes,
             "congestion_control": {host.name: sorted(control.get(host.name, [])) for host in (client, *servers)},
             "srtt_median_seconds": None,
             "mean_segment_payload_bytes": None,
-            "active_seconds": busy_seconds(interval for one in fetched for interval in _intervals(one)),
+            "active_seconds": busy_seconds(interval for session in fetched for interval in _intervals(session)),
             "refused": 0,
             "fetched": fetched,
         }
@@ -164,33 +169,33 @@ class Ftp(Phases):
         time of a file within a session, including commands and the set-up of the data connection. fairness: Jain's
         index over the servers.
         """
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         if record["bytes"] > 0 and record["active_seconds"] > 0:
-            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
-        times = [each["total_seconds"] for one in record["fetched"] for each in _counted(one)]
+            values["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        times = [transfer["total_seconds"] for session in record["fetched"] for transfer in _counted(session)]
         if times:
-            found["completion_time"] = statistics.median(times)
+            values["completion_time"] = statistics.median(times)
         rates = [
-            sum(each["bytes"] for each in _counted(one)) / busy
-            for one in record["fetched"]
-            if (busy := sum(end - begin for begin, end in _intervals(one))) > 0
+            sum(transfer["bytes"] for transfer in _counted(session)) / busy
+            for session in record["fetched"]
+            if (busy := sum(end - begin for begin, end in _intervals(session))) > 0
         ]
         if len(rates) > 1:
-            found["fairness"] = jain(rates)
-        return found
+            values["fairness"] = jain(rates)
+        return values
 
 
-def _counted(one: Json) -> Iterator[Json]:
+def _counted(session: Json) -> Iterator[Json]:
     """The transfers of one server that count."""
-    for call in one["calls"]:
+    for call in session["calls"]:
         yield from call["transfers"][1:]
 
 
-def _intervals(one: Json) -> Iterator[tuple[float, float]]:
+def _intervals(session: Json) -> Iterator[tuple[float, float]]:
     """The times in which data connections of one server existed, up to the confirmation, in seconds of uptime."""
-    for each in _counted(one):
-        stood = each["total_seconds"] - each["connected_seconds"]
-        yield each["ended_seconds"] - stood, each["ended_seconds"]
+    for transfer in _counted(session):
+        open_seconds = transfer["total_seconds"] - transfer["connected_seconds"]
+        yield transfer["ended_seconds"] - open_seconds, transfer["ended_seconds"]
 
 
 @contextmanager

@@ -99,8 +99,8 @@ class Cluster:
 
     def job(self, main: str, settings: Mapping[str, object], *words: str, within: float) -> Task:
         """A job that is started from the master, and ends with it."""
-        asked = [f"-D{name}={value}" for name, value in settings.items()]
-        return Task((self.master,), self._java(main, 192, *asked, *words), within, self.environment)
+        options = [f"-D{name}={value}" for name, value in settings.items()]
+        return Task((self.master,), self._java(main, 192, *options, *words), within, self.environment)
 
     def read(self, *patterns: str) -> Task:
         """Prints files of HDFS."""

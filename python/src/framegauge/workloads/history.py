@@ -40,8 +40,8 @@ class Job:
 
 def split(text: str) -> list[str]:
     """What was before the first of several files one after another, and each file."""
-    before, *files = text.split(f"{BEGIN}\n")
-    return [before, *files]
+    head, *files = text.split(f"{BEGIN}\n")
+    return [head, *files]
 
 
 def parse(where: str, text: str) -> Job:
@@ -56,19 +56,19 @@ def parse(where: str, text: str) -> Job:
 
 def _job(where: str, text: str) -> Job:
     name, submitted = "", None
-    begun: dict[str, int] = {}
+    starts: dict[str, int] = {}
     shuffles: list[float] = []
     for kind, event in _events(text):
         if kind == "JOB_SUBMITTED":
             name, submitted = str(event["jobName"]), int(event["submitTime"])
         elif kind == "REDUCE_ATTEMPT_STARTED":
-            begun[str(event["attemptId"])] = int(event["startTime"])
+            starts[str(event["attemptId"])] = int(event["startTime"])
         elif kind == "REDUCE_ATTEMPT_FINISHED":
-            started = begun[str(event["attemptId"])]
+            started = starts[str(event["attemptId"])]
             shuffles.append((int(event["shuffleFinishTime"]) - started) * MILLISECOND)
         elif kind in ("JOB_FAILED", "JOB_KILLED", "JOB_ERROR"):
-            why = " ".join(str(event.get("diagnostics") or "no reason given").split())[:300]
-            raise ProgramFailure(f"{where}: found job {name} {event.get('jobStatus', 'failed')} ({why})")
+            diagnostics = " ".join(str(event.get("diagnostics") or "no reason given").split())[:300]
+            raise ProgramFailure(f"{where}: found job {name} {event.get('jobStatus', 'failed')} ({diagnostics})")
         elif kind == "JOB_FINISHED" and submitted is not None:
             return Job(
                 name, submitted * MILLISECOND, int(event["finishTime"]) * MILLISECOND, shuffles,
@@ -84,11 +84,11 @@ def _events(text: str) -> Iterator[tuple[str, dict[str, Any]]]:
     for line in text.splitlines():
         if not line.startswith("{"):
             continue
-        read = json.loads(line)
-        if isinstance(read, dict) and "event" in read and isinstance(read["event"], dict):
-            yield str(read["type"]), next(iter(read["event"].values()))
+        event = json.loads(line)
+        if isinstance(event, dict) and "event" in event and isinstance(event["event"], dict):
+            yield str(event["type"]), next(iter(event["event"].values()))
 
 
 def _counters(total: dict[str, Any]) -> dict[str, int]:
     """The values by name."""
-    return {str(each["name"]): int(each["value"]) for group in total["groups"] for each in group["counts"]}
+    return {str(counter["name"]): int(counter["value"]) for group in total["groups"] for counter in group["counts"]}

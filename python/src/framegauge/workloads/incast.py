@@ -64,8 +64,8 @@ class Incast(Phases):
         """The bytes of each server's answer: of a block that does not divide evenly, the first have one more."""
         if self.unit_bytes is not None:
             return [self.unit_bytes] * self.servers
-        each, more = divmod(self.block_bytes or 0, self.servers)
-        return [each + (place < more) for place in range(self.servers)]
+        size, remainder = divmod(self.block_bytes or 0, self.servers)
+        return [size + (index < remainder) for index in range(self.servers)]
 
     def expected_seconds(self, bits_per_second: int | None) -> float:
         """The time of all rounds on the client's link."""
@@ -79,14 +79,14 @@ class Incast(Phases):
     @contextmanager
     def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
         """Serves on all servers. Then runs the client, and closes; ProgramFailure if a server served otherwise."""
-        client, asked = hosts[-1], list(zip(hosts, self.stripes, strict=False))
+        client, plan = hosts[-1], list(zip(hosts, self.stripes, strict=False))
         closed: dict[str, Json] = {}
         with ExitStack() as stack:
-            ports = [rr.serve(stack, server, token, self.nodelay, closed) for server, _ in asked]
+            ports = [rr.serve(stack, server, token, self.nodelay, closed) for server, _ in plan]
             request = {
                 "servers": [
                     {"address": server.address, "port": port, "response_bytes": stripe}
-                    for (server, stripe), port in zip(asked, ports, strict=True)
+                    for (server, stripe), port in zip(plan, ports, strict=True)
                 ],
                 "token": token, "request_bytes": self.request_bytes, "rounds": self.rounds, "nodelay": self.nodelay,
                 "silence_seconds": SILENCE_SECONDS,
@@ -100,25 +100,29 @@ class Incast(Phases):
                 (answer,) = side_by_side([(client, ask)])
                 stack.close()
                 spools = [Spool(name, client.name, answer[name]) for name in ("rounds", "responses")]
-                return Executed(self._record(client, asked, answer, closed), spools)
+                return Executed(self._record(client, plan, answer, closed), spools)
 
             yield go
 
     def _record(
-        self, client: Host, asked: Sequence[tuple[Host, int]], answer: Json, closed: Mapping[str, Json]
+        self, client: Host, plan: Sequence[tuple[Host, int]], answer: Json, closed: Mapping[str, Json]
     ) -> IncastRecord:
         """The record of a run on hosts: every server has sent what the client has received."""
         if answer["bytes"] != (total := self.rounds * sum(self.stripes)):
             raise ProgramFailure(f"incast: found {answer['bytes']} bytes at {client.name}, expected {total}")
-        for server, stripe in asked:
+        for server, stripe in plan:
             served, total = closed[server.name], self.rounds * (self.request_bytes + stripe)
             if (served["requests"], served["bytes"]) != (self.rounds, total):
-                found = f"{served['requests']} requests and {served['bytes']} bytes"
-                raise ProgramFailure(f"incast: found {found} at {server.name}, expected {self.rounds} and {total}")
-        servers = {server.name: closed[server.name] for server, _ in asked}
+                counts = f"{served['requests']} requests and {served['bytes']} bytes"
+                raise ProgramFailure(f"incast: found {counts} at {server.name}, expected {self.rounds} and {total}")
+        servers = {server.name: closed[server.name] for server, _ in plan}
         ends = {**servers, client.name: answer}
         timeouts = [end["timeouts"] for end in ends.values()]
-        segments = [each for end in servers.values() if (each := end["mean_segment_payload_bytes"]) is not None]
+        segments = [
+            payload_bytes
+            for end in servers.values()
+            if (payload_bytes := end["mean_segment_payload_bytes"]) is not None
+        ]
         return {
             "senders": list(servers),
             "receivers": [client.name],
@@ -150,29 +154,31 @@ class Incast(Phases):
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, the table of rounds, and that of answers (`responses`)."""
-        found = whole(done, 2 * self.servers * self.rounds)
-        asked, answered = ({name: values[found["step"] == step] for name, values in found.items()} for step in (0, 1))
+        columns = whole(done, 2 * self.servers * self.rounds)
+        requests, replies = (
+            {name: values[columns["step"] == step] for name, values in columns.items()} for step in (0, 1)
+        )
         # In the first round, the time in which connections are opened does not count.
-        begun = np.where(asked["round"] == 0, asked["connected_seconds"], asked["start_seconds"])
-        begins, ends, amounts = np.full(self.rounds, np.inf), np.zeros(self.rounds), np.zeros(self.rounds, np.int64)
-        np.minimum.at(begins, asked["round"], begun)
-        np.maximum.at(ends, answered["round"], answered["end_seconds"])
-        np.add.at(amounts, answered["round"], answered["bytes"].astype(np.int64))
+        starts = np.where(requests["round"] == 0, requests["connected_seconds"], requests["start_seconds"])
+        begins, ends, sums = np.full(self.rounds, np.inf), np.zeros(self.rounds), np.zeros(self.rounds, np.int64)
+        np.minimum.at(begins, requests["round"], starts)
+        np.maximum.at(ends, replies["round"], replies["end_seconds"])
+        np.add.at(sums, replies["round"], replies["bytes"].astype(np.int64))
         rounds = pa.table(
             {
                 "round": np.arange(self.rounds, dtype=np.uint32), "start_seconds": begins, "end_seconds": ends,
-                "bytes": amounts,
+                "bytes": sums,
             }
         )  # fmt: skip
         # Both are in the order of flows and rounds.
         responses = pa.table(
             {
-                "round": answered["round"], "flow": answered["flow"], "start_seconds": begun,
-                "end_seconds": answered["end_seconds"], "bytes": answered["bytes"],
+                "round": replies["round"], "flow": replies["flow"], "start_seconds": starts,
+                "end_seconds": replies["end_seconds"], "bytes": replies["bytes"],
             }
         )  # fmt: skip
-        client = np.full(len(answered["flow"]), len(hosts) - 1)
-        data = Data(answered["flow"].astype(np.int64), client, answered["bytes"])
+        client = np.full(len(replies["flow"]), len(hosts) - 1)
+        data = Data(replies["flow"].astype(np.int64), client, replies["bytes"])
         active = float(ends[-1] - begins[0])
         record: IncastRecord = {**data.record(hosts, done, active, min(self.stripes)), "rounds": self.rounds}
         return record, {"rounds": rounds, "responses": responses}
@@ -190,8 +196,8 @@ class Incast(Phases):
         """
         rounds = _columns(tables, "rounds", self.rounds)
         responses = _columns(tables, "responses", self.rounds * self.servers)
-        if (last := responses["flow"].max()) >= self.servers:
-            raise ProgramFailure(f"incast: found flow {last} in the table responses, expected 0 to {self.servers - 1}")
+        if (flow := responses["flow"].max()) >= self.servers:
+            raise ProgramFailure(f"incast: found flow {flow} in the table responses, expected 0 to {self.servers - 1}")
         times = np.bincount(responses["flow"], responses["end_seconds"] - responses["start_seconds"])
         return {
             "goodput": 8.0 * record["bytes"] / record["active_seconds"],
@@ -205,4 +211,4 @@ def _columns(tables: Mapping[str, pa.Table], name: str, rows: int) -> dict[str, 
     table = tables[name]
     if table.num_rows != rows:
         raise ProgramFailure(f"incast: found {table.num_rows} rows in the table {name}, expected {rows}")
-    return {each: table.column(each).to_numpy() for each in table.column_names}
+    return {column: table.column(column).to_numpy() for column in table.column_names}

@@ -59,15 +59,15 @@ class Iperf3(Phases):
             for _, server, port in planned:
                 argv = ["iperf3", "-s", "-1", "-p", str(port), "--forceflush"]
                 servers.append(stack.enter_context(running(server, "iperf3 -s", argv)))
-            for each in servers:
-                each.await_words("listening")
+            for process in servers:
+                process.await_words("listening")
 
             def go(_: Progress | None) -> Executed:
-                found = side_by_side(
+                results = side_by_side(
                     [(client, partial(self._client, server, port)) for client, server, port in planned]
                 )
                 stack.close()
-                return Executed(self._record(planned, found), [])
+                return Executed(self._record(planned, results), [])
 
             yield go
 
@@ -85,18 +85,18 @@ class Iperf3(Phases):
                 raise ProgramFailure(f"iperf3 on {host.name}: {client.last_words()}")
             return {"started_seconds": started, **parse(text)}
 
-    def _record(self, planned: Sequence[tuple[Host, Host, int]], found: Sequence[Json]) -> Iperf3Record:
+    def _record(self, planned: Sequence[tuple[Host, Host, int]], results: Sequence[Json]) -> Iperf3Record:
         received: dict[str, int] = {}
         control: dict[str, set[str]] = {}
         senders: dict[str, None] = {}
-        for (client, server, _), one in zip(planned, found, strict=True):
+        for (client, server, _), result in zip(planned, results, strict=True):
             sender, receiver = (server, client) if self.reverse else (client, server)
             senders[sender.name] = None
-            received[receiver.name] = received.get(receiver.name, 0) + one["bytes"]
-            control.setdefault(sender.name, set()).add(one["sender_congestion_control"])
-            control.setdefault(receiver.name, set()).add(one["receiver_congestion_control"])
-        begun = [one["started_seconds"] for one in found]
-        ends = [start + one["seconds"] for start, one in zip(begun, found, strict=True)]
+            received[receiver.name] = received.get(receiver.name, 0) + result["bytes"]
+            control.setdefault(sender.name, set()).add(result["sender_congestion_control"])
+            control.setdefault(receiver.name, set()).add(result["receiver_congestion_control"])
+        starts = [result["started_seconds"] for result in results]
+        ends = [start + result["seconds"] for start, result in zip(starts, results, strict=True)]
         record: Iperf3Record = {
             "senders": list(senders),
             "receivers": list(received),
@@ -106,38 +106,38 @@ class Iperf3(Phases):
             "congestion_control": {host: sorted(names) for host, names in control.items()},
             "srtt_median_seconds": None,
             "mean_segment_payload_bytes": None,
-            "retransmits": sum(one["retransmits"] for one in found),
-            "active_seconds": max(ends) - min(begun),
+            "retransmits": sum(result["retransmits"] for result in results),
+            "active_seconds": max(ends) - min(starts),
             "refused": 0,
             "clients": [
-                {"client": client.name, "server": server.name, "port": port, **one}
-                for (client, server, port), one in zip(planned, found, strict=True)
+                {"client": client.name, "server": server.name, "port": port, **result}
+                for (client, server, port), result in zip(planned, results, strict=True)
             ],
         }
         if self.nagle is not None:
-            asked = "-N" if not self.nagle else "no -N"
-            record["not_proved"] = [f"Nagle: iperf3 was started with {asked}; its sockets cannot be read from outside"]
+            option = "-N" if not self.nagle else "no -N"
+            record["not_proved"] = [f"Nagle: iperf3 was started with {option}; its sockets cannot be read from outside"]
         return record
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """It leaves no spools. `answers`: how many flows of each client delivered anything."""
         return {"answers": dict(map(self._answer, record["clients"]))}
 
-    def _answer(self, one: Json) -> tuple[str, Json]:
-        sender, receiver = (one["client"], one["server"])[:: -1 if self.reverse else 1]
-        rates = one["flow_bits_per_second"]
+    def _answer(self, client: Json) -> tuple[str, Json]:
+        sender, receiver = (client["client"], client["server"])[:: -1 if self.reverse else 1]
+        rates = client["flow_bits_per_second"]
         counts = {"asked": len(rates), "answered": sum(rate > 0 for rate in rates)}
         return f"{sender} to {receiver}", {**counts, "host": sender, "what": TRANSFERS, "may_starve": True}
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """goodput: bytes received over the time from the first start to the last end. fairness: over flows."""
-        found: dict[str, float] = {}
+        values: dict[str, float] = {}
         if record["bytes"] > 0 and record["active_seconds"] > 0:
-            found["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
-        flows = [each for one in record["clients"] for each in one["flow_bits_per_second"]]
+            values["goodput"] = 8.0 * record["bytes"] / record["active_seconds"]
+        flows = [rate for client in record["clients"] for rate in client["flow_bits_per_second"]]
         if len(flows) > 1 and any(flows):
-            found["fairness"] = jain(flows)
-        return found
+            values["fairness"] = jain(flows)
+        return values
 
 
 def parse(text: str) -> Json:
@@ -146,12 +146,12 @@ def parse(text: str) -> Json:
     `bytes` and `seconds` are the receiver's. iperf3 may exit with code 0 after errors, which are then in its JSON.
     """
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         raise ProgramFailure(f"iperf3 -J: found {text.strip()[:60]!r}, expected JSON") from None
-    if isinstance(found, dict) and "error" in found:
-        raise ProgramFailure(f"iperf3: {str(found['error'])[:300]}")
-    end = _at(found, "end", dict, "")
+    if isinstance(document, dict) and "error" in document:
+        raise ProgramFailure(f"iperf3: {str(document['error'])[:300]}")
+    end = _at(document, "end", dict, "")
     received, sent = _at(end, "sum_received", dict, "end."), _at(end, "sum_sent", dict, "end.")
     streams = _at(end, "streams", list, "end.")
     seconds = _number(received, "seconds", "end.sum_received.")
@@ -172,8 +172,8 @@ def parse(text: str) -> Json:
     }
 
 
-def _at(found: Any, key: str, kind: type, where: str) -> Any:
-    value = found.get(key) if isinstance(found, dict) else None
+def _at(parent: Any, key: str, kind: type, where: str) -> Any:
+    value = parent.get(key) if isinstance(parent, dict) else None
     if not isinstance(value, kind):
         raise ProgramFailure(f"iperf3 -J: {where}{key}: found {json.dumps(value)[:60]}, expected {_WORDS[kind]}")
     return value
@@ -182,8 +182,8 @@ def _at(found: Any, key: str, kind: type, where: str) -> Any:
 _WORDS: Mapping[type, str] = {dict: "an object", list: "a list", str: "text"}
 
 
-def _number(found: Json, key: str, where: str) -> float:
-    value = found.get(key)
+def _number(parent: Json, key: str, where: str) -> float:
+    value = parent.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e18:
         raise ProgramFailure(f"iperf3 -J: {where}{key}: found {json.dumps(value)[:60]}, expected a number from 0")
     return float(value)

@@ -96,36 +96,39 @@ class Iscsi(Command):
     def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
         """The clients' account of requests, PDUs and latencies; ProgramFailure if it does not add up."""
         (target,) = self.roles["target"]
-        clients: dict[str, Json] = {one["host"]: json.loads(one["texts"][None]) for one in done}
-        for host, one in clients.items():
-            _check(host, one, self.load)
-        counted: Counter[int] = Counter()
-        for one in clients.values():
-            counted.update({int(each): count for each, count in one.pop("latency_microseconds").items()})
-        unanswered = sum(one["unanswered"] for one in clients.values())
-        found = {name: quantile(counted, share, unanswered) for name, share in QUANTILES.items()}
-        latencies = {name: None if value is None else value * MICROSECOND for name, value in found.items()}
-        slowest = max(counted, default=0) * MICROSECOND
+        clients: dict[str, Json] = {account["host"]: json.loads(account["texts"][None]) for account in done}
+        for host, account in clients.items():
+            _check(host, account, self.load)
+        counts: Counter[int] = Counter()
+        for account in clients.values():
+            counts.update({int(latency): count for latency, count in account.pop("latency_microseconds").items()})
+        unanswered = sum(account["unanswered"] for account in clients.values())
+        quantiles = {name: quantile(counts, share, unanswered) for name, share in QUANTILES.items()}
+        latencies = {name: None if value is None else value * MICROSECOND for name, value in quantiles.items()}
+        slowest = max(counts, default=0) * MICROSECOND
         reads = self.load.operation == "read"
-        names, amounts = list(clients), {host: one["payload_bytes"] for host, one in clients.items()}
-        total = sum(amounts.values())
+        names, payloads = list(clients), {host: account["payload_bytes"] for host, account in clients.items()}
+        total = sum(payloads.values())
         return {
             "senders": [target] if reads else names,
             "receivers": names if reads else [target],
-            "received_bytes": amounts if reads else {target: total},
+            "received_bytes": payloads if reads else {target: total},
             "bytes": total,
-            "active_seconds": max(one["ended_seconds"] for one in clients.values())
-            - min(one["began_seconds"] for one in clients.values()),
+            "active_seconds": max(account["ended_seconds"] for account in clients.values())
+            - min(account["began_seconds"] for account in clients.values()),
             "transport": "tcp",
-            "calls": sum(one["answered"] for one in clients.values()),
-            "answers": {host: {"asked": one["requests"], "answered": one["answered"]} for host, one in clients.items()},
+            "calls": sum(account["answered"] for account in clients.values()),
+            "answers": {
+                host: {"asked": account["requests"], "answered": account["answered"]}
+                for host, account in clients.items()
+            },
             "messages": {
                 "server": target,
-                "clients": {host: messages(self.load, one) for host, one in clients.items()},
+                "clients": {host: messages(self.load, account) for host, account in clients.items()},
             },
             "iscsi": {"clients": clients, "load": asdict(self.load), **latencies, "slowest_seconds": slowest},
             "not_measured": {
-                name: f"{sum(counted.values())} requests were answered and {unanswered} not: too few for that quantile"
+                name: f"{sum(counts.values())} requests were answered and {unanswered} not: too few for that quantile"
                 for name, value in latencies.items()
                 if value is None
             },
@@ -135,12 +138,12 @@ class Iscsi(Command):
         """goodput: bytes of blocks, over the time from the first request to the last answer; operations: requests
         answered per second of it; and the latencies of all requests of all clients, from when a request was due
         or, in a closed loop, sent."""
-        told, active = record["iscsi"], record["active_seconds"]
-        found: dict[str, float] = {name: told[name] for name in QUANTILES if told[name] is not None}
+        account, active = record["iscsi"], record["active_seconds"]
+        values: dict[str, float] = {name: account[name] for name in QUANTILES if account[name] is not None}
         if record["bytes"] > 0 and active > 0:
-            found["goodput"] = 8.0 * record["bytes"] / active
-            found["operations"] = record["calls"] / active
-        return found
+            values["goodput"] = 8.0 * record["bytes"] / active
+            values["operations"] = record["calls"] / active
+        return values
 
 
 def messages(load: Load, one: Json) -> Json:
@@ -149,16 +152,18 @@ def messages(load: Load, one: Json) -> Json:
     not have been sent, or twice, or without arriving."""
     bare, full = HEADER_BYTES, HEADER_BYTES + load.block_bytes
     command, response = (bare, full) if load.operation == "read" else (full, bare)
-    found = {way: Counter(sizes) for way, sizes in SESSION.items()}
-    found["sent"][command] += one["begun"]
-    found["received"][response] += one["answered"]
+    counts = {direction: Counter(sizes) for direction, sizes in SESSION.items()}
+    counts["sent"][command] += one["begun"]
+    counts["received"][response] += one["answered"]
     # To a read, tgt sends the block and then UNIT ATTENTION.
     attention = (ATTENTION_BYTES, response) if load.operation == "read" else (ATTENTION_BYTES,)
-    again = {"sent": (command,), "received": attention}
-    for what, times in ((LOGIN, one["logged_in_again"]), (again, one["asked_again"])):
-        for way, sizes in what.items():
-            found[way].update(dict.fromkeys(sizes, times))
-    told: Json = {way: {str(size): count for size, count in sizes.items()} for way, sizes in found.items()}
+    repeats = {"sent": (command,), "received": attention}
+    for exchange, times in ((LOGIN, one["logged_in_again"]), (repeats, one["asked_again"])):
+        for direction, sizes in exchange.items():
+            counts[direction].update(dict.fromkeys(sizes, times))
+    record: Json = {
+        direction: {str(size): count for size, count in sizes.items()} for direction, sizes in counts.items()
+    }
     # A request that was under way when a connection was opened again may have been sent on both, and answered on both.
     loose = {"sent": one["sent_again"] * command, "received": one["sent_again"] * response}
     if given_up := one["begun"] - one["answered"]:
@@ -167,37 +172,37 @@ def messages(load: Load, one: Json) -> Json:
         loose["received"] += given_up * response + LOGOUT_BYTES
     elif one["logged_in_again"] > one["asked_again"]:
         # No request was under way when one of the connections was opened again: a logout may have been, and on both.
-        loose = {way: amount + LOGOUT_BYTES for way, amount in loose.items()}
+        loose = {direction: loose_bytes + LOGOUT_BYTES for direction, loose_bytes in loose.items()}
     if any(loose.values()):
-        told["given_up"] = loose
-    return told
+        record["given_up"] = loose
+    return record
 
 
-def _check(host: str, one: Json, load: Load) -> None:
+def _check(host: str, account: Json, load: Load) -> None:
     """ProgramFailure if a request is not accounted for. None answered at all is a result (`evidence.unanswered`)."""
-    requests, answered, unanswered = one["requests"], one["answered"], one["unanswered"]
+    requests, answered, unanswered = account["requests"], account["answered"], account["unanswered"]
     if requests != answered + unanswered:
         raise ProgramFailure(
             f"iscsi: {host}: found {requests} requests, {answered} answered and {unanswered} not, expected all "
             "accounted for"
         )
-    if one["payload_bytes"] != answered * load.block_bytes:
-        found = one["payload_bytes"]
+    if account["payload_bytes"] != answered * load.block_bytes:
+        payload_bytes = account["payload_bytes"]
         raise ProgramFailure(
-            f"iscsi: {host}: found {found} bytes, expected {load.block_bytes} for each of {answered} requests"
+            f"iscsi: {host}: found {payload_bytes} bytes, expected {load.block_bytes} for each of {answered} requests"
         )
 
 
 def iscsi(load: Load, hosts: Sequence[str], family: int = 4, **rest: Any) -> Iscsi:
     """The target on the last host, clients on all others, over IP of this version; `rest` are fields of Command."""
     *clients, target = hosts
-    made = own.python("iscsi.store", "{run}/disk", "--size-bytes", str(load.disk_bytes))
+    make_argv = own.python("iscsi.store", "{run}/disk", "--size-bytes", str(load.disk_bytes))
     return Iscsi(
         name="iscsi",
         roles={"target": (target,), "clients": tuple(clients)},
-        prepare=[Task((target,), made, MAKE_SECONDS, own.modules())],
+        prepare=[Task((target,), make_argv, MAKE_SECONDS, own.modules())],
         servers=[_target(target, family)],
-        clients=[_client(clients, load, place, family) for place in range(len(clients))],
+        clients=[_client(clients, load, index, family) for index in range(len(clients))],
         metrics_={},
         expect_seconds=START_SECONDS + load.duration_seconds,
         load=load,
@@ -220,16 +225,16 @@ def _target(host: str, family: int) -> Task:
     return Task((host,), ("sh", "target"), templates={"target": script}, name="target", ready=ready, precedes=True)
 
 
-def _client(hosts: Sequence[str], load: Load, place: int, family: int) -> Task:
-    asked: dict[str, object] = {
+def _client(hosts: Sequence[str], load: Load, index: int, family: int) -> Task:
+    options: dict[str, object] = {
         "portal": _portal("{target}", family), "operation": load.operation, "access": load.access,
         "block-bytes": load.block_bytes, "size-bytes": load.disk_bytes, "depth": load.depth,
-        "duration-seconds": load.duration_seconds, "seed": load.seed + place, "place": place, "clients": len(hosts),
+        "duration-seconds": load.duration_seconds, "seed": load.seed + index, "place": index, "clients": len(hosts),
         "reconnects": load.reconnects,
     }  # fmt: skip
     if load.rate_per_second is not None:
-        asked["rate-per-second"] = load.rate_per_second
-    words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
-    within = load.duration_seconds + DRAIN_SECONDS + GRACE_SECONDS
+        options["rate-per-second"] = load.rate_per_second
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    limit_seconds = load.duration_seconds + DRAIN_SECONDS + GRACE_SECONDS
     argv = own.python("iscsi.client", *words)
-    return Task((hosts[place],), argv, within, own.modules(), name=hosts[place], precedes=True)
+    return Task((hosts[index],), argv, limit_seconds, own.modules(), name=hosts[index], precedes=True)

@@ -95,7 +95,7 @@ class MapReduce:
         """Names the hosts to one another, starts the cluster and generates the input; checks the result at the end."""
         entries = [{"name": host.name, "addresses": list(host.addresses)} for host in hosts]
         side_by_side([(host, lambda host: host.agent.request("host.names", {"entries": entries})) for host in hosts])
-        found: list[MapReduceRecord] = []
+        records: list[MapReduceRecord] = []
         with self.programs.prepared(hosts, token) as inner:
             places = self.programs.places(hosts, token)
             self._generate(places)
@@ -105,12 +105,12 @@ class MapReduce:
                 _everywhere(self.cluster.resume(), places)
                 done = inner(on_progress)
                 _everywhere(self.cluster.stop(), places)
-                found.append(cast(MapReduceRecord, done.record))  # as every Command makes it, but for fetches
+                records.append(cast(MapReduceRecord, done.record))  # as every Command makes it, but for fetches
                 return done
 
             yield go
             _everywhere(self.cluster.resume(), places)
-            for record in found:
+            for record in records:
                 self._conclude(places, record)
 
     def _generate(self, places: Mapping[str, Place]) -> None:
@@ -129,7 +129,7 @@ class MapReduce:
     def _conclude(self, places: Mapping[str, Place], record: MapReduceRecord) -> None:
         """Checks the result, and enters what Hadoop itself says of the jobs."""
         record["fetches"] = self._fetches(places)
-        record["fetchers"] = list(dict.fromkeys(each["to"] for each in record["fetches"]))
+        record["fetchers"] = list(dict.fromkeys(entry["to"] for entry in record["fetches"]))
         if self.job == "terasort":
             settings = {"mapreduce.job.ubertask.enable": "true"}
             main = f"{_EXAMPLES}.terasort.TeraValidate"
@@ -140,59 +140,59 @@ class MapReduce:
             record["checked"] = sorted_as(result, jobs["TeraGen"].counters["CHECKSUM"]) | {"rows": self.rows}
         else:
             record["checked"] = found_all(result, self.rows)
-        first, last = jobs[measured[0]], jobs[measured[-1]]
-        record["printed"] = {"job_time": last.finished_seconds - first.submitted_seconds}
-        if first.shuffle_seconds is not None:
-            record["printed"]["shuffle_time"] = first.shuffle_seconds
+        first_job, last_job = jobs[measured[0]], jobs[measured[-1]]
+        record["printed"] = {"job_time": last_job.finished_seconds - first_job.submitted_seconds}
+        if first_job.shuffle_seconds is not None:
+            record["printed"]["shuffle_time"] = first_job.shuffle_seconds
         record["jobs"] = [_document(jobs[name]) for name in measured]
-        spent = record["printed"]["task_cpu_time"] = sum(each["task_cpu_seconds"] for each in record["jobs"])
+        cpu_seconds = record["printed"]["task_cpu_time"] = sum(entry["task_cpu_seconds"] for entry in record["jobs"])
         if record["bytes"]:
-            record["printed"]["task_cpu_cost"] = spent / (record["bytes"] / GIGABYTE)
+            record["printed"]["task_cpu_cost"] = cpu_seconds / (record["bytes"] / GIGABYTE)
         record["traffic_by_purpose"] = by_purpose(record)
 
     def _read(self, places: Mapping[str, Place], names: Sequence[str]) -> tuple[str, dict[str, Job]]:
         """The result, and the histories of the jobs of these names, which are complete a moment after the jobs."""
         files = "/check/part-*" if self.job == "terasort" else "/out/part-*"
-        found: dict[str, Job] = {}
+        jobs: dict[str, Job] = {}
         for _ in range(LOOKS):
             result, *texts = history.split(self._run(self.cluster.read(files, f"{HISTORY}/*/*.jhist"), places))
-            found = {job.name: job for job in (history.parse("mapreduce", each) for each in texts)}
-            if all(name in found for name in names):
-                return result, found
+            jobs = {job.name: job for job in (history.parse("mapreduce", text) for text in texts)}
+            if all(name in jobs for name in names):
+                return result, jobs
             time.sleep(LOOK_SECONDS)
-        missing = ", ".join(name for name in names if name not in found)
+        missing = ", ".join(name for name in names if name not in jobs)
         raise ProgramFailure(f"mapreduce: found no history of {missing}, expected one from Hadoop")
 
     def _fetches(self, places: Mapping[str, Place]) -> list[Json]:
         """What reducers fetched so far, by their own logs: the first MOST_FETCHES, from the beginning of the first."""
         workers = [places[name] for name in self.cluster.workers]
         logs = side_by_side([(place.host, partial(_shuffle_logs, place)) for place in workers])
-        found = [
-            (place.host.name, each)
+        rows = [
+            (place.host.name, fetch)
             for place, texts in zip(workers, logs, strict=True)
             for text in texts
-            for each in shuffle_log.parse(text)
+            for fetch in shuffle_log.parse(text)
         ]
-        first = min((each.begin_seconds for _, each in found), default=0.0)
-        found.sort(key=lambda one: (one[1].begin_seconds, one[0], one[1].server))
+        base = min((fetch.begin_seconds for _, fetch in rows), default=0.0)
+        rows.sort(key=lambda row: (row[1].begin_seconds, row[0], row[1].server))
         return [
             {
-                "to": to, "from": each.server, "bytes": each.bytes,
-                "begin_seconds": round(each.begin_seconds - first, 3),
-                "end_seconds": round(each.end_seconds - first, 3),
+                "to": receiver, "from": fetch.server, "bytes": fetch.bytes,
+                "begin_seconds": round(fetch.begin_seconds - base, 3),
+                "end_seconds": round(fetch.end_seconds - base, 3),
             }
-            for to, each in found[:MOST_FETCHES]
+            for receiver, fetch in rows[:MOST_FETCHES]
         ]  # fmt: skip
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """What fetches of each distance got, and the few beside the many, where the network tells these apart."""
         if "entrances" not in record:
             return {}
-        found = [
-            Fetch(each["to"], each["from"], each["bytes"], each["end_seconds"] - each["begin_seconds"])
-            for each in record["fetches"]
+        transfers = [
+            Fetch(row["to"], row["from"], row["bytes"], row["end_seconds"] - row["begin_seconds"])
+            for row in record["fetches"]
         ]
-        return fetches.evidence(found, record["entrances"]["receivers"])
+        return fetches.evidence(transfers, record["entrances"]["receivers"])
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """Those of `command`: what was printed, here by Hadoop's own history, and goodput. share_of_few: what a fetch
@@ -202,9 +202,9 @@ class MapReduce:
 
 def _shuffle_logs(place: Place, host: Host) -> list[str]:
     """The logs of the reducers that have run on a host."""
-    beneath = f"{place.folder}/logs/containers"
-    listed = host.agent.request("host.list", {"path": beneath})["files"]
-    paths = [each["path"] for each in listed if each["path"].endswith("/syslog.shuffle")]
+    folder = f"{place.folder}/logs/containers"
+    files = host.agent.request("host.list", {"path": folder})["files"]
+    paths = [file["path"] for file in files if file["path"].endswith("/syslog.shuffle")]
     return [fetched(host, path).decode("utf-8", "replace") for path in paths]
 
 
@@ -225,36 +225,36 @@ def _everywhere(task: Task, places: Mapping[str, Place]) -> None:
 
 def sorted_as(result: str, checksum: int) -> Json:
     """The checksum that teravalidate found; ProgramFailure if rows are out of order, or it is not that of teragen."""
-    told = [line.split("\t") for line in result.splitlines() if "\t" in line]
-    if wrong := [line for line in told if line[0] != "checksum"]:
+    rows = [line.split("\t") for line in result.splitlines() if "\t" in line]
+    if wrong := [line for line in rows if line[0] != "checksum"]:
         raise ProgramFailure(f"teravalidate: found {' '.join(wrong[0])}, expected rows in order")
-    sums = [int(line[1], 16) for line in told]
+    sums = [int(line[1], 16) for line in rows]
     expected = checksum % (1 << 64)
     if len(sums) != 1 or sums[0] % (1 << 64) != expected:
-        shown = ", ".join(f"{each:x}" for each in sums) or "none"
-        raise ProgramFailure(f"teravalidate: found checksum {shown}, expected {expected:x} as of teragen")
+        checksums = ", ".join(f"{value:x}" for value in sums) or "none"
+        raise ProgramFailure(f"teravalidate: found checksum {checksums}, expected {expected:x} as of teragen")
     return {"checksum": f"{sums[0]:x}"}
 
 
 def found_all(result: str, rows: int) -> Json:
     """The number of rows that grep found, by what their numbers end with; ProgramFailure if it is not that of all."""
-    told = [line.split("\t") for line in result.splitlines() if "\t" in line]
-    found = sum(int(line[0]) for line in told)
-    if found != rows:
-        raise ProgramFailure(f"grep: found {found} rows, expected the {rows} that teragen wrote")
-    return {"rows": found}
+    pairs = [line.split("\t") for line in result.splitlines() if "\t" in line]
+    total = sum(int(line[0]) for line in pairs)
+    if total != rows:
+        raise ProgramFailure(f"grep: found {total} rows, expected the {rows} that teragen wrote")
+    return {"rows": total}
 
 
 def by_purpose(record: CommandRecord) -> Json:
     """Bytes that servers and clients sent to other hosts, and within one, by purpose: shuffle, hdfs, rpc."""
-    found: Json = {}
-    for where, traffic in (("between_hosts", record["traffic"]), ("within_hosts", record["traffic_inside"])):
+    result: Json = {}
+    for scope, traffic in (("between_hosts", record["traffic"]), ("within_hosts", record["traffic_inside"])):
         sums = dict.fromkeys(("shuffle", "hdfs", "rpc"), 0)
         for groups in traffic.values():
-            for each in groups:
-                sums[purpose(each["port"])] += each["sent_bytes"]
-        found[where] = {f"{name}_bytes": value for name, value in sums.items()}
-    return found
+            for group in groups:
+                sums[purpose(group["port"])] += group["sent_bytes"]
+        result[scope] = {f"{name}_bytes": value for name, value in sums.items()}
+    return result
 
 
 def _document(job: Job) -> Json:

@@ -68,25 +68,25 @@ class Mixed(Phases):
     @contextmanager
     def prepared(self, hosts: Sequence[Host], token: str) -> Iterator[Go]:
         """Serves both. Then runs both generators at the same time; the streams run a little longer."""
-        client, server, bulk, asking = hosts[0], hosts[-1], self._bulk(hosts), self._asking()
+        client, server, bulk, request_load = hosts[0], hosts[-1], self._bulk(hosts), self._asking()
         seconds = self.expected_seconds(None)
-        answered: dict[str, Json] = {}
+        closed: dict[str, Json] = {}
         streamed: dict[str, Json] = {}
         with ExitStack() as stack:
             send = beside.served(stack, server, token, streamed, self.bulk_flows, seconds, self._pacing)
-            requests = asking.request(server, rr.serve(stack, server, token, asking.nodelay, answered), token)
+            requests = request_load.request(server, rr.serve(stack, server, token, request_load.nodelay, closed), token)
 
             def go(on_progress: Progress | None) -> Executed:
                 def ask(host: Host) -> Json:
                     patience = seconds + beside.GRACE_SECONDS
                     return host.agent.request("rr.run", requests, timeout_seconds=patience, on_progress=on_progress)
 
-                asked, *sent = side_by_side([(client, ask), *((host, send) for host in bulk)])
+                client_answer, *bulk_answers = side_by_side([(client, ask), *((host, send) for host in bulk)])
                 stack.close()
-                ends = answered[server.name], streamed[server.name]
-                spools = [Spool("transactions", client.name, asked["transactions"])]
-                spools += beside.spools(bulk, sent, server, ends[1])
-                return Executed(self._record(client, server, bulk, asked, sent, *ends), spools)
+                ends = closed[server.name], streamed[server.name]
+                spools = [Spool("transactions", client.name, client_answer["transactions"])]
+                spools += beside.spools(bulk, bulk_answers, server, ends[1])
+                return Executed(self._record(client, server, bulk, client_answer, bulk_answers, *ends), spools)
 
             yield go
 
@@ -97,21 +97,21 @@ class Mixed(Phases):
 
     def work(self, hosts: Sequence[Host]) -> Work:
         """The connections of the requests first, then the bulk, which lasts to the end."""
-        asking = self._asking().work([hosts[0], hosts[-1]])
+        request_work = self._asking().work([hosts[0], hosts[-1]])
         bulk = [flow for part in self._parts(hosts) for flow in simulations.flows(part, 0.0, self._pacing)]
-        flows: list[Flow] = [*asking.flows, *bulk]
-        return Work(flows, self.expected_seconds(None), nodelay=asking.nodelay, requests=asking.requests)
+        flows: list[Flow] = [*request_work.flows, *bulk]
+        return Work(flows, self.expected_seconds(None), nodelay=request_work.nodelay, requests=request_work.requests)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, the transactions, and the transfers of each host with bulk."""
-        asking, parts = self._asking(), self._parts(hosts)
-        asked, transactions = asking.simulated_client(done, range(self.connections))
+        request_load, parts = self._asking(), self._parts(hosts)
+        client_answer, transactions = request_load.simulated_client(done, range(self.connections))
         bulk = {f"bulk-{part.client}": simulations.transfers(part, done) for part in parts}
-        sent = [simulations.answer(part, done, table) for part, table in zip(parts, bulk.values(), strict=True)]
+        bulk_answers = [simulations.answer(part, done, table) for part, table in zip(parts, bulk.values(), strict=True)]
         server = hosts[-1]
         streamed = simulations.closed(parts, done)[server.name]
-        answered = asking.simulated_server(done)
-        record = self._record(hosts[0], server, self._bulk(hosts), asked, sent, answered, streamed)
+        server_answer = request_load.simulated_server(done)
+        record = self._record(hosts[0], server, self._bulk(hosts), client_answer, bulk_answers, server_answer, streamed)
         return record, {"transactions": transactions, **bulk}
 
     def _parts(self, hosts: Sequence[Host]) -> list[Part]:
@@ -129,32 +129,32 @@ class Mixed(Phases):
         client: Host,
         server: Host,
         bulk: Sequence[Host],
-        asked: Json,
-        sent: Sequence[Json],
-        answered: Json,
+        client_answer: Json,
+        bulk_answers: Sequence[Json],
+        server_answer: Json,
         streamed: Json,
     ) -> MixedRecord:
-        both = beside.record(bulk, sent, server, streamed)
+        fields = beside.record(bulk, bulk_answers, server, streamed)
         # The window in which everything was under way, on the clock that the agents share.
-        begin = max(one["started_seconds"] for one in (asked, *sent)) + beside.WARM_UP_SECONDS
-        end = min(one["started_seconds"] + one["active_seconds"] for one in (asked, *sent))
-        control: dict[str, set[str]] = both.pop("congestion_control")
-        control.setdefault(client.name, set()).update(asked["congestion_control"])
-        control.setdefault(server.name, set()).update(answered["congestion_control"])
-        found: MixedRecord = {
-            **both,  # type: ignore[typeddict-item]
-            "received_bytes": {server.name: both["bytes"]},
+        begin = max(answer["started_seconds"] for answer in (client_answer, *bulk_answers)) + beside.WARM_UP_SECONDS
+        end = min(answer["started_seconds"] + answer["active_seconds"] for answer in (client_answer, *bulk_answers))
+        control: dict[str, set[str]] = fields.pop("congestion_control")
+        control.setdefault(client.name, set()).update(client_answer["congestion_control"])
+        control.setdefault(server.name, set()).update(server_answer["congestion_control"])
+        record: MixedRecord = {
+            **fields,  # type: ignore[typeddict-item]
+            "received_bytes": {server.name: fields["bytes"]},
             "only_bulk": False,
-            "window_seconds": [begin - asked["started_seconds"], end - asked["started_seconds"]],
+            "window_seconds": [begin - client_answer["started_seconds"], end - client_answer["started_seconds"]],
             "client": client.name,
-            "asked": asked,
+            "asked": client_answer,
             "congestion_control": {host: sorted(names) for host, names in control.items()},
-            "nodelay": {client.name: asked["nodelay"], server.name: answered["nodelay"]},
+            "nodelay": {client.name: client_answer["nodelay"], server.name: server_answer["nodelay"]},
             "mean_segment_payload_bytes": None,
-            "refused": answered["refused"] + streamed["refused"],
-            "served": {"rr": answered, "stream": streamed},
+            "refused": server_answer["refused"] + streamed["refused"],
+            "served": {"rr": server_answer, "stream": streamed},
         }
-        return found
+        return record
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """The latencies that the run does not have, with the reasons; `answers`: what got through at all."""
@@ -174,9 +174,9 @@ class Mixed(Phases):
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """Latencies and transactions of rr while all streams are active; goodput and fairness of the streams."""
-        found = self._tail(record, tables)[0]
+        values = self._tail(record, tables)[0]
         begin, end = record["window_seconds"]
         count = len(self._values(record, tables))
         if count and end > begin:
-            found["transactions"] = count / (end - begin)
-        return found | beside.metrics(record, tables)
+            values["transactions"] = count / (end - begin)
+        return values | beside.metrics(record, tables)

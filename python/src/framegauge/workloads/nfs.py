@@ -96,29 +96,31 @@ class Nfs(Command):
     def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
         """The clients' account of calls, messages and latencies; ProgramFailure if it does not add up."""
         (server,) = self.roles["server"]
-        clients: dict[str, Json] = {one["host"]: json.loads(one["texts"][None]) for one in done}
-        for host, one in clients.items():
-            _check(host, one, self.load)
+        clients: dict[str, Json] = {account["host"]: json.loads(account["texts"][None]) for account in done}
+        for host, account in clients.items():
+            _check(host, account, self.load)
         latencies: Counter[int] = Counter()
-        for one in clients.values():
-            latencies.update({int(each): count for each, count in one.pop("latency_microseconds").items()})
+        for account in clients.values():
+            latencies.update({int(latency): count for latency, count in account.pop("latency_microseconds").items()})
         reads = self.load.operation == "read"
-        names, amounts = list(clients), {host: one["payload_bytes"] for host, one in clients.items()}
-        total, unanswered = sum(amounts.values()), sum(one["unanswered"] for one in clients.values())
+        names, payloads = list(clients), {host: account["payload_bytes"] for host, account in clients.items()}
+        total, unanswered = sum(payloads.values()), sum(account["unanswered"] for account in clients.values())
         record: Json = {
             "senders": [server] if reads else names,
             "receivers": names if reads else [server],
-            "received_bytes": amounts if reads else {server: total},
+            "received_bytes": payloads if reads else {server: total},
             "bytes": total,
-            "active_seconds": max(one["ended_seconds"] for one in clients.values())
-            - min(one["began_seconds"] for one in clients.values()),
+            "active_seconds": max(account["ended_seconds"] for account in clients.values())
+            - min(account["began_seconds"] for account in clients.values()),
             "transport": self.load.transport,
             "messages": {
                 "server": server,
-                "clients": {host: _messages(one, self.load) for host, one in clients.items()},
+                "clients": {host: _messages(account, self.load) for host, account in clients.items()},
             },
-            "calls": sum(one["answered"] for one in clients.values()),
-            "answers": {host: {"asked": one["calls"], "answered": one["answered"]} for host, one in clients.items()},
+            "calls": sum(account["answered"] for account in clients.values()),
+            "answers": {
+                host: {"asked": account["calls"], "answered": account["answered"]} for host, account in clients.items()
+            },
             "nfs": {
                 "clients": clients,
                 "load": asdict(self.load),
@@ -139,22 +141,22 @@ class Nfs(Command):
         """goodput: bytes of files, over the time from the first call to the last answer; operations: calls answered per
         second of it; and the latencies of all calls of all clients, from when a call was due or, in a closed loop,
         sent."""
-        told, active = record["nfs"], record["active_seconds"]
-        found = {name: told[name] for name in QUANTILES if told[name] is not None}
+        account, active = record["nfs"], record["active_seconds"]
+        values = {name: account[name] for name in QUANTILES if account[name] is not None}
         if record["bytes"] > 0 and active > 0:
-            found["goodput"] = 8.0 * record["bytes"] / active
-            found["operations"] = record["calls"] / active
-        return found
+            values["goodput"] = 8.0 * record["bytes"] / active
+            values["operations"] = record["calls"] / active
+        return values
 
 
-def _check(host: str, one: Json, load: Load) -> None:
+def _check(host: str, account: Json, load: Load) -> None:
     """ProgramFailure if a call is not accounted for. None answered at all is a result (`evidence.unanswered`)."""
-    calls, answered, unanswered = one["calls"], one["answered"], one["unanswered"]
+    calls, answered, unanswered = account["calls"], account["answered"], account["unanswered"]
     if calls != answered + unanswered:
         raise ProgramFailure(f"nfs: {host}: found {calls} calls, {answered} answered and {unanswered} not: not all")
-    if one["payload_bytes"] != answered * load.block_bytes:
-        found = one["payload_bytes"]
-        raise ProgramFailure(f"nfs: {host}: found {found} bytes, expected {answered} times {load.block_bytes}")
+    if account["payload_bytes"] != answered * load.block_bytes:
+        payload_bytes = account["payload_bytes"]
+        raise ProgramFailure(f"nfs: {host}: found {payload_bytes} bytes, expected {answered} times {load.block_bytes}")
     if answered and unanswered and load.transport == "tcp":
         raise ProgramFailure(
             f"nfs: {host}: found {unanswered} of {calls} calls without an answer {DRAIN_SECONDS:g} s after the end, "
@@ -162,20 +164,20 @@ def _check(host: str, one: Json, load: Load) -> None:
         )
 
 
-def _messages(one: Json, load: Load) -> Json:
+def _messages(account: Json, load: Load) -> Json:
     """What a client sent and received by bytes; and `given_up`, how many bytes of a connection may not have been sent,
     or have been without arriving."""
-    told = {way: one.pop(way) for way in ("sent", "received")}
-    if one["unanswered"] and load.transport == "tcp":
-        most = one["unanswered"] * (load.block_bytes + AROUND_BYTES)
-        told["given_up"] = {"sent": most, "received": most}
-    return told
+    messages = {direction: account.pop(direction) for direction in ("sent", "received")}
+    if account["unanswered"] and load.transport == "tcp":
+        most_bytes = account["unanswered"] * (load.block_bytes + AROUND_BYTES)
+        messages["given_up"] = {"sent": most_bytes, "received": most_bytes}
+    return messages
 
 
 def _latencies(latencies: Counter[int], unanswered: int) -> Json:
     """The quantiles; calls without an answer count as slower than all others."""
-    found = {name: quantile(latencies, share, unanswered) for name, share in QUANTILES.items()}
-    return {name: None if value is None else value * MICROSECOND for name, value in found.items()}
+    quantiles = {name: quantile(latencies, share, unanswered) for name, share in QUANTILES.items()}
+    return {name: None if value is None else value * MICROSECOND for name, value in quantiles.items()}
 
 
 def nfs(load: Load, hosts: Sequence[str], **rest: Any) -> Nfs:
@@ -187,7 +189,7 @@ def nfs(load: Load, hosts: Sequence[str], **rest: Any) -> Nfs:
         roles={"server": (server,), "clients": tuple(clients)},
         prepare=[Task((server,), python("nfs.files", "{run}/files", *words), MAKE_SECONDS, modules())],
         servers=[_server(server, load)],
-        clients=[_client(clients, load, place) for place in range(len(clients))],
+        clients=[_client(clients, load, index) for index in range(len(clients))],
         metrics_={},
         expect_seconds=START_SECONDS + load.duration_seconds,
         load=load,
@@ -196,7 +198,7 @@ def nfs(load: Load, hosts: Sequence[str], **rest: Any) -> Nfs:
 
 
 def _server(host: str, load: Load) -> Task:
-    plugins = max(glob.glob(PLUGINS), default=PLUGINS, key=lambda each: (len(each), each))
+    plugins = max(glob.glob(PLUGINS), default=PLUGINS, key=lambda path: (len(path), path))
     values = {
         "VERSION": str(load.version), "UDP": str(load.transport == "udp").lower(), "PORT": str(PORT),
         "MOUNTS": str(MOUNT_PORT), "PLUGINS": str(Path(plugins).parent), "FOLDER": FOLDER,
@@ -211,18 +213,23 @@ def _server(host: str, load: Load) -> Task:
     )  # fmt: skip
 
 
-def _client(hosts: Sequence[str], load: Load, place: int) -> Task:
-    asked = {
+def _client(hosts: Sequence[str], load: Load, index: int) -> Task:
+    options = {
         "server": "{server}", "name": "{host}", "version": load.version, "transport": load.transport,
         "operation": load.operation, "access": load.access,
         "block-bytes": load.block_bytes, "size-bytes": load.file_bytes, "depth": load.depth,
         "duration-seconds": load.duration_seconds, "retransmit-seconds": load.retransmit_seconds,
-        "seed": load.seed + place, "reconnects": load.reconnects,
+        "seed": load.seed + index, "reconnects": load.reconnects,
     }  # fmt: skip
     if load.rate_per_second is not None:
-        asked["rate-per-second"] = load.rate_per_second
-    words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
-    within = load.duration_seconds + DRAIN_SECONDS + GRACE_SECONDS
+        options["rate-per-second"] = load.rate_per_second
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    limit_seconds = load.duration_seconds + DRAIN_SECONDS + GRACE_SECONDS
     return Task(
-        (hosts[place],), python("nfs.client", *words), within, environment=modules(), name=hosts[place], precedes=True
+        (hosts[index],),
+        python("nfs.client", *words),
+        limit_seconds,
+        environment=modules(),
+        name=hosts[index],
+        precedes=True,
     )

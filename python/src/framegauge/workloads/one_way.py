@@ -42,10 +42,10 @@ class OneWay:
 
     def within(self, begin: float, end: float) -> OneWay:
         """Those that became due in this time. The other counts stay those of all."""
-        kept = (self.due >= begin) & (self.due <= end)
+        mask = (self.due >= begin) & (self.due <= end)
         return replace(
-            self, flows=self.flows[kept], numbers=self.numbers[kept], due=self.due[kept], sent=self.sent[kept],
-            received=self.received[kept],
+            self, flows=self.flows[mask], numbers=self.numbers[mask], due=self.due[mask], sent=self.sent[mask],
+            received=self.received[mask],
         )  # fmt: skip
 
     def delays(self) -> Floats:
@@ -69,26 +69,26 @@ class OneWay:
 
 def one_way(sent: pa.Table, came: pa.Table, started_seconds: float) -> OneWay:
     """The datagrams of both tables; `came` has times of the clock on which the sender began at `started_seconds`."""
-    keys, theirs = _keys(sent), _keys(came)
+    keys, received_keys = _keys(sent), _keys(came)
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
     if len(keys) and (np.diff(keys) == 0).any():
         raise BadAnswer("the datagrams that were sent: found the same number twice in a flow, expected each once")
-    unique, first = np.unique(theirs, return_index=True)
-    known = np.isin(unique, keys)
+    unique, first = np.unique(received_keys, return_index=True)
+    is_sent = np.isin(unique, keys)
     received = np.full(len(keys), np.nan)
     times = came.column("received_seconds").to_numpy() - started_seconds
-    received[np.searchsorted(keys, unique[known])] = times[first[known]]
-    due, at = (sent.column(f"{name}_seconds").to_numpy()[order] for name in ("due", "sent"))
+    received[np.searchsorted(keys, unique[is_sent])] = times[first[is_sent]]
+    due, sent_seconds = (sent.column(f"{name}_seconds").to_numpy()[order] for name in ("due", "sent"))
     return OneWay(
         flows=keys >> 32,
         numbers=keys & 0xFFFFFFFF,
         due=due,
-        sent=at,
+        sent=sent_seconds,
         received=received,
-        copies=len(theirs) - len(unique),
-        strangers=int((~known).sum()),
-        reordered=_reordered(theirs[np.sort(first[known])]),
+        copies=len(received_keys) - len(unique),
+        strangers=int((~is_sent).sum()),
+        reordered=_reordered(received_keys[np.sort(first[is_sent])]),
     )
 
 

@@ -15,4 +15,4 @@ def python(module: str, *arguments: str) -> tuple[str, ...]:
 
 def modules() -> dict[str, str]:
     """The environment in which a program finds the modules that this one finds."""
-    return {"PYTHONPATH": os.pathsep.join(each for each in sys.path if each), "PYTHONDONTWRITEBYTECODE": "1"}
+    return {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path), "PYTHONDONTWRITEBYTECODE": "1"}

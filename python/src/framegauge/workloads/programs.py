@@ -44,34 +44,36 @@ class Running:
         """As `output`, as it was printed."""
         data = bytearray()
         while True:
-            asked = {"process": self.number, "stream": stream, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
-            piece = self.host.agent.request("process.output", asked)
-            found = base64.b64decode(piece["data"])
-            data += found
+            params = {"process": self.number, "stream": stream, "offset_bytes": len(data), "length_bytes": PIECE_BYTES}
+            answer = self.host.agent.request("process.output", params)
+            chunk = base64.b64decode(answer["data"])
+            data += chunk
             if len(data) > self._most:
                 raise BadAnswer(f"{self.name} on {self.host.name}: found more output than {self._most} bytes")
             # A piece that is not full is the last one, whatever the size is said to be: else a host that sends byte
             # after byte would be asked for ever.
-            if len(found) < PIECE_BYTES or len(data) >= piece["size_bytes"]:
+            if len(chunk) < PIECE_BYTES or len(data) >= answer["size_bytes"]:
                 return bytes(data)
 
     def wait(self, seconds: float) -> Json | None:
         """How it ended, as in `process.wait`; None if it still runs after that time."""
-        asked = {"process": self.number, "timeout_seconds": seconds}
-        ended = self.host.agent.request("process.wait", asked, timeout_seconds=seconds + GRACE_SECONDS)
-        return ended if ended["ended"] else None
+        params = {"process": self.number, "timeout_seconds": seconds}
+        answer = self.host.agent.request("process.wait", params, timeout_seconds=seconds + GRACE_SECONDS)
+        return answer if answer["ended"] else None
 
     def await_words(self, words: str, patience_seconds: float = GRACE_SECONDS) -> None:
         """Waits until it has printed `words`; ProgramFailure if it ends before that, or takes too long."""
         for _ in range(int(patience_seconds / LOOK_SECONDS)):
             # Whether it has ended is read first, so that everything a program printed before its end counts.
-            ended = self.wait(LOOK_SECONDS)
+            answer = self.wait(LOOK_SECONDS)
             if words in self.output():
                 return
-            if ended is not None:
-                how = f"exit code {ended['exit_code']}" if ended["signal"] is None else f"signal {ended['signal']}"
-                where = f"{self.name} on {self.host.name}"
-                raise ProgramFailure(f"{where} ended before it was ready ({how}): {self.last_words()}")
+            if answer is not None:
+                status = (
+                    f"exit code {answer['exit_code']}" if answer["signal"] is None else f"signal {answer['signal']}"
+                )
+                program = f"{self.name} on {self.host.name}"
+                raise ProgramFailure(f"{program} ended before it was ready ({status}): {self.last_words()}")
         raise ProgramFailure(f"{self.name} on {self.host.name} was not ready within {patience_seconds:g} s")
 
     def last_words(self) -> str:
@@ -80,8 +82,8 @@ class Running:
         for stream in ("stderr", "stdout"):
             lines = [line.strip() for line in self.output(stream).splitlines() if line.strip()]
             if lines:
-                telling = [line for line in lines if self._telling is not None and re.search(self._telling, line)]
-                return one_line("; ".join((telling or lines)[-3:])[-300:])
+                matches = [line for line in lines if self._telling is not None and re.search(self._telling, line)]
+                return one_line("; ".join((matches or lines)[-3:])[-300:])
         return "it printed nothing"
 
     def signal(self, number: int) -> None:
@@ -92,8 +94,8 @@ class Running:
 @contextmanager
 def running(host: Host, name: str, argv: Sequence[str], precedes: bool = False) -> Iterator[Running]:
     """Starts a program, and ends it and all its children when the block is left. `precedes`: as of `tasks.Task`."""
-    asked: Json = {"argv": list(argv), "directory": None, **({"precedence": "real time"} if precedes else {})}
-    number = host.agent.request("process.spawn", asked)["process"]
+    params: Json = {"argv": list(argv), "directory": None, **({"precedence": "real time"} if precedes else {})}
+    number = host.agent.request("process.spawn", params)["process"]
     with afterwards(lambda: host.agent.request("process.kill", {"process": number})):
         yield Running(host, name, number)
 
@@ -109,7 +111,7 @@ def stamped(argv: Sequence[str]) -> list[str]:
 
 def taken_stamp(name: str, text: str) -> tuple[float, str]:
     """The start time, and the rest of the output; ProgramFailure without a start time."""
-    found = _STAMP.match(text)
-    if found is None:
+    match = _STAMP.match(text)
+    if match is None:
         raise ProgramFailure(f"{name}: found {text[:60]!r}, expected the time of its start")
-    return float(f"{found[1]}.{found[2]}"), text[found.end() :]
+    return float(f"{match[1]}.{match[2]}"), text[match.end() :]

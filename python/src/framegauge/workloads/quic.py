@@ -73,14 +73,14 @@ class Quic(Phases):
             serve = {"token": token, "address": server.address, "settings": settings}
             served = server.agent.request("quic.serve", serve)
             stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("quic.close")})))
-            asked = {
+            params = {
                 "address": server.address, "port": served["port"], "token": token, "key": served["key"],
                 "flows": self.flows, "size_bytes": self.size_bytes, "duration_seconds": self.duration_seconds,
                 "repeat_seconds": self.repeat_seconds if self.size_bytes is not None else 0.0, "settings": settings,
             }  # fmt: skip
 
             def go(on_progress: Progress | None) -> Executed:
-                result = client.agent.request("quic.run", asked, timeout_seconds=patience, on_progress=on_progress)
+                result = client.agent.request("quic.run", params, timeout_seconds=patience, on_progress=on_progress)
                 stack.close()
                 record = self._record(client.name, server.name, result, closed[server.name])
                 return Executed(record, [Spool(TRANSFERS, client.name, result["transfers"])])
@@ -117,41 +117,43 @@ class Quic(Phases):
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """The evidence of a run, as that of a stream: when transfers were under way, and what was delivered then."""
-        intervals, handshakes, amount = [], [], 0
+        intervals, handshakes, total_bytes = [], [], 0
         for run, table in tables_of(record, tables):
             base = run["result"]["started_seconds"]
             starts, connected, ends = (column(table, name) for name in ("start", "connected", "counted"))
             intervals += [(base + start, base + end) for start, end in zip(starts, ends, strict=True)]
-            handshakes += [until - start for start, until in zip(starts, connected, strict=True)]
-            amount += sum(table.column("counted_bytes").to_pylist())
+            handshakes += [connect - start for start, connect in zip(starts, connected, strict=True)]
+            total_bytes += sum(table.column("counted_bytes").to_pylist())
         return {
             "handshake_seconds": min(handshakes, default=None),
             "last_start_seconds": max((start for start, _ in intervals), default=None),
             "active_seconds": busy_seconds(intervals),
-            "received_bytes": {record["quic"]["server"]: amount},
+            "received_bytes": {record["quic"]["server"]: total_bytes},
             "answers": answers(record, tables),
         }
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """goodput: the bytes that were confirmed over the time in which transfers were under way. completion_time
         (sizes only): the median over transfers, with the handshake. fairness, smallest_goodput: of several flows."""
-        found: dict[str, float] = {}
-        amount = sum(record["received_bytes"].values())
-        if record["active_seconds"] > 0 and amount > 0:
-            found["goodput"] = 8.0 * amount / record["active_seconds"]
+        values: dict[str, float] = {}
+        total_bytes = sum(record["received_bytes"].values())
+        if record["active_seconds"] > 0 and total_bytes > 0:
+            values["goodput"] = 8.0 * total_bytes / record["active_seconds"]
         for _, table in tables_of(record, tables):
             flows = flow_rates(table)
             if self.size_bytes is not None:
-                found["completion_time"] = statistics.median([each for times in flow_times(table) for each in times])
+                values["completion_time"] = statistics.median(
+                    [seconds for times in flow_times(table) for seconds in times]
+                )
             if len(flows) > 1 and any(flows):
-                found["fairness"] = jain(flows)
-                found["smallest_goodput"] = 8.0 * min(flows)
-        return found
+                values["fairness"] = jain(flows)
+                values["smallest_goodput"] = 8.0 * min(flows)
+        return values
 
 
 def _end(answer: Json) -> Json:
     """What an end sent and found, with its datagrams as pairs of payload and number."""
-    pairs = [[each["payload_bytes"], each["count"]] for each in answer["sizes"]]
+    pairs = [[row["payload_bytes"], row["count"]] for row in answer["sizes"]]
     return {**{key: answer[key] for key in ENDS}, "sizes": pairs}
 
 

@@ -47,36 +47,38 @@ _TOGETHER: Mapping[str, Callable[[Sequence[float]], float]] = {
 def of_clients(reading: Reading, values: Sequence[float]) -> float:
     """The metric of a run in its base unit, from the values of its clients; ProgramFailure if it is too large."""
     try:
-        found = reading.factor * _TOGETHER[reading.over_clients](values)
+        total = reading.factor * _TOGETHER[reading.over_clients](values)
     except OverflowError:
-        found = math.inf
-    if not math.isfinite(found):
+        total = math.inf
+    if not math.isfinite(total):
         raise ProgramFailure(f"metrics: found {values[0]:g} from a client, expected numbers with a finite sum")
-    return found
+    return total
 
 
 def value(name: str, reading: Reading, text: str, where: str) -> float:
     """The number in a client's output, as printed; ProgramFailure with the last lines if there is not exactly one."""
     if reading.output is not None:
-        found = _matched(name, reading.output, text, where)
+        number = _matched(name, reading.output, text, where)
     else:
-        found = _picked(name, reading.json or "@", text, where)
-    if not math.isfinite(found):
-        raise ProgramFailure(f"metric {name}: {where}: found {found}, expected a number")
-    return found
+        number = _picked(name, reading.json or "@", text, where)
+    if not math.isfinite(number):
+        raise ProgramFailure(f"metric {name}: {where}: found {number}, expected a number")
+    return number
 
 
 def _matched(name: str, pattern: str, text: str, where: str) -> float:
     matches = itertools.islice(re.finditer(pattern, text, re.MULTILINE), MOST_MATCHES)
-    found = [each[1] if each.re.groups else each[0] for each in matches]
-    if len(found) != 1:
-        count = "nothing that matches" if not found else f"{len(found)} matches of"
-        some = "" if not found else f" ({', '.join(repr((each or '')[:60]) for each in found[:3])})"
-        raise ProgramFailure(f"metric {name}: {where}: found {count} {pattern!r}{some}, expected one; {_last(text)}")
-    number = _NUMBER.fullmatch((found[0] or "").strip())
+    texts = [item[1] if item.re.groups else item[0] for item in matches]
+    if len(texts) != 1:
+        count = "nothing that matches" if not texts else f"{len(texts)} matches of"
+        examples = "" if not texts else f" ({', '.join(repr((item or '')[:60]) for item in texts[:3])})"
+        raise ProgramFailure(
+            f"metric {name}: {where}: found {count} {pattern!r}{examples}, expected one; {_last(text)}"
+        )
+    number = _NUMBER.fullmatch((texts[0] or "").strip())
     if number is None:
         raise ProgramFailure(
-            f"metric {name}: {where}: {pattern!r} found {str(found[0])[:60]!r}, expected a number; {_last(text)}"
+            f"metric {name}: {where}: {pattern!r} found {str(texts[0])[:60]!r}, expected a number; {_last(text)}"
         )
     return float(number[0].replace(",", ""))
 
@@ -87,23 +89,23 @@ def _picked(name: str, path: str, text: str, where: str) -> float:
     except ValueError as error:
         raise ProgramFailure(f"metric {name}: {where}: found no JSON ({error}), expected it; {_last(text)}") from None
     try:
-        found = jmespath.search(path, document)
+        result = jmespath.search(path, document)
     except (jmespath.exceptions.JMESPathError, ArithmeticError, LookupError, RecursionError, TypeError) as error:
-        why = one_line(error, 200) or type(error).__name__
+        reason = one_line(error, 200) or type(error).__name__
         raise ProgramFailure(
-            f"metric {name}: {where}: {path!r} fails ({why}), expected a number; {_last(text)}"
+            f"metric {name}: {where}: {path!r} fails ({reason}), expected a number; {_last(text)}"
         ) from None
-    if isinstance(found, str) and _NUMBER.fullmatch(found.strip()):
-        return float(found.strip().replace(",", ""))
-    if isinstance(found, bool) or not isinstance(found, int | float):
-        shown = _shown(found)
-        raise ProgramFailure(f"metric {name}: {where}: found {shown} at {path!r}, expected a number; {_last(text)}")
-    return float(found) if abs(found) <= sys.float_info.max else math.inf
+    if isinstance(result, str) and _NUMBER.fullmatch(result.strip()):
+        return float(result.strip().replace(",", ""))
+    if isinstance(result, bool) or not isinstance(result, int | float):
+        printed = _shown(result)
+        raise ProgramFailure(f"metric {name}: {where}: found {printed} at {path!r}, expected a number; {_last(text)}")
+    return float(result) if abs(result) <= sys.float_info.max else math.inf
 
 
-def _shown(found: object) -> str:
+def _shown(result: object) -> str:
     try:
-        return "nothing" if found is None else json.dumps(found)[:60]
+        return "nothing" if result is None else json.dumps(result)[:60]
     except RecursionError:
         return "something deep"
 

@@ -53,63 +53,63 @@ class Replay:
         clients, servers = self._ends(hosts)
         later = np.random.default_rng(self.seed).uniform(0.0, self.shift_seconds, self.copies)
         later[0] = 0.0
-        count, before = len(self.flows.flows), _over(self.flows)
-        found = [
+        count, predecessors = len(self.flows.flows), _over(self.flows)
+        flows = [
             Flow(
-                hosts[clients[copy * count + place]].name, hosts[servers[copy * count + place]].name,
+                hosts[clients[copy * count + index]].name, hosts[servers[copy * count + index]].name,
                 _steps(flow.bytes, flow.reverse_bytes),
                 begin_seconds=flow.start_seconds / self.speed + float(later[copy]),
-                after=tuple(copy * count + each for each in flow.after),
-                over=None if (over := before[place]) is None else copy * count + over,
+                after=tuple(copy * count + flow_index for flow_index in flow.after),
+                over=None if (predecessor := predecessors[index]) is None else copy * count + predecessor,
             )
             for copy in range(self.copies)
-            for place, flow in enumerate(self.flows.flows)
+            for index, flow in enumerate(self.flows.flows)
         ]  # fmt: skip
-        last = max(flow.begin_seconds for flow in found)
+        last = max(flow.begin_seconds for flow in flows)
         payload = sum(flow.bytes + flow.reverse_bytes for flow in self.flows.flows) * self.copies
-        return Work(found, last + limit_seconds(payload), self.sample_seconds)
+        return Work(flows, last + limit_seconds(payload), self.sample_seconds)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, and the table of flows with what was recorded of each (`replayed`)."""
         flows = self.flows.flows
-        sent, back = (
+        forward_bytes, reverse_bytes = (
             np.tile(np.array([getattr(flow, name) for flow in flows], np.int64), self.copies)
             for name in ("bytes", "reverse_bytes")
         )
-        found = whole(done, int((sent > 0).sum() + (back > 0).sum()))
+        transfers = whole(done, int((forward_bytes > 0).sum() + (reverse_bytes > 0).sum()))
         clients, servers = self._ends(hosts)
-        flow = found["flow"].astype(np.int64)
+        flow = transfers["flow"].astype(np.int64)
         # A flow without bytes of the client has one step, which is the server's.
-        backwards = (found["step"] == 1) | (sent[flow] == 0)
+        backwards = (transfers["step"] == 1) | (forward_bytes[flow] == 0)
         data = Data(
             np.where(backwards, servers[flow], clients[flow]), np.where(backwards, clients[flow], servers[flow]),
-            found["bytes"],
+            transfers["bytes"],
         )  # fmt: skip
-        starts, ends = np.full(len(sent), np.inf), np.zeros(len(sent))
-        np.minimum.at(starts, flow, found["start_seconds"])
-        np.maximum.at(ends, flow, found["end_seconds"])
-        recorded = np.tile([np.nan if each.end_seconds is None else each.end_seconds for each in flows], self.copies)
-        recorded = recorded - np.tile([each.start_seconds for each in flows], self.copies)
-        slowdown, unknown = (ends - starts) / recorded, np.isnan(recorded)
-        copy, place = np.divmod(np.arange(len(sent)), len(flows))
+        starts, ends = np.full(len(forward_bytes), np.inf), np.zeros(len(forward_bytes))
+        np.minimum.at(starts, flow, transfers["start_seconds"])
+        np.maximum.at(ends, flow, transfers["end_seconds"])
+        recorded = np.tile([np.nan if item.end_seconds is None else item.end_seconds for item in flows], self.copies)
+        recorded = recorded - np.tile([item.start_seconds for item in flows], self.copies)
+        slowdown, is_missing = (ends - starts) / recorded, np.isnan(recorded)
+        copy, indexes = np.divmod(np.arange(len(forward_bytes)), len(flows))
         replayed = pa.table(
             {
-                "copy": copy.astype(np.uint32), "flow": place.astype(np.uint32),
-                "client": [hosts[each].name for each in clients], "server": [hosts[each].name for each in servers],
-                "recorded_client": [flows[each].client for each in place],
-                "recorded_server": [flows[each].server for each in place],
-                "recorded_start_seconds": np.tile([each.start_seconds for each in flows], self.copies),
-                "recorded_completion_seconds": pa.array(recorded, mask=unknown),
-                "after": pa.array([each.after for each in flows] * self.copies, pa.list_(pa.uint32())),
-                "connection": [each.connection for each in flows] * self.copies,
-                "start_seconds": starts, "end_seconds": ends, "bytes": sent, "reverse_bytes": back,
-                "slowdown": pa.array(slowdown, mask=unknown),
+                "copy": copy.astype(np.uint32), "flow": indexes.astype(np.uint32),
+                "client": [hosts[item].name for item in clients], "server": [hosts[item].name for item in servers],
+                "recorded_client": [flows[item].client for item in indexes],
+                "recorded_server": [flows[item].server for item in indexes],
+                "recorded_start_seconds": np.tile([item.start_seconds for item in flows], self.copies),
+                "recorded_completion_seconds": pa.array(recorded, mask=is_missing),
+                "after": pa.array([item.after for item in flows] * self.copies, pa.list_(pa.uint32())),
+                "connection": [item.connection for item in flows] * self.copies,
+                "start_seconds": starts, "end_seconds": ends, "bytes": forward_bytes, "reverse_bytes": reverse_bytes,
+                "slowdown": pa.array(slowdown, mask=is_missing),
             }
         )  # fmt: skip
         record: ReplayRecord = {
             **data.record(hosts, done, float(ends.max() - starts.min()), None),
             "sha256": self.flows.sha256,
-            "slowdown_median": None if unknown.all() else float(np.median(slowdown[~unknown])),
+            "slowdown_median": None if is_missing.all() else float(np.median(slowdown[~is_missing])),
         }
         return record, {"replayed": replayed}
 
@@ -134,8 +134,8 @@ class Replay:
         group = len(hosts) // self.copies
         names = tuple(host.name for host in hosts[:group])
         clients, servers = places(self.flows, names if self.copies == 1 else ("",) * group)
-        first = np.repeat(np.arange(self.copies) * group, len(clients))
-        return np.tile(clients, self.copies) + first, np.tile(servers, self.copies) + first
+        offsets = np.repeat(np.arange(self.copies) * group, len(clients))
+        return np.tile(clients, self.copies) + offsets, np.tile(servers, self.copies) + offsets
 
 
 def places(recording: Recording, hosts: tuple[str, ...]) -> tuple[np.ndarray, np.ndarray]:
@@ -144,29 +144,29 @@ def places(recording: Recording, hosts: tuple[str, ...]) -> tuple[np.ndarray, np
     Ends with the name of a host are on it. The others are on the hosts without such, in the order in which they appear,
     and on all in turn where these do not suffice. A flow whose ends fall together goes to the next host.
     """
-    known = {name: place for place, name in enumerate(hosts) if name}
-    found = {name: known[name] for name in recording.names if name in known}
-    taken = set(found.values())
-    free = [place for place in range(len(hosts)) if place not in taken]
+    named_hosts = {name: index for index, name in enumerate(hosts) if name}
+    by_name = {name: named_hosts[name] for name in recording.names if name in named_hosts}
+    occupied = set(by_name.values())
+    free = [index for index in range(len(hosts)) if index not in occupied]
     turns = [*free, *range(len(hosts))]
-    for number, name in enumerate(name for name in recording.names if name not in found):
-        at = turns[number] if number < len(free) else (number - len(free)) % len(hosts)
-        found[name] = at
+    for number, name in enumerate(name for name in recording.names if name not in by_name):
+        host_index = turns[number] if number < len(free) else (number - len(free)) % len(hosts)
+        by_name[name] = host_index
     clients, servers = (
-        np.array([found[getattr(flow, side)] for flow in recording.flows]) for side in ("client", "server")
+        np.array([by_name[getattr(flow, side)] for flow in recording.flows]) for side in ("client", "server")
     )
     return clients, np.where(clients == servers, (servers + 1) % len(hosts), servers)
 
 
 def _over(recording: Recording) -> list[int | None]:
     """Of each flow, the place of the one before it over the same connection; None if it opens one."""
-    last: dict[str, int] = {}
-    found: list[int | None] = []
-    for place, flow in enumerate(recording.flows):
-        found.append(last.get(flow.connection) if flow.connection else None)
-        last[flow.connection] = place
-    return found
+    latest: dict[str, int] = {}
+    predecessors: list[int | None] = []
+    for index, flow in enumerate(recording.flows):
+        predecessors.append(latest.get(flow.connection) if flow.connection else None)
+        latest[flow.connection] = index
+    return predecessors
 
 
-def _steps(sent: int, back: int) -> tuple[Step, ...]:
-    return tuple(Step(side, size) for side, size in ((CLIENT, sent), (SERVER, back)) if size)
+def _steps(forward_bytes: int, reverse_bytes: int) -> tuple[Step, ...]:
+    return tuple(Step(side, size) for side, size in ((CLIENT, forward_bytes), (SERVER, reverse_bytes)) if size)

@@ -33,8 +33,8 @@ QUANTILES = {"latency_p50": 0.5, "latency_p99": 0.99, "latency_p999": 0.999}
 
 def serve(stack: ExitStack, server: Host, token: str, nodelay: bool, closed: dict[str, Json]) -> int:
     """Answers requests on a host until the stack is left; returns the port. `closed` then has `rr.close`'s answer."""
-    asked = {"token": token, "address": server.address, "nodelay": nodelay}
-    port = int(server.agent.request("rr.serve", asked)["port"])
+    params = {"token": token, "address": server.address, "nodelay": nodelay}
+    port = int(server.agent.request("rr.serve", params)["port"])
     stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("rr.close")})))
     return port
 
@@ -53,35 +53,37 @@ def quantile(values: Sequence[float], share: float, unfinished: int = 0) -> floa
 
 def latencies(table: pa.Table, begin: float = -math.inf, end: float = math.inf) -> list[float]:
     """The latencies in seconds, from due time to response, of requests that were due between the two times."""
-    due, ended = (table.column(f"{name}_seconds").to_pylist() for name in ("due", "end"))
-    return [last - first for first, last in zip(due, ended, strict=True) if begin <= first <= end]
+    due, ends = (table.column(f"{name}_seconds").to_pylist() for name in ("due", "end"))
+    return [end_time - due_time for due_time, end_time in zip(due, ends, strict=True) if begin <= due_time <= end]
 
 
 def answers(results: Iterable[tuple[str, Json]]) -> dict[str, Json]:
     """How many requests each client made, and how many were answered, by its name and result."""
     return {
         client: {
-            "asked": one["requests"] + one["unfinished_requests"],
-            "answered": one["requests"],
+            "asked": result["requests"] + result["unfinished_requests"],
+            "answered": result["requests"],
             "what": "requests answered",
             "may_starve": True,
         }
-        for client, one in results
+        for client, result in results
     }
 
 
 def tail(values: Sequence[float], unfinished: int) -> tuple[dict[str, float], dict[str, str]]:
     """The latency metrics, and the reasons for missing ones."""
-    found, why = {}, {}
+    quantiles, reasons = {}, {}
     for name, share in QUANTILES.items():
         value = quantile(values, share, unfinished)
         if value is not None:
-            found[name] = value
+            quantiles[name] = value
         elif len(values) + unfinished < round(1 / (1 - share)):
-            why[name] = f"a run has {len(values) + unfinished} requests, but {share:.1%} needs {1 / (1 - share):.0f}"
+            reasons[name] = (
+                f"a run has {len(values) + unfinished} requests, but {share:.1%} needs {1 / (1 - share):.0f}"
+            )
         else:
-            why[name] = f"{unfinished} of {len(values) + unfinished} requests of a run were not answered"
-    return found, why
+            reasons[name] = f"{unfinished} of {len(values) + unfinished} requests of a run were not answered"
+    return quantiles, reasons
 
 
 class RequestRecord(Record):
@@ -151,7 +153,7 @@ class RequestResponse(Phases):
                 stack.close()
                 spools = [
                     Spool("transactions" if len(clients) == 1 else f"transactions-{client.name}", client.name, number)
-                    for client, number in zip(clients, (one["transactions"] for one in results), strict=True)
+                    for client, number in zip(clients, (result["transactions"] for result in results), strict=True)
                 ]
                 return Executed(self._record(clients, server, results, closed[server.name]), spools)
 
@@ -184,8 +186,8 @@ class RequestResponse(Phases):
         planned = pairs(self.pattern, hosts)
         answers, tables = [], {}
         for index, (client, _) in enumerate(planned):
-            first = index * self.connections
-            answer, table = self.simulated_client(done, range(first, first + self.connections), index)
+            first_flow = index * self.connections
+            answer, table = self.simulated_client(done, range(first_flow, first_flow + self.connections), index)
             answers.append(answer)
             tables["transactions" if len(planned) == 1 else f"transactions-{client.name}"] = table
         clients, server = [client for client, _ in planned], planned[0][1]
@@ -199,66 +201,66 @@ class RequestResponse(Phases):
         """The answer of `rr.run`, without spools, and its transactions, of the client with this index and these flows.
         In a closed loop the first request of a connection is due once it is open."""
         is_open = self.rate_per_second is not None
-        told = done.requests[index] if is_open else {"started_seconds": 0.0, "late": 0, "unfinished": 0}
-        if (started := told["started_seconds"]) is None:
-            waited = print_seconds(done.end_seconds)
-            raise ProgramFailure(f"rr: found connections that were not open after {waited}, expected {len(numbers)}")
-        due = "start_seconds" if is_open else "connected_seconds"
+        state = done.requests[index] if is_open else {"started_seconds": 0.0, "late": 0, "unfinished": 0}
+        if (started := state["started_seconds"]) is None:
+            duration = print_seconds(done.end_seconds)
+            raise ProgramFailure(f"rr: found connections that were not open after {duration}, expected {len(numbers)}")
+        due_column = "start_seconds" if is_open else "connected_seconds"
         parts: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
-        for place, number in enumerate(numbers):
+        for position, number in enumerate(numbers):
             rows = done.of_flow(number)
-            whole = rows["complete"] == 1
-            asked, ended = (whole & (rows["step"] == step) for step in (0, 1))
-            count = int(ended.sum())
-            parts["connection"].append(np.full(count, place, np.uint32))
-            parts["due_seconds"].append(rows[due][asked][:count] - started)
-            parts["sent_seconds"].append(rows["connected_seconds"][asked][:count] - started)
-            parts["end_seconds"].append(rows["end_seconds"][ended] - started)
+            is_complete = rows["complete"] == 1
+            is_request, is_response = (is_complete & (rows["step"] == step) for step in (0, 1))
+            count = int(is_response.sum())
+            parts["connection"].append(np.full(count, position, np.uint32))
+            parts["due_seconds"].append(rows[due_column][is_request][:count] - started)
+            parts["sent_seconds"].append(rows["connected_seconds"][is_request][:count] - started)
+            parts["end_seconds"].append(rows["end_seconds"][is_response] - started)
         columns = {name: np.concatenate(values) for name, values in parts.items()}
         order = np.argsort(columns["end_seconds"], kind="stable")
-        found = {name: values[order] for name, values in columns.items()}
+        ordered = {name: values[order] for name, values in columns.items()}
         requests = len(order)
-        last = float(found["end_seconds"][-1]) if requests else 0.0
+        last_end = float(ordered["end_seconds"][-1]) if requests else 0.0
         answer = {
             "requests": requests,
             "bytes": requests * (self.request_bytes + self.response_bytes),
-            "active_seconds": max(self.duration_seconds, last),
+            "active_seconds": max(self.duration_seconds, last_end),
             "started_seconds": started,
             "congestion_control": [done.congestion_control],
             "nodelay": [self.nodelay],
-            "late_requests": told["late"],
-            "unfinished_requests": told["unfinished"],
+            "late_requests": state["late"],
+            "unfinished_requests": state["unfinished"],
         }
-        return answer, pa.table(found)
+        return answer, pa.table(ordered)
 
     def _record(self, clients: Sequence[Host], server: Host, results: Sequence[Json], closed: Json) -> RequestRecord:
         total = self.request_bytes + self.response_bytes
-        answered = [one["bytes"] * self.response_bytes // total for one in results]
-        asked = sum(one["bytes"] for one in results) - sum(answered)
+        response_bytes = [result["bytes"] * self.response_bytes // total for result in results]
+        request_bytes = sum(result["bytes"] for result in results) - sum(response_bytes)
         names = [client.name for client in clients]
-        starts = [one["started_seconds"] for one in results]
-        ends = [one["started_seconds"] + one["active_seconds"] for one in results]
+        starts = [result["started_seconds"] for result in results]
+        ends = [result["started_seconds"] + result["active_seconds"] for result in results]
         return {
             # Data goes both ways; the larger message determines the main direction.
             "senders": [server.name] if self.response_bytes >= self.request_bytes else names,
             "receivers": names if self.response_bytes >= self.request_bytes else [server.name],
-            "received_bytes": {server.name: asked, **dict(zip(names, answered, strict=True))},
-            "bytes": sum(one["bytes"] for one in results),
+            "received_bytes": {server.name: request_bytes, **dict(zip(names, response_bytes, strict=True))},
+            "bytes": sum(result["bytes"] for result in results),
             "transfer_bytes": max(self.request_bytes, self.response_bytes),
             "only_bulk": False,
             "congestion_control": {
-                **{name: one["congestion_control"] for name, one in zip(names, results, strict=True)},
+                **{name: result["congestion_control"] for name, result in zip(names, results, strict=True)},
                 server.name: closed["congestion_control"],
             },
             "nodelay": {
-                **{name: one["nodelay"] for name, one in zip(names, results, strict=True)},
+                **{name: result["nodelay"] for name, result in zip(names, results, strict=True)},
                 server.name: closed["nodelay"],
             },
             "srtt_median_seconds": None,
             "mean_segment_payload_bytes": None,
             "active_seconds": max(ends) - min(starts),
             "refused": closed["refused"],
-            "clients": [{"client": name, "result": one} for name, one in zip(names, results, strict=True)],
+            "clients": [{"client": name, "result": result} for name, result in zip(names, results, strict=True)],
             "served": closed,
         }
 
@@ -266,23 +268,23 @@ class RequestResponse(Phases):
         """The latencies that the run does not have, with the reasons; `answers`: what got through at all."""
         return {
             "not_measured": tail(_all(tables.values()), self._unfinished(record))[1],
-            "answers": answers((one["client"], one["result"]) for one in record["clients"]),
+            "answers": answers((client["client"], client["result"]) for client in record["clients"]),
         }
 
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """latency_p50, _p99 and _p999: from when a request was due. transactions: answered requests per second."""
-        found, _ = tail(_all(tables.values()), self._unfinished(record))
-        requests = sum(one["result"]["requests"] for one in record["clients"])
+        values, _ = tail(_all(tables.values()), self._unfinished(record))
+        requests = sum(client["result"]["requests"] for client in record["clients"])
         if requests and record["active_seconds"] > 0:
-            found["transactions"] = requests / record["active_seconds"]
-        return found
+            values["transactions"] = requests / record["active_seconds"]
+        return values
 
     def _unfinished(self, record: Json) -> int:
         # A closed loop always ends with one request per connection under way, which is not a failure.
         if self.rate_per_second is None:
             return 0
-        return sum(int(one["result"]["unfinished_requests"]) for one in record["clients"])
+        return sum(int(client["result"]["unfinished_requests"]) for client in record["clients"])
 
 
 def _all(tables: Iterable[pa.Table]) -> list[float]:
-    return [each for table in tables if "due_seconds" in table.column_names for each in latencies(table)]
+    return [latency for table in tables if "due_seconds" in table.column_names for latency in latencies(table)]

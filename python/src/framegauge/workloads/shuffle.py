@@ -60,20 +60,20 @@ class Shuffle:
         """A connection for each fetch: those of the first host that fetches, then those of the next."""
         steps = (Step(CLIENT, self.request_bytes), Step(SERVER, self.size_bytes))
         fetchers, servers = self._pairs(hosts)
-        others = len(self._workers(hosts)) - 1
+        peer_count = len(self._workers(hosts)) - 1
         flows = [
             Flow(
-                hosts[to].name, hosts[server].name, steps,
-                after=(place - self.at_once,) if place % others >= self.at_once else (),
+                hosts[receiver].name, hosts[server].name, steps,
+                after=(index - self.at_once,) if index % peer_count >= self.at_once else (),
             )
-            for place, (to, server) in enumerate(zip(fetchers.tolist(), servers.tolist(), strict=True))
+            for index, (receiver, server) in enumerate(zip(fetchers.tolist(), servers.tolist(), strict=True))
         ]  # fmt: skip
-        return Work(flows, limit_seconds(self.size_bytes * others), self.sample_seconds)
+        return Work(flows, limit_seconds(self.size_bytes * peer_count), self.sample_seconds)
 
     def _workers(self, hosts: Sequence[Host]) -> np.ndarray:
         """The places of those hosts that take part."""
         return np.array(
-            [place for place, host in enumerate(hosts) if self.workers is None or host.name in self.workers]
+            [index for index, host in enumerate(hosts) if self.workers is None or host.name in self.workers]
         )
 
     def _pairs(self, hosts: Sequence[Host]) -> tuple[np.ndarray, np.ndarray]:
@@ -91,21 +91,23 @@ class Shuffle:
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, and the table of fetches, in which hosts are numbered from 1."""
         fetchers, servers = self._pairs(hosts)
-        found = whole(done, 2 * len(fetchers))
-        asked, answered = ({name: values[found["step"] == step] for name, values in found.items()} for step in (0, 1))
-        number = answered["flow"].astype(np.int64)
-        place, server = fetchers[number], servers[number]
+        columns = whole(done, 2 * len(fetchers))
+        requests, responses = (
+            {name: values[columns["step"] == step] for name, values in columns.items()} for step in (0, 1)
+        )
+        number = responses["flow"].astype(np.int64)
+        receiver, server = fetchers[number], servers[number]
         # Both are in the order of flows.
         table = pa.table(
             {
-                "to": (place + 1).astype(np.uint32), "from": (server + 1).astype(np.uint32),
-                "start_seconds": asked["start_seconds"], "end_seconds": answered["end_seconds"],
-                "bytes": answered["bytes"],
+                "to": (receiver + 1).astype(np.uint32), "from": (server + 1).astype(np.uint32),
+                "start_seconds": requests["start_seconds"], "end_seconds": responses["end_seconds"],
+                "bytes": responses["bytes"],
             }
         )  # fmt: skip
-        active = float(answered["end_seconds"].max() - asked["start_seconds"].min())
-        told = Data(server, place, answered["bytes"]).record(hosts, done, active, self.size_bytes)
-        record: ShuffleRecord = {**told, "links": len(told["receivers"]), "fetchers": told["receivers"]}
+        active = float(responses["end_seconds"].max() - requests["start_seconds"].min())
+        fields = Data(server, receiver, responses["bytes"]).record(hosts, done, active, self.size_bytes)
+        record: ShuffleRecord = {**fields, "links": len(fields["receivers"]), "fetchers": fields["receivers"]}
         return record, {"fetches": table}
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
@@ -115,8 +117,8 @@ class Shuffle:
         names = record["entrances"]["hosts"]
         columns = (tables["fetches"].column(name).to_pylist() for name in FETCHED)
         done = [
-            Fetch(names[to - 1], names[server - 1], size, end - start)
-            for to, server, size, start, end in zip(*columns, strict=True)
+            Fetch(names[receiver - 1], names[server - 1], size, end - start)
+            for receiver, server, size, start, end in zip(*columns, strict=True)
         ]
         return fetches.evidence(done, record["entrances"]["receivers"])
 
@@ -127,13 +129,13 @@ class Shuffle:
         smallest_goodput: over the hosts, each with what it fetched over the time until it had everything. share_of_few:
         what a fetch of the few got, over that of the many.
         """
-        found = {name: tables["fetches"].column(name).to_numpy() for name in tables["fetches"].column_names}
-        (named, hosts), first = np.unique(found["to"], return_inverse=True), float(found["start_seconds"].min())
-        ends = np.zeros(len(named))
-        np.maximum.at(ends, hosts, found["end_seconds"])
+        columns = {name: tables["fetches"].column(name).to_numpy() for name in tables["fetches"].column_names}
+        (receivers, hosts), start = np.unique(columns["to"], return_inverse=True), float(columns["start_seconds"].min())
+        ends = np.zeros(len(receivers))
+        np.maximum.at(ends, hosts, columns["end_seconds"])
         return {
             "completion_time": record["active_seconds"],
             "goodput": 8.0 * record["bytes"] / record["active_seconds"],
-            **shares(np.bincount(hosts, found["bytes"]) / (ends - first)),
+            **shares(np.bincount(hosts, columns["bytes"]) / (ends - start)),
             **fetches.metrics(record),
         }

@@ -35,12 +35,12 @@ def parse(text: str) -> Iterator[Fetched]:
     """The fetches of a log, in the order of their ends. One that failed brought nothing, and is left out."""
     carried: dict[str, int] = {}
     for line in text.splitlines():
-        if (found := _LINE.match(line)) is None:
+        if (match := _LINE.match(line)) is None:
             continue
-        at, thread, said = found.groups()
-        if read := _READ.match(said):
-            carried[thread] = carried.get(thread, 0) + int(read[1])
-        elif (freed := _FREED.match(said)) and (size := carried.pop(thread, 0)):
+        stamp, thread, message = match.groups()
+        if read_match := _READ.match(message):
+            carried[thread] = carried.get(thread, 0) + int(read_match[1])
+        elif (freed_match := _FREED.match(message)) and (size := carried.pop(thread, 0)):
             # Both ends of a fetch are by the same clock, so any time zone will do.
-            end = datetime.strptime(at, _CLOCK).replace(tzinfo=UTC).timestamp()
-            yield Fetched(freed[1], size, end - int(freed[2]) * MILLISECOND, end)
+            end = datetime.strptime(stamp, _CLOCK).replace(tzinfo=UTC).timestamp()
+            yield Fetched(freed_match[1], size, end - int(freed_match[2]) * MILLISECOND, end)

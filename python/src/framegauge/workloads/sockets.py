@@ -16,33 +16,33 @@ Answers = Iterable[tuple[str, Json]]  # of `stream.run` and `stream.close`, each
 
 def sizes(answers: Answers) -> Json:
     """The smallest buffers, and the largest call."""
-    said: dict[str, list[Json]] = {}
+    by_host: dict[str, list[Json]] = {}
     for host, answer in answers:
-        said.setdefault(host, []).append(answer)
-    taken = {"send_buffer_bytes": min, "receive_buffer_bytes": min, "largest_call_bytes": max}
+        by_host.setdefault(host, []).append(answer)
+    aggregates = {"send_buffer_bytes": min, "receive_buffer_bytes": min, "largest_call_bytes": max}
     return {
         host: {
-            name: take((each[name] for each in known if each[name] is not None), default=None)
-            for name, take in taken.items()
+            name: take((reading[name] for reading in readings if reading[name] is not None), default=None)
+            for name, take in aggregates.items()
         }
-        for host, known in said.items()
+        for host, readings in by_host.items()
     }
 
 
 def paced(answers: Answers) -> dict[str, list[int | None]]:
     """The limits of sending sockets in bits per second, from the answers of their ends; None: not paced."""
-    found: dict[str, dict[int | None, None]] = {}
+    by_host: dict[str, dict[int | None, None]] = {}
     for host, answer in answers:
-        found.setdefault(host, {}).update(dict.fromkeys(answer.get("max_pacing_bits_per_second", ())))
-    return {host: list(limits) for host, limits in found.items()}
+        by_host.setdefault(host, {}).update(dict.fromkeys(answer.get("max_pacing_bits_per_second", ())))
+    return {host: list(limits) for host, limits in by_host.items()}
 
 
 def subflows(answers: Answers) -> dict[str, list[int]]:
     """How many subflows the connections had, from the answers of their sending ends; none of TCP."""
-    found: dict[str, set[int]] = {}
+    by_host: dict[str, set[int]] = {}
     for host, answer in answers:
-        found.setdefault(host, set()).update(answer.get("subflows", ()))
-    return {host: sorted(counts) for host, counts in found.items()}
+        by_host.setdefault(host, set()).update(answer.get("subflows", ()))
+    return {host: sorted(counts) for host, counts in by_host.items()}
 
 
 def ahead_of(bits_per_second: int | None, table: pa.Table) -> list[int]:

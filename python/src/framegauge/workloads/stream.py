@@ -34,27 +34,27 @@ def serve(
 ) -> int:
     """Serves streams on a host until the stack is left; returns the port. `closed` then has the answer of
     `stream.close`. `rest` overrides the usual params, or adds to them."""
-    asked = {"token": token, "address": server.address, "sample_seconds": sample_seconds, **rest}
-    port = int(server.agent.request("stream.serve", asked)["port"])
+    params = {"token": token, "address": server.address, "sample_seconds": sample_seconds, **rest}
+    port = int(server.agent.request("stream.serve", params)["port"])
     stack.enter_context(afterwards(lambda: closed.update({server.name: server.agent.request("stream.close")})))
     return port
 
 
 def request(server: Host, port: int, token: str, **rest: Any) -> Json:
     """The params of `stream.run`, with defaults for those that are not in `rest`."""
-    usual = {
+    defaults = {
         "flows": 1, "size_bytes": None, "duration_seconds": None, "repeat_seconds": 0.0, "reverse": False,
         "sample_seconds": 0.01, "pacing_bits_per_second": None,
     }  # fmt: skip
-    return {"address": server.address, "port": port, "token": token, **usual, **rest}
+    return {"address": server.address, "port": port, "token": token, **defaults, **rest}
 
 
 def busy_seconds(intervals: Iterable[tuple[float, float]]) -> float:
     """The time covered by at least one of the intervals: the length of their union."""
-    total, until = 0.0, float("-inf")
+    total, covered_end = 0.0, float("-inf")
     for start, end in sorted(intervals):
-        total += max(0.0, end - max(start, until))
-        until = max(until, end)
+        total += max(0.0, end - max(start, covered_end))
+        covered_end = max(covered_end, end)
     return total
 
 
@@ -146,9 +146,9 @@ class Stream(Phases):
             ports = {name: self._serve(stack, host, token, closed) for name, host in servers.items()}
 
             def task(run: _Run, progress: Progress | None) -> Callable[[Host], Json]:
-                asked = self._request(run, ports[run.server.name], token)
+                params = self._request(run, ports[run.server.name], token)
                 return lambda host: host.agent.request(
-                    "stream.run", asked, timeout_seconds=patience, on_progress=progress
+                    "stream.run", params, timeout_seconds=patience, on_progress=progress
                 )
 
             def go(on_progress: Progress | None) -> Executed:
@@ -166,9 +166,11 @@ class Stream(Phases):
         flows = [
             flow for part in parts for flow in simulations.flows(part, self.repeat_seconds, self._pacing(part.count))
         ]
-        most = GRACE_SECONDS + self.repeat_seconds + 8.0 * (self.size_bytes or 0) * len(flows) / SLOWEST_BITS_PER_SECOND
+        limit_seconds = (
+            GRACE_SECONDS + self.repeat_seconds + 8.0 * (self.size_bytes or 0) * len(flows) / SLOWEST_BITS_PER_SECOND
+        )
         if self.duration_seconds is None:
-            return Work(flows, most, self.sample_seconds)
+            return Work(flows, limit_seconds, self.sample_seconds)
         # Often enough to tell a start-up from what follows, in a run of any length (`evidence.steady`).
         return Work(flows, self.duration_seconds, min(self.sample_seconds, self.duration_seconds / LEAST_SAMPLES))
 
@@ -190,21 +192,21 @@ class Stream(Phases):
 
     def _parts(self, hosts: Sequence[Host]) -> list[Part]:
         """The planned runs with the numbers of their flows."""
-        planned, several = self._plan(hosts), self.nics > 1
+        planned, is_multi_nic = self._plan(hosts), self.nics > 1
         firsts = itertools.accumulate((run.flows for run in planned), initial=0)
         return [
             Part(
-                run.client.name, run.server.name, run.reverse, first, run.flows, self.size_bytes,
-                run.nic if several else None,
+                run.client.name, run.server.name, run.reverse, first_flow, run.flows, self.size_bytes,
+                run.nic if is_multi_nic else None,
             )
-            for run, first in zip(planned, firsts, strict=False)
+            for run, first_flow in zip(planned, firsts, strict=False)
         ]  # fmt: skip
 
     @property
     def _sizes(self) -> dict[str, int]:
         """The requested sizes; left out by default, for older agents that do not know the keys."""
-        asked = {"socket_buffer_bytes": self.socket_buffer_bytes, "message_bytes": self.message_bytes}
-        return {name: value for name, value in asked.items() if value is not None}
+        sizes = {"socket_buffer_bytes": self.socket_buffer_bytes, "message_bytes": self.message_bytes}
+        return {name: value for name, value in sizes.items() if value is not None}
 
     @property
     def _asked(self) -> dict[str, int]:
@@ -213,8 +215,8 @@ class Stream(Phases):
 
     def _serve(self, stack: ExitStack, server: Host, token: str, closed: dict[str, Json]) -> int:
         """Serves on one host, on all NICs if several are used."""
-        everywhere = "::" if ":" in server.address else "0.0.0.0"
-        address = {"address": everywhere} if self.nics > 1 else {}
+        any_address = "::" if ":" in server.address else "0.0.0.0"
+        address = {"address": any_address} if self.nics > 1 else {}
         return serve(stack, server, token, self.sample_seconds, closed, **address, **self._asked)
 
     def _request(self, run: _Run, port: int, token: str) -> Json:
@@ -245,37 +247,39 @@ class Stream(Phases):
         return None if self.offered_bits_per_second is None else sum(rates)
 
     def _plan(self, hosts: Sequence[Host]) -> list[_Run]:
-        ways = (False, True) if self.bidir else (self.reverse,)
-        talking = self._talking(hosts)
-        several = len(talking) * self.nics * len(ways) > 1
+        directions = (False, True) if self.bidir else (self.reverse,)
+        routes = self._talking(hosts)
+        is_multiple = len(routes) * self.nics * len(directions) > 1
 
-        def label(client: Host, server: Host, nic: int, back: bool) -> str:
-            by = f"-nic{nic + 1}" if self.nics > 1 else ""
-            return f"-{client.name}-{server.name}{by}" + ("-reverse" if back else "") if several else ""
+        def label(client: Host, server: Host, nic: int, is_reverse: bool) -> str:
+            nic_label = f"-nic{nic + 1}" if self.nics > 1 else ""
+            return (
+                f"-{client.name}-{server.name}{nic_label}" + ("-reverse" if is_reverse else "") if is_multiple else ""
+            )
 
         return [
-            _Run(client, server, nic, back, flows, label(client, server, nic, back))
-            for client, server, flows in talking
+            _Run(client, server, nic, is_reverse, flows, label(client, server, nic, is_reverse))
+            for client, server, flows in routes
             for nic in range(self.nics)
-            for back in ways
+            for is_reverse in directions
         ]
 
     def _talking(self, hosts: Sequence[Host]) -> list[tuple[Host, Host, int]]:
         """Client, server and number of flows of every pair."""
         if self.senders is None:
             return [(client, server, self.flows) for client, server in pairs(self.pattern, hosts)]
-        named = {host.name: host for host in hosts}
-        usual, others = self.receiver or hosts[-1].name, self.receivers or {}
-        return [(named[name], named[others.get(name, usual)], flows) for name, flows in self.senders.items()]
+        by_name = {host.name: host for host in hosts}
+        default, receivers = self.receiver or hosts[-1].name, self.receivers or {}
+        return [(by_name[name], by_name[receivers.get(name, default)], flows) for name, flows in self.senders.items()]
 
     def _record(self, planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> StreamRecord:
-        told = list(zip(planned, results, strict=True))
-        sending = [(run.sender.name, closed[run.server.name] if run.reverse else result) for run, result in told]
+        run_results = list(zip(planned, results, strict=True))
+        sending = [(run.sender.name, closed[run.server.name] if run.reverse else result) for run, result in run_results]
         received: dict[str, int] = {}
         control: dict[str, set[str]] = {}
         # Readings of sending sockets come from the end that sent: forward from `run`, in reverse from `close`.
-        said = [result for run, result in zip(planned, results, strict=True) if not run.reverse]
-        said += [closed[name] for name in {run.server.name: None for run in planned if run.reverse}]
+        sender_readings = [result for run, result in zip(planned, results, strict=True) if not run.reverse]
+        sender_readings += [closed[name] for name in {run.server.name: None for run in planned if run.reverse}]
         for run, result in zip(planned, results, strict=True):
             received[run.receiver.name] = received.get(run.receiver.name, 0) + result["bytes"]
             control.setdefault(run.client.name, set()).update(result["congestion_control"])
@@ -292,15 +296,15 @@ class Stream(Phases):
             "alone_bytes": self.size_bytes if sum(run.flows for run in planned) == 1 and not self._asked else None,
             "offered_bits_per_second": self._offered(planned),
             "congestion_control": {host: sorted(names) for host, names in control.items()},
-            "srtt_median_seconds": _median(each["srtt_median_seconds"] for each in said),
-            "mean_segment_payload_bytes": _mean(each["mean_segment_payload_bytes"] for each in said),
-            "retransmits": sum(each["retransmits"] or 0 for each in said),
-            "refused": sum(each["refused"] for each in closed.values()),
+            "srtt_median_seconds": _median(reading["srtt_median_seconds"] for reading in sender_readings),
+            "mean_segment_payload_bytes": _mean(reading["mean_segment_payload_bytes"] for reading in sender_readings),
+            "retransmits": sum(reading["retransmits"] or 0 for reading in sender_readings),
+            "refused": sum(reading["refused"] for reading in closed.values()),
             "pacing": sockets.paced(sending),
             "subflows": sockets.subflows(sending),
             "nics": self.nics,
             "sizes": self._sizes,
-            "sockets": sockets.sizes([*((run.client.name, result) for run, result in told), *closed.items()])
+            "sockets": sockets.sizes([*((run.client.name, result) for run, result in run_results), *closed.items()])
             if self._sizes
             else {},
             "runs": [
@@ -331,7 +335,7 @@ class Stream(Phases):
             starts, connected, ends = (column(table, name) for name in ("start", "connected", "counted"))
             intervals += [(base + start, base + end) for start, end in zip(starts, ends, strict=True)]
             ahead += sockets.ahead_of(pacing.bits_per_second(self.pacing), table)
-            handshakes += [until - start for start, until in zip(starts, connected, strict=True)]
+            handshakes += [ready - start for start, ready in zip(starts, connected, strict=True)]
             receiver = run["client" if run["reverse"] else "server"]
             received[receiver] = received.get(receiver, 0) + sum(table.column("counted_bytes").to_pylist())
         return {
@@ -352,45 +356,45 @@ class Stream(Phases):
         waits. fairness: Jain's index over the flows. smallest_goodput: that of the slowest flow,
         0 if it received nothing. share_of_few: the mean goodput per flow of the few over that of the many.
         """
-        found: dict[str, float] = {}
-        amount = sum(record["received_bytes"].values())
-        if record["active_seconds"] > 0 and amount > 0:
-            found["goodput"] = 8.0 * amount / record["active_seconds"]
+        values: dict[str, float] = {}
+        total_bytes = sum(record["received_bytes"].values())
+        if record["active_seconds"] > 0 and total_bytes > 0:
+            values["goodput"] = 8.0 * total_bytes / record["active_seconds"]
         flows, times = [], []
         for _, table in tables_of(record, tables):
             flows += flow_rates(table)
             times += flow_times(table)
         if self.size_bytes is not None and times:
-            every = statistics.median(itertools.chain(*times))
-            found["completion_time"] = max(map(statistics.median, times)) if self._is_fan_in else every
+            median = statistics.median(itertools.chain(*times))
+            values["completion_time"] = max(map(statistics.median, times)) if self._is_fan_in else median
         if len(flows) > 1 and any(flows):
-            found["fairness"] = jain(flows)
-            found["smallest_goodput"] = 8.0 * min(flows)
+            values["fairness"] = jain(flows)
+            values["smallest_goodput"] = 8.0 * min(flows)
         if "sharing" in record and (share := share_of_few(record)) is not None:
-            found["share_of_few"] = share
-        return found
+            values["share_of_few"] = share
+        return values
 
 
 def _median(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return statistics.median(numbers) if numbers else None
 
 
 def _mean(values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.fmean(known) if known else None
+    numbers = [value for value in values if value is not None]
+    return statistics.fmean(numbers) if numbers else None
 
 
 def _spools(planned: Sequence[_Run], results: Sequence[Json], closed: Mapping[str, Json]) -> list[Spool]:
     """The spools of both ends, so that none is left behind in an agent."""
-    one = len(planned) == 1
-    asked = [
+    is_single = len(planned) == 1
+    rows = [
         (f"transfers{run.label}", run.client, result["transfers"]) for run, result in zip(planned, results, strict=True)
     ]
     for run, result in zip(planned, results, strict=True):
-        asked.append((f"samples{run.label}" + ("-receiver" if run.reverse else ""), run.client, result["samples"]))
+        rows.append((f"samples{run.label}" + ("-receiver" if run.reverse else ""), run.client, result["samples"]))
     for server in {run.server.name: run.server for run in planned}.values():
         backward = any(run.reverse for run in planned if run.server.name == server.name)
-        name = ("samples" if backward else "samples-receiver") if one else f"samples-served-by-{server.name}"
-        asked.append((name, server, closed[server.name]["samples"]))
-    return [Spool(name, host.name, number) for name, host, number in asked if number is not None]
+        name = ("samples" if backward else "samples-receiver") if is_single else f"samples-served-by-{server.name}"
+        rows.append((name, server, closed[server.name]["samples"]))
+    return [Spool(name, host.name, number) for name, host, number in rows if number is not None]

@@ -74,99 +74,99 @@ def flows(part: Part, repeat_seconds: float, pacing_bits_per_second: int | None)
         steps = (Step(CLIENT, None, GREETING_BYTES),)
     else:
         steps = (Step(CLIENT, GREETING_BYTES + size, GREETING_BYTES, closes=True), Step(SERVER, CONFIRMATION_BYTES))
-    until = None if size is None else repeat_seconds
-    one = Flow(
+    repeat_until = None if size is None else repeat_seconds
+    flow = Flow(
         *part.ends, steps,
-        new_until_seconds=until,
+        new_until_seconds=repeat_until,
         pacing_bits_per_second=pacing_bits_per_second,
         barrier=None if size is None or part.count == 1 else part.first,
     )  # fmt: skip
-    return [one] * part.count
+    return [flow] * part.count
 
 
 def transfers(part: Part, done: Outcome) -> pa.Table:
     """The table `transfers` of a `stream.run`; ProgramFailure if a transfer of a stated size did not end."""
-    rows = [_transfers(part, done, place, number) for place, number in enumerate(part.numbers)]
-    found = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
-    order = np.argsort(found["end_seconds"], kind="stable")
-    whole = {name: values[order] for name, values in found.items()}
+    rows = [_transfers(part, done, index, number) for index, number in enumerate(part.numbers)]
+    columns = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
+    order = np.argsort(columns["end_seconds"], kind="stable")
+    ordered = {name: values[order] for name, values in columns.items()}
     return pa.table(
         {
-            **{name: pa.array(values) for name, values in whole.items()},
-            "counted_seconds": whole["end_seconds"],
-            "counted_bytes": whole["bytes"],
+            **{name: pa.array(values) for name, values in ordered.items()},
+            "counted_seconds": ordered["end_seconds"],
+            "counted_bytes": ordered["bytes"],
         }
     )
 
 
-def _transfers(part: Part, done: Outcome, place: int, number: int) -> dict[str, np.ndarray]:
+def _transfers(part: Part, done: Outcome, index: int, number: int) -> dict[str, np.ndarray]:
     rows = done.of_flow(number)
-    data, last = (
+    data, last_rows = (
         {name: values[rows["step"] == step] for name, values in rows.items()}
         for step in (part.data_step, part.last_step)
     )
-    first = {name: values[rows["step"] == 0] for name, values in rows.items()}
+    first_rows = {name: values[rows["step"] == 0] for name, values in rows.items()}
     if part.size_bytes is None:
-        return _lasting(part, done, place, number, first, data)
-    if not len(last["round"]) or len(last["round"]) < len(first["round"]) or not rows["complete"].all():
+        return _lasting(part, done, index, number, first_rows, data)
+    if not len(last_rows["round"]) or len(last_rows["round"]) < len(first_rows["round"]) or not rows["complete"].all():
         expected = f"{part.size_bytes} bytes within {print_seconds(done.end_seconds)} of simulated time"
         raise ProgramFailure(f"{part.client} to {part.server}: found a transfer without end, expected {expected}")
-    rounds = len(last["round"])
+    rounds = len(last_rows["round"])
     return {
-        "round": first["round"].astype(np.uint32),
-        "flow": np.full(rounds, place, np.uint32),
-        "start_seconds": first["start_seconds"],
-        "connected_seconds": first["connected_seconds"],
-        "end_seconds": last["end_seconds"],
+        "round": first_rows["round"].astype(np.uint32),
+        "flow": np.full(rounds, index, np.uint32),
+        "start_seconds": first_rows["start_seconds"],
+        "connected_seconds": first_rows["connected_seconds"],
+        "end_seconds": last_rows["end_seconds"],
         "bytes": np.full(rounds, part.size_bytes, np.uint64),
-        "retransmits": last[part.retransmits],
+        "retransmits": last_rows[part.retransmits],
     }
 
 
 def _lasting(
     part: Part,
     done: Outcome,
-    place: int,
+    index: int,
     number: int,
     first: Mapping[str, np.ndarray],
     data: Mapping[str, np.ndarray],
 ) -> dict[str, np.ndarray]:
     """The one row of a flow that lasts as long as the run; if it was never connected, it carried nothing."""
-    came = int(data["bytes"][0]) if len(data["bytes"]) else 0
+    received_bytes = int(data["bytes"][0]) if len(data["bytes"]) else 0
     connected = float(first["connected_seconds"][0]) if len(first["round"]) else done.end_seconds
     return {
         "round": np.zeros(1, np.uint32),
-        "flow": np.full(1, place, np.uint32),
+        "flow": np.full(1, index, np.uint32),
         "start_seconds": np.array([float(first["start_seconds"][0]) if len(first["round"]) else 0.0]),
         "connected_seconds": np.array([connected]),
         "end_seconds": np.array([done.end_seconds]),
-        "bytes": np.array([max(0, came - (0 if part.reverse else GREETING_BYTES))], np.uint64),
+        "bytes": np.array([max(0, received_bytes - (0 if part.reverse else GREETING_BYTES))], np.uint64),
         "retransmits": data[part.retransmits][:1] if len(data["bytes"]) else np.zeros(1, np.uint64),
     }
 
 
 def samples(part: Part, done: Outcome) -> pa.Table:
     """The table `samples` of a sending end: as far as the model has what a kernel tells."""
-    found: dict[str, list[np.ndarray]] = {}
+    arrays: dict[str, list[np.ndarray]] = {}
     payload = done.payload(part.client, part.server)
-    for place, number in enumerate(part.numbers):
+    for index, number in enumerate(part.numbers):
         rows, begins = done.sampled(number), done.of_flow(number)
         starts = begins["start_seconds"][begins["step"] == 0]
-        came = rows["client_bytes" if part.reverse else "server_bytes"].astype(np.int64)
-        count = len(came)
+        received = rows["client_bytes" if part.reverse else "server_bytes"].astype(np.int64)
+        count = len(received)
         columns = {
             "time_seconds": rows["time_seconds"],
             "round": np.maximum(np.searchsorted(starts, rows["time_seconds"], "right") - 1, 0).astype(np.uint32),
-            "flow": np.full(count, place, np.uint32),
+            "flow": np.full(count, index, np.uint32),
             "srtt_seconds": rows["srtt_seconds"],
             "cwnd_segments": rows["cwnd_segments"],
             "mss_bytes": np.full(count, payload, np.uint32),
             "unacked_segments": rows["in_flight_segments"],
-            "bytes_acked": np.maximum(0, came - (0 if part.reverse else GREETING_BYTES)).astype(np.uint64),
+            "bytes_acked": np.maximum(0, received - (0 if part.reverse else GREETING_BYTES)).astype(np.uint64),
         }
         for name, values in columns.items():
-            found.setdefault(name, []).append(values)
-    return pa.table({name: np.concatenate(parts) for name, parts in found.items()})
+            arrays.setdefault(name, []).append(values)
+    return pa.table({name: np.concatenate(parts) for name, parts in arrays.items()})
 
 
 def answer(part: Part, done: Outcome, table: pa.Table) -> Json:
@@ -186,19 +186,19 @@ def answer(part: Part, done: Outcome, table: pa.Table) -> Json:
 
 def closed(parts: Sequence[Part], done: Outcome) -> dict[str, Json]:
     """The answer of `stream.close` of every server, without spools."""
-    found: dict[str, list[Part]] = {}
+    by_server: dict[str, list[Part]] = {}
     for part in parts:
-        found.setdefault(part.server, []).append(part)
+        by_server.setdefault(part.server, []).append(part)
     return {
         server: {
             "bytes": 0,
-            "connections": done.sum("connections", [number for part in mine for number in part.numbers]),
+            "connections": done.sum("connections", [number for part in server_parts for number in part.numbers]),
             "refused": 0,
             "congestion_control": [done.congestion_control],
-            **(_sender(sent, done) if (sent := [part for part in mine if part.reverse]) else NONE),
+            **(_sender(sending, done) if (sending := [part for part in server_parts if part.reverse]) else NONE),
             "samples": None,
         }
-        for server, mine in found.items()
+        for server, server_parts in by_server.items()
     }
 
 
@@ -212,11 +212,11 @@ def _sender(parts: Sequence[Part], done: Outcome) -> Json:
     """What sending sockets say. Segments are counted at both ends, so greetings and confirmations are in the mean."""
     numbers = [number for part in parts for number in part.numbers]
     resent = done.sum("retransmits", numbers)
-    new = done.sum("segments", numbers) - resent
-    came = sum(int(done.of_flow(number)["bytes"].sum()) for number in numbers)
+    fresh_segments = done.sum("segments", numbers) - resent
+    payload_bytes = sum(int(done.of_flow(number)["bytes"].sum()) for number in numbers)
     times = np.concatenate([done.sampled(number)["srtt_seconds"] for number in numbers])
     return {
         "retransmits": sum(_resent(part, done) for part in parts),
         "srtt_median_seconds": middle(times[times > 0]),
-        "mean_segment_payload_bytes": came / new if new > 0 and came else None,
+        "mean_segment_payload_bytes": payload_bytes / fresh_segments if fresh_segments > 0 and payload_bytes else None,
     }

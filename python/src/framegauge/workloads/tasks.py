@@ -81,7 +81,7 @@ def placed(host: Host, token: str, values: Mapping[str, str], folders: Sequence[
     name = f"run-{token[:12]}"
     base = host.agent.request("host.folder")["path"]
     files = [{"path": name, "data": None, "mode": RUN_MODE}]
-    files += [{"path": f"{name}/{each}", "data": None, "mode": None} for each in folders]
+    files += [{"path": f"{name}/{folder}", "data": None, "mode": None} for folder in folders]
     host.agent.request("host.files", {"files": files})
     with afterwards(lambda: host.agent.request("host.clear", {"path": name})):
         yield Place(host, {**values, "address": host.address, "host": host.name, "run": f"{base}/{name}"}, name)
@@ -89,12 +89,12 @@ def placed(host: Host, token: str, values: Mapping[str, str], folders: Sequence[
 
 def write(place: Place, files: Mapping[str, str]) -> None:
     """Writes files into the run's folder; a name may have folders in front."""
-    asked = [
+    entries = [
         {"path": f"{place.folder}/{name}", "data": base64.b64encode(text.encode()).decode(), "mode": FILE_MODE}
         for name, text in files.items()
     ]
-    if asked:
-        place.host.agent.request("host.files", {"files": asked})
+    if entries:
+        place.host.agent.request("host.files", {"files": entries})
 
 
 def _files(task: Task, place: Place) -> dict[str, str]:
@@ -121,8 +121,8 @@ def described(task: Task, place: Place) -> str:
 def started(task: Task, place: Place) -> Iterator[Running]:
     """The program, running on that host; ended with everything that it has started when the block is left."""
     write(place, _files(task, place))
-    asked = _asked(task, place)
-    spawned = place.host.agent.request("process.spawn", asked)
+    params = _asked(task, place)
+    spawned = place.host.agent.request("process.spawn", params)
     number = spawned["process"]
     with afterwards(lambda: place.host.agent.request("process.kill", {"process": number})):
         yield Running(place.host, task.shown, number, spawned["pid"], MOST_OUTPUT_BYTES, task.telling)
@@ -133,31 +133,31 @@ def await_ready(task: Task, running: Running, place: Place) -> None:
     ready = task.ready or Readiness()
     where = f"{running.name} on {running.host.name}"
     if ready.seconds is not None:
-        if (ended := running.wait(ready.seconds)) is not None:
-            raise ProgramFailure(f"{where} ended before it was ready ({_how(ended)}): {running.last_words()}")
+        if (status := running.wait(ready.seconds)) is not None:
+            raise ProgramFailure(f"{where} ended before it was ready ({_how(status)}): {running.last_words()}")
         return
-    asked: Json = {
+    params: Json = {
         "process": running.number,
         "port": None if ready.port is None else _port(place.text(ready.port), where),
         "words": ready.words,
         "file": None if ready.file is None else place.text(ready.file),
         "within_seconds": ready.within_seconds,
     }
-    if asked["file"] is not None and not asked["file"].startswith("/"):
-        asked["file"] = f"{place.folder}/{asked['file']}"
-    found = running.host.agent.request("process.ready", asked, timeout_seconds=ready.within_seconds + GRACE_SECONDS)
-    if found["ready"]:
+    if params["file"] is not None and not params["file"].startswith("/"):
+        params["file"] = f"{place.folder}/{params['file']}"
+    answer = running.host.agent.request("process.ready", params, timeout_seconds=ready.within_seconds + GRACE_SECONDS)
+    if answer["ready"]:
         return
-    if found["ending"] is not None:
-        raise ProgramFailure(f"{where} ended before it was ready ({_how(found['ending'])}): {running.last_words()}")
+    if answer["ending"] is not None:
+        raise ProgramFailure(f"{where} ended before it was ready ({_how(answer['ending'])}): {running.last_words()}")
     sign = {
-        "port": f"port {asked['port']} open",
+        "port": f"port {params['port']} open",
         "words": f"output matching {ready.words!r}",
-        "file": f"file {asked['file']}",
+        "file": f"file {params['file']}",
     }
-    wanted = next(sign[name] for name in ("port", "words", "file") if asked[name] is not None)
+    target = next(sign[name] for name in ("port", "words", "file") if params[name] is not None)
     raise ProgramFailure(
-        f"{where} was not ready: found no {wanted} within {ready.within_seconds:g} s: {running.last_words()}"
+        f"{where} was not ready: found no {target} within {ready.within_seconds:g} s: {running.last_words()}"
     )
 
 
@@ -165,25 +165,25 @@ def finish(task: Task, running: Running, waited: bool = False) -> None:
     """Waits for a program's end, unless that has been `waited` for; ProgramFailure with its last words unless it has
     ended in time, and with exit code 0."""
     where = f"{running.name} on {running.host.name}"
-    ended = running.wait(0.0 if waited else task.within_seconds)
-    if ended is None:
+    status = running.wait(0.0 if waited else task.within_seconds)
+    if status is None:
         raise ProgramFailure(f"{where} did not end within {task.within_seconds:g} s (`within`): {running.last_words()}")
-    if ended["exit_code"] != 0:
-        raise ProgramFailure(f"{where} failed ({_how(ended)}): {running.last_words()}")
+    if status["exit_code"] != 0:
+        raise ProgramFailure(f"{where} failed ({_how(status)}): {running.last_words()}")
 
 
 def still_running(servers: Sequence[tuple[Task, Running]], always: bool = False) -> None:
     """ProgramFailure if a server has failed while clients were at work. One that serves once and ends with exit code 0
     has not: whether clients got what they wanted, they know; but it cannot serve a further run (`always`)."""
     for _, running in servers:
-        if (ended := running.wait(0.0)) is not None and (always or ended["exit_code"] != 0):
+        if (status := running.wait(0.0)) is not None and (always or status["exit_code"] != 0):
             where = f"{running.name} on {running.host.name}"
             when = "between two runs" if always else "during the run"
-            raise ProgramFailure(f"{where} ended {when} ({_how(ended)}): {running.last_words()}")
+            raise ProgramFailure(f"{where} ended {when} ({_how(status)}): {running.last_words()}")
 
 
-def _how(ended: Json) -> str:
-    return f"exit code {ended['exit_code']}" if ended["signal"] is None else f"signal {ended['signal']}"
+def _how(status: Json) -> str:
+    return f"exit code {status['exit_code']}" if status["signal"] is None else f"signal {status['signal']}"
 
 
 def _port(text: str, where: str) -> int:

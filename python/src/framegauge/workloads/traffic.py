@@ -41,18 +41,18 @@ class Data:
         """What each host received that received anything."""
         sums = np.zeros(len(hosts), np.int64)
         np.add.at(sums, self.receivers, self.bytes.astype(np.int64))
-        return {hosts[place].name: int(sums[place]) for place in np.unique(self.receivers)}
+        return {hosts[index].name: int(sums[index]) for index in np.unique(self.receivers)}
 
     def record(
         self, hosts: Sequence[Host], done: Outcome, active_seconds: float, transfer_bytes: int | None
     ) -> TrafficRecord:
         """The record of a run whose data this is."""
         received = self.received(hosts)
-        senders = [hosts[place].name for place in np.unique(self.senders)]
-        everyone = range(len(done.counts))
-        resent = done.sum("retransmits", everyone)
-        new = done.sum("segments", everyone) - resent
-        came = int(done.all_transfers["bytes"].sum())
+        senders = [hosts[index].name for index in np.unique(self.senders)]
+        numbers = range(len(done.counts))
+        resent = done.sum("retransmits", numbers)
+        fresh_segments = done.sum("segments", numbers) - resent
+        payload_bytes = int(done.all_transfers["bytes"].sum())
         return {
             "senders": senders,
             "receivers": list(received),
@@ -62,11 +62,13 @@ class Data:
             "congestion_control": {name: [done.congestion_control] for name in dict.fromkeys([*senders, *received])},
             "srtt_median_seconds": None,
             # Segments are counted at both ends, so requests are in the mean.
-            "mean_segment_payload_bytes": came / new if new > 0 and came else None,
+            "mean_segment_payload_bytes": payload_bytes / fresh_segments
+            if fresh_segments > 0 and payload_bytes
+            else None,
             "refused": 0,
             "active_seconds": active_seconds,
             "retransmits": resent,
-            "timeouts": done.sum("timeouts", everyone),
+            "timeouts": done.sum("timeouts", numbers),
         }
 
 
@@ -77,12 +79,12 @@ def limit_seconds(payload_bytes: int) -> float:
 
 def whole(done: Outcome, messages: int) -> Mapping[str, np.ndarray]:
     """All transfers by column, if there are so many and all are complete; ProgramFailure otherwise."""
-    found = done.all_transfers
-    complete = int((found["complete"] == 1).sum())
+    transfers = done.all_transfers
+    complete = int((transfers["complete"] == 1).sum())
     if complete < messages:
         expected = f"{messages} within {print_seconds(done.end_seconds)} of simulated time"
         raise ProgramFailure(f"found {complete} messages that came whole, expected {expected}")
-    return found
+    return transfers
 
 
 def shares(rates: np.ndarray) -> dict[str, float]:

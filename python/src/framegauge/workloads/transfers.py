@@ -35,8 +35,8 @@ def tables_of(record: Json, tables: Mapping[str, pa.Table]) -> Iterator[tuple[Js
 
 def column(table: pa.Table, name: str) -> list[float]:
     """A column of times, in seconds."""
-    found: list[float] = table.column(f"{name}_seconds").to_pylist()
-    return found
+    times: list[float] = table.column(f"{name}_seconds").to_pylist()
+    return times
 
 
 def flow_rates(table: pa.Table) -> list[float]:
@@ -56,32 +56,32 @@ def flow_times(table: pa.Table) -> list[list[float]]:
 
 def _flows(table: pa.Table) -> list[tuple[float, float]]:
     """The bytes of each flow, and the seconds that they took."""
-    amounts: dict[int, list[float]] = {}
+    totals: dict[int, list[float]] = {}
     rows = zip(
         table.column("flow").to_pylist(), table.column("counted_bytes").to_pylist(), column(table, "start"),
         column(table, "counted"), strict=True,
     )  # fmt: skip
     for flow, size, start, end in rows:
-        sums = amounts.setdefault(flow, [0.0, 0.0])
+        sums = totals.setdefault(flow, [0.0, 0.0])
         sums[0] += size
         sums[1] += end - start
-    return [(size, seconds) for size, seconds in amounts.values()]
+    return [(size, seconds) for size, seconds in totals.values()]
 
 
 def delivered(sender: str, tables: Iterable[pa.Table]) -> Json:
     """Of `Record.answers`: how many flows a host sent, and how many of them delivered anything."""
-    amounts = [size for table in tables for size, _ in _flows(table)]
-    answered = sum(size > 0 for size in amounts)
-    return {"asked": len(amounts), "answered": answered, "host": sender, "what": TRANSFERS, "may_starve": True}
+    sizes = [size for table in tables for size, _ in _flows(table)]
+    active = sum(size > 0 for size in sizes)
+    return {"asked": len(sizes), "answered": active, "host": sender, "what": TRANSFERS, "may_starve": True}
 
 
 def answers(record: Json, tables: Mapping[str, pa.Table]) -> dict[str, Json]:
     """The same by sender and receiver, of every `stream.run` of the record."""
-    ways: dict[tuple[str, str], list[pa.Table]] = {}
+    directions: dict[tuple[str, str], list[pa.Table]] = {}
     for run, table in tables_of(record, tables):
         ends = (run["client"], run["server"])
-        ways.setdefault(ends[::-1] if run["reverse"] else ends, []).append(table)
-    return {f"{sender} to {receiver}": delivered(sender, mine) for (sender, receiver), mine in ways.items()}
+        directions.setdefault(ends[::-1] if run["reverse"] else ends, []).append(table)
+    return {f"{sender} to {receiver}": delivered(sender, parts) for (sender, receiver), parts in directions.items()}
 
 
 def of_groups(record: Json, tables: Mapping[str, pa.Table]) -> list[dict[str, Any]]:
@@ -93,21 +93,21 @@ def of_groups(record: Json, tables: Mapping[str, pa.Table]) -> list[dict[str, An
     shared = record["sharing"]
     flows: dict[str, list[tuple[float, float]]] = {}
     for run, table in tables_of(record, tables):
-        flows.setdefault(run["client"], []).extend(each for each in _flows(table) if each[1] > 0)
-    longest = max((seconds for each in flows.values() for _, seconds in each), default=0.0)
-    found = []
+        flows.setdefault(run["client"], []).extend(item for item in _flows(table) if item[1] > 0)
+    longest = max((seconds for item in flows.values() for _, seconds in item), default=0.0)
+    groups = []
     for group in shared["groups"]:
-        mine = [each for host in group["senders"] for each in flows.get(host, ())]
-        rate, floored = sum(size / seconds for size, seconds in mine), False
-        if sum(size for size, _ in mine) < shared["floor_bytes"] and longest > 0:
+        group_flows = [item for host in group["senders"] for item in flows.get(host, ())]
+        rate, floored = sum(size / seconds for size, seconds in group_flows), False
+        if sum(size for size, _ in group_flows) < shared["floor_bytes"] and longest > 0:
             rate, floored = shared["floor_bytes"] / longest, True
-        found.append({**group, "goodput_bits_per_second": 8.0 * rate / group["flows"], "floored": floored})
-    return found
+        groups.append({**group, "goodput_bits_per_second": 8.0 * rate / group["flows"], "floored": floored})
+    return groups
 
 
 def share_of_few(record: Json) -> float | None:
     """The mean goodput per flow of the few, divided by that of the many; None if neither received anything."""
-    sides = {each["name"]: each for each in record["sharing"]["groups"]}
+    sides = {group["name"]: group for group in record["sharing"]["groups"]}
     few, many = sides["few"], sides["many"]
     if (few["floored"] and many["floored"]) or not many["goodput_bits_per_second"]:
         return None

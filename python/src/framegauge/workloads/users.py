@@ -63,38 +63,42 @@ class Users:
 
     def work(self, hosts: Sequence[Host]) -> Work:
         """A connection for each user."""
-        server, others = hosts[-1].name, len(hosts) - 1
-        flows = [Flow(hosts[user % others].name, server, tuple(self.steps(user))) for user in range(self.users)]
+        server, client_count = hosts[-1].name, len(hosts) - 1
+        flows = [Flow(hosts[user % client_count].name, server, tuple(self.steps(user))) for user in range(self.users)]
         end = self.duration_seconds + AWAITED_SECONDS
         return Work(flows, end, self.sample_seconds, nodelay=not self.nagle)
 
     def simulated(self, hosts: Sequence[Host], done: Outcome) -> tuple[Record, Mapping[str, pa.Table]]:
         """The record, and the table of transactions that were due in time and answered."""
-        found = done.all_transfers
+        transfers = done.all_transfers
         # A message's answer is in the next row, if it has begun.
-        asked = np.flatnonzero((found["step"] % 2 == 0) & (found["connected_seconds"] < self.duration_seconds))
-        following = np.minimum(asked + 1, len(found["step"]) - 1)
-        answered = (found["flow"][following] == found["flow"][asked]) & (found["step"][following] % 2 == 1)
-        answered &= found["complete"][following] == 1
-        request, response = asked[answered], following[answered]
-        due, ends = found["connected_seconds"][request], found["end_seconds"][response]
+        requests = np.flatnonzero(
+            (transfers["step"] % 2 == 0) & (transfers["connected_seconds"] < self.duration_seconds)
+        )
+        following = np.minimum(requests + 1, len(transfers["step"]) - 1)
+        is_answered = (transfers["flow"][following] == transfers["flow"][requests]) & (
+            transfers["step"][following] % 2 == 1
+        )
+        is_answered &= transfers["complete"][following] == 1
+        request, response = requests[is_answered], following[is_answered]
+        due, ends = transfers["connected_seconds"][request], transfers["end_seconds"][response]
         order = np.argsort(ends, kind="stable")
         columns = {
-            "connection": found["flow"][request].astype(np.uint32), "due_seconds": due, "sent_seconds": due,
-            "end_seconds": ends, "bytes": found["bytes"][response],
+            "connection": transfers["flow"][request].astype(np.uint32), "due_seconds": due, "sent_seconds": due,
+            "end_seconds": ends, "bytes": transfers["bytes"][response],
         }  # fmt: skip
         table = pa.table({name: values[order] for name, values in columns.items()})
-        unfinished = int((~answered).sum())
-        places = (found["flow"][response] % (len(hosts) - 1)).astype(np.int64)
-        data = Data(np.full(len(response), len(hosts) - 1), places, found["bytes"][response])
-        told: UsersRecord = {
+        unfinished = int((~is_answered).sum())
+        receivers = (transfers["flow"][response] % (len(hosts) - 1)).astype(np.int64)
+        data = Data(np.full(len(response), len(hosts) - 1), receivers, transfers["bytes"][response])
+        record: UsersRecord = {
             **data.record(hosts, done, float(max(self.duration_seconds, ends.max(initial=0.0))), None),
             "only_bulk": False,
             "unfinished": unfinished,
             "in_time": int((ends < self.duration_seconds).sum()),
             "not_measured": tail(latencies(table), unfinished)[1],
         }
-        return told, {"transactions": table}
+        return record, {"transactions": table}
 
     def evidence(self, record: Json, tables: Mapping[str, pa.Table]) -> Json:
         """Nothing beyond the record."""
@@ -103,5 +107,5 @@ class Users:
     def metrics(self, record: Json, tables: Mapping[str, pa.Table]) -> dict[str, float]:
         """latency_p50, _p99 and _p999: from a request to the whole answer, of all requests of the duration.
         transactions: answers within the duration, per second."""
-        found, _ = tail(latencies(tables["transactions"]), record["unfinished"])
-        return {**found, "transactions": record["in_time"] / self.duration_seconds}
+        quantiles, _ = tail(latencies(tables["transactions"]), record["unfinished"])
+        return {**quantiles, "transactions": record["in_time"] / self.duration_seconds}

@@ -147,34 +147,34 @@ class Web(Command):
 
     def told(self, done: Sequence[Json], watched: Mapping[str, Json]) -> Json:
         """The driver's account, and the sizes of connections by component; ProgramFailure if it does not add up."""
-        found: Json = json.loads(done[0]["texts"][None])
-        _check(found)
+        account: Json = json.loads(done[0]["texts"][None])
+        _check(account)
         hosts = {members[0]: name for name, members in self.roles.items()}
-        flows = {hosts[name]: _flows(one["sockets"]) for name, one in watched.items()}
-        record: Json = {"web": {**found, "flows": flows}}
-        if (why := _unsaturated(found)) is not None:
-            record["not_measured"] = dict.fromkeys(SATURATION, why)
+        flows = {hosts[name]: _flows(answer["sockets"]) for name, answer in watched.items()}
+        record: Json = {"web": {**account, "flows": flows}}
+        if (reason := _unsaturated(account)) is not None:
+            record["not_measured"] = dict.fromkeys(SATURATION, reason)
         return record
 
 
-def _check(found: Json) -> None:
+def _check(account: Json) -> None:
     """ProgramFailure if a request failed or is not accounted for, or if too few operations say anything."""
-    counted = found["requests"]
-    sent, answered, failed, received = (counted[name] for name in ("sent", "answered", "failed", "received"))
+    counts = account["requests"]
+    sent, answered, failed, received = (counts[name] for name in ("sent", "answered", "failed", "received"))
     if sent != answered + failed:
         raise ProgramFailure(
             f"web: found {sent} requests sent, {answered} answered and {failed} failed, expected all accounted for"
         )
     if failed:
         raise ProgramFailure(
-            f"web: found {failed} of {sent} requests failed, expected none; {'; '.join(found['failures'])}"
+            f"web: found {failed} of {sent} requests failed, expected none; {'; '.join(account['failures'])}"
         )
     if received != sent:
         raise ProgramFailure(f"web: found {received} requests received by the balancer, expected {sent} as sent")
-    if found["operations"] < SMALLEST_QUANTILE:
+    if account["operations"] < SMALLEST_QUANTILE:
         expected = f"{SMALLEST_QUANTILE} or more: more users, less time to think, or a longer `steady`"
-        raise ProgramFailure(f"web: found {found['operations']} operations in the steady time, expected {expected}")
-    for step in found.get("steps", ()):
+        raise ProgramFailure(f"web: found {account['operations']} operations in the steady time, expected {expected}")
+    for step in account.get("steps", ()):
         if not step["judged"]:
             raise ProgramFailure(
                 f"web: found too few operations of every kind with {step['users']} users to judge their limits, "
@@ -182,29 +182,29 @@ def _check(found: Json) -> None:
             )
 
 
-def _unsaturated(found: Json) -> str | None:
+def _unsaturated(account: Json) -> str | None:
     """Why a run in steps does not show how many users saturate the site; None if it does, or has no steps."""
-    steps = found.get("steps", ())
-    if not steps or found["saturation"]["users"]:
+    steps = account.get("steps", ())
+    if not steps or account["saturation"]["users"]:
         return None
-    last = steps[-1]
-    if last["beyond"]:
-        return f"{last['users']} users exceed limits ({last['beyond'][0]}); a smaller `first` may find how many do not"
-    return f"{last['users']} users exceed no limit; a larger `most` may find how many do"
+    step = steps[-1]
+    if step["beyond"]:
+        return f"{step['users']} users exceed limits ({step['beyond'][0]}); a smaller `first` may find how many do not"
+    return f"{step['users']} users exceed no limit; a larger `most` may find how many do"
 
 
 def web(load: Load, hosts: Sequence[str], **rest: Any) -> Web:
     """The site on these hosts, in the order of COMPONENTS; `rest` are fields of Command."""
     host = dict(zip(COMPONENTS, hosts, strict=False))
-    roles = {name: (each,) for name, each in host.items()}
-    places = SATURATION if load.steps else METRICS
+    roles = {name: (member,) for name, member in host.items()}
+    paths = SATURATION if load.steps else METRICS
     return Web(
         name="web",
         roles=roles,
         prepare=[_database_made(host["database"]), _images_made(host["files"], load)],
         servers=_servers(host, load),
         clients=[_driver(host["driver"], load)],
-        metrics_={name: Reading(json=place) for name, place in places.items()},
+        metrics_={name: Reading(json=path) for name, path in paths.items()},
         expect_seconds=START_SECONDS + load.most_seconds,
         **rest,
     )
@@ -212,17 +212,17 @@ def web(load: Load, hosts: Sequence[str], **rest: Any) -> Web:
 
 def _found(pattern: str) -> Path:
     """The newest file of the pattern; that there is one is checked before anything is built."""
-    return Path(max(glob.glob(pattern), default=pattern, key=lambda each: (len(each), each)))
+    return Path(max(glob.glob(pattern), default=pattern, key=lambda path: (len(path), path)))
 
 
 def _database_made(host: str) -> Task:
-    made = (str(_found(POSTGRES).with_name("initdb")), "-D", "{run}/data", "-A", "trust", "--no-sync", "--locale=C")
-    return Task((host,), (*made, "-E", "UTF8"), user="postgres")
+    argv = (str(_found(POSTGRES).with_name("initdb")), "-D", "{run}/data", "-A", "trust", "--no-sync", "--locale=C")
+    return Task((host,), (*argv, "-E", "UTF8"), user="postgres")
 
 
 def _images_made(host: str, load: Load) -> Task:
-    made = own.python("web.files", "{run}/images", "--thumbnail-bytes", str(load.thumbnail_bytes))
-    return Task((host,), made, environment=own.modules())
+    argv = own.python("web.files", "{run}/images", "--thumbnail-bytes", str(load.thumbnail_bytes))
+    return Task((host,), argv, environment=own.modules())
 
 
 def _servers(host: Mapping[str, str], load: Load) -> list[Task]:
@@ -240,8 +240,8 @@ def _servers(host: Mapping[str, str], load: Load) -> list[Task]:
     )  # fmt: skip
     balancer = BALANCER.replace("LISTEN", "{address}:80").replace("COUNT", COUNT_PATH)
     balancer = balancer.replace("KEPT", "" if load.keep_alive else "close")
-    for place, name in (("SERVER1", "web-1"), ("SERVER2", "web-2")):
-        balancer = balancer.replace(place, f"{{{host[name]}}}:8000")
+    for placeholder, name in (("SERVER1", "web-1"), ("SERVER2", "web-2")):
+        balancer = balancer.replace(placeholder, f"{{{host[name]}}}:8000")
     return [
         Task(
             (host["database"],), (str(_found(POSTGRES)), "-D", "{run}/data", *database), user="postgres",
@@ -270,25 +270,29 @@ def _port(number: int) -> Readiness:
 
 def _driver(host: str, load: Load) -> Task:
     limits = " ".join(f"{name}={seconds:g}" for name, seconds in load.limits_seconds.items())
-    asked = {
+    options = {
         "address": "{balancer}", "seed": load.seed, "think": load.think_seconds, "ramp-up": load.ramp_up_seconds,
         "steady": load.steady_seconds, "thumbnail-bytes": load.thumbnail_bytes, "processes": "{processes}",
         "connections": load.browser_connections, "limits": limits, "share": load.share,
     }  # fmt: skip
-    words = [word for name, value in asked.items() for word in (f"--{name}", str(value))]
-    users = [str(each) for each in load.steps or (load.users,)]
-    within = load.most_seconds + GRACE_SECONDS
+    words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
+    users = [str(count) for count in load.steps or (load.users,)]
+    limit_seconds = load.most_seconds + GRACE_SECONDS
     return Task(
-        (host,), own.python("web.driver", *words, "--users", *users), within, environment=own.modules(), name="driver"
+        (host,),
+        own.python("web.driver", *words, "--users", *users),
+        limit_seconds,
+        environment=own.modules(),
+        name="driver",
     )
 
 
 def _flows(sockets: Sequence[Json]) -> Json:
     """The sizes of a component's connections with other hosts: bytes sent and received, in order."""
-    outer = [each for each in sockets if not each["loopback"]]
-    alone = sorted(each["sent_bytes"] + each["received_bytes"] for each in outer if each["connections"] == 1)
-    step = max(1, len(alone) / MOST_FLOWS)
+    outer = [socket for socket in sockets if not socket["loopback"]]
+    sizes = sorted(socket["sent_bytes"] + socket["received_bytes"] for socket in outer if socket["connections"] == 1)
+    step = max(1, len(sizes) / MOST_FLOWS)
     return {
-        "connections": sum(each["connections"] for each in outer),
-        "bytes": [alone[int(place * step)] for place in range(min(len(alone), MOST_FLOWS))],
+        "connections": sum(socket["connections"] for socket in outer),
+        "bytes": [sizes[int(index * step)] for index in range(min(len(sizes), MOST_FLOWS))],
     }

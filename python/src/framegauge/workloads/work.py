@@ -40,11 +40,11 @@ class Step:
 
     def as_json(self) -> Json:
         """The step as part of a scenario."""
-        found: Json = {"from": self.side, "bytes": self.size_bytes}
+        document: Json = {"from": self.side, "bytes": self.size_bytes}
         for name in ("first_write_bytes", "closes", "think_seconds"):
-            if given := getattr(self, name):
-                found[name] = given
-        return found
+            if value := getattr(self, name):
+                document[name] = value
+        return document
 
 
 @dataclass(frozen=True)
@@ -74,21 +74,21 @@ class Flow:
 
     def as_json(self) -> Json:
         """The flow as part of a scenario."""
-        found: Json = {
+        document: Json = {
             "client": self.client,
             "server": self.server,
             "steps": [step.as_json() for step in self.steps],
         }
         for name in ("rounds", "until_seconds", "new_until_seconds", "requests"):
-            if (until := getattr(self, name)) is not None:
-                found["repeat"] = {name: until}
+            if (limit := getattr(self, name)) is not None:
+                document["repeat"] = {name: limit}
         for name in ("begin_seconds", "after"):
-            if given := getattr(self, name):
-                found[name] = given
+            if setting := getattr(self, name):
+                document[name] = setting
         for name in ("pacing_bits_per_second", "barrier", "over"):
             if (value := getattr(self, name)) is not None:
-                found[name] = value
-        return found
+                document[name] = value
+        return document
 
 
 @dataclass(frozen=True)
@@ -174,8 +174,8 @@ def _by_flow(table: pa.Table, within: Sequence[str], flows: int) -> tuple[Mappin
     return ordered, np.searchsorted(ordered["flow"], np.arange(flows + 1))
 
 
-def _part(found: tuple[Mapping[str, np.ndarray], np.ndarray], number: int) -> Mapping[str, np.ndarray]:
-    columns, bounds = found
+def _part(table: tuple[Mapping[str, np.ndarray], np.ndarray], number: int) -> Mapping[str, np.ndarray]:
+    columns, bounds = table
     return {name: values[bounds[number] : bounds[number + 1]] for name, values in columns.items()}
 
 

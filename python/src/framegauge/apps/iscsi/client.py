@@ -86,24 +86,24 @@ class Client:
     def run(self) -> dict[str, Any]:
         """Works for the duration, and awaits what is under way; the result. OSError says what went wrong."""
         with self._session:
-            began = time.monotonic()
-            self._course.begin(began)
-            end = began + self._asked.duration_seconds
+            begin = time.monotonic()
+            self._course.begin(begin)
+            end = begin + self._asked.duration_seconds
             while (now := time.monotonic()) < end:
                 self._course.look(now)
-                wake = self._begin(began, end, now)
+                wake = self._begin(begin, end, now)
                 self._session.serve(min(wake, end, now + IDLE_SECONDS) - now)
             while self._begun > self._answered_ and (now := time.monotonic()) < end + DRAIN_SECONDS:
                 self._session.serve(min(IDLE_SECONDS, end + DRAIN_SECONDS - now))
             if self._begun > self._answered_:
                 self._session.abort()
-        return self._result(began, end)  # after the logout, for which a connection may be opened again
+        return self._result(begin, end)  # after the logout, for which a connection may be opened again
 
-    def _begin(self, began: float, end: float, now: float) -> float:
+    def _begin(self, begin: float, end: float, now: float) -> float:
         """Begins all requests that are due, as far as slots are free; when the next one is due."""
         rate = self._asked.rate_per_second
         while self._free:
-            due = now if rate is None else began + self._begun / rate
+            due = now if rate is None else begin + self._begun / rate
             if due > now:
                 return due
             slot, sector = self._free.pop(), next(self._sectors)
@@ -113,35 +113,35 @@ class Client:
         return end
 
     def _answered(self, answer: Answer) -> None:
-        now, asked = time.monotonic(), self._asked
+        now, settings = time.monotonic(), self._asked
         sector = self._at[answer.slot]
-        if answer.status == CHECK_CONDITION and self._again < asked.reconnects:
+        if answer.status == CHECK_CONDITION and self._again < settings.reconnects:
             # Of a new connection the target answers the first request with UNIT ATTENTION (SAM-5 5.14).
             self._again += 1
             self._begin_one(answer.slot, sector)
             return
-        where = f"{asked.operation} of sector {sector}"
-        if answer.status != 0 or answer.bytes != asked.block_bytes:
-            found = f"status {answer.status:#x} and {answer.bytes} bytes"
-            raise OSError(f"{where}: found {found}, expected {asked.block_bytes} bytes")
-        if asked.operation == "read":
+        where = f"{settings.operation} of sector {sector}"
+        if answer.status != 0 or answer.bytes != settings.block_bytes:
+            outcome = f"status {answer.status:#x} and {answer.bytes} bytes"
+            raise OSError(f"{where}: found {outcome}, expected {settings.block_bytes} bytes")
+        if settings.operation == "read":
             data = memoryview(self._session.buffers[answer.slot]).cast("B")
-            first = sector * SECTOR_BYTES // PAGE_BYTES
-            for number in range(asked.block_bytes // PAGE_BYTES):
-                if (found_page := number_at(data[number * PAGE_BYTES :])) != first + number:
-                    raise OSError(f"{where}: found page {found_page}, expected {first + number}")
+            first_page = sector * SECTOR_BYTES // PAGE_BYTES
+            for number in range(settings.block_bytes // PAGE_BYTES):
+                if (found_page := number_at(data[number * PAGE_BYTES :])) != first_page + number:
+                    raise OSError(f"{where}: found page {found_page}, expected {first_page + number}")
         self._course.answered(now, now - self._due[answer.slot])
         self._answered_ += 1
         self._microseconds[round(1e6 * (now - self._due[answer.slot]))] += 1
         self._free.append(answer.slot)
 
-    def _result(self, began: float, end: float) -> dict[str, Any]:
-        asked = self._asked
-        rate = asked.rate_per_second
+    def _result(self, begin: float, end: float) -> dict[str, Any]:
+        settings = self._asked
+        rate = settings.rate_per_second
         # Of an open loop those count, too, that were due and have had no slot.
-        requests = self._begun if rate is None else max(self._begun, int(asked.duration_seconds * rate))
+        requests = self._begun if rate is None else max(self._begun, int(settings.duration_seconds * rate))
         return {
-            "began_seconds": began,
+            "began_seconds": begin,
             "ended_seconds": max(self._course.last_seconds, end),
             "requests": requests,
             "begun": self._begun,
@@ -150,9 +150,11 @@ class Client:
             "sent_again": self._session.sent_again,
             "answered": self._answered_,
             "unanswered": requests - self._answered_,
-            "payload_bytes": self._answered_ * asked.block_bytes,
+            "payload_bytes": self._answered_ * settings.block_bytes,
             "course": self._course.as_json(),
-            "latency_microseconds": {str(each): count for each, count in sorted(self._microseconds.items())},
+            "latency_microseconds": {
+                str(microseconds): count for microseconds, count in sorted(self._microseconds.items())
+            },
         }
 
 
@@ -166,9 +168,9 @@ def main() -> None:
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=kind, required=True)
     parser.add_argument("--rate-per-second", type=float)
-    asked = Asked(**vars(parser.parse_args()))
+    settings = Asked(**vars(parser.parse_args()))
     try:
-        json.dump(Client(asked).run(), sys.stdout)
+        json.dump(Client(settings).run(), sys.stdout)
     except OSError as error:
         sys.exit(f"iscsi: {error}")
 

@@ -104,8 +104,8 @@ class Session:
         is reset, so that neither end goes on sending again what does not arrive."""
         self._is_given_up = True
         if (file := self._library.iscsi_get_fd(self._context)) >= 0:
-            with socket.socket(fileno=os.dup(file)) as same:
-                same.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
+            with socket.socket(fileno=os.dup(file)) as connection:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, AT_ONCE)
 
     def read(self, slot: int, sector: int) -> None:
         """Begins to read a block into the buffer of a slot."""
@@ -136,9 +136,9 @@ class Session:
         if not events:  # it waits for the moment at which it connects again
             seconds = min(seconds, CONNECTS_SECONDS)
         readable, writable, _ = select.select(reads, writes, [], max(0.0, seconds))
-        found = (select.POLLIN if readable else 0) | (select.POLLOUT if writable else 0)
+        ready = (select.POLLIN if readable else 0) | (select.POLLOUT if writable else 0)
         under_way = self._under_way
-        if self._library.iscsi_service(self._context, found) < 0:
+        if self._library.iscsi_service(self._context, ready) < 0:
             raise OSError(f"the session ended: {self._words()}")
         if self._library.iscsi_is_logged_in(self._context) and (now := self._socket()) not in self._sockets:
             self._sockets.add(now)
@@ -150,8 +150,8 @@ class Session:
         """A callback must not raise: ctypes would print it, and go on."""
         self._under_way -= 1
         try:
-            found = ctypes.cast(task, ctypes.POINTER(_Task))[0] if task else None
-            missing = found.residual if found is not None and found.residual_status == UNDERFLOW else 0
+            result = ctypes.cast(task, ctypes.POINTER(_Task))[0] if task else None
+            missing = result.residual if result is not None and result.residual_status == UNDERFLOW else 0
             answer = Answer(slot or 0, status, self._block_bytes - missing if status == 0 else 0)
             if task:
                 self._library.scsi_free_scsi_task(task)
@@ -169,14 +169,14 @@ class Session:
 
 def _library() -> ctypes.CDLL:
     """libiscsi with the types of what is used of it (iscsi.h of version 1.19)."""
-    found = ctypes.CDLL(LIBRARY)
+    library = ctypes.CDLL(LIBRARY)
     pointer, text, number, word = ctypes.c_void_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint32
-    found.iscsi_create_context.argtypes, found.iscsi_create_context.restype = [text], pointer
-    found.iscsi_get_error.argtypes, found.iscsi_get_error.restype = [pointer], text
-    found.iscsi_set_targetname.argtypes = [pointer, text]
+    library.iscsi_create_context.argtypes, library.iscsi_create_context.restype = [text], pointer
+    library.iscsi_get_error.argtypes, library.iscsi_get_error.restype = [pointer], text
+    library.iscsi_set_targetname.argtypes = [pointer, text]
     for name in ("iscsi_set_session_type", "iscsi_set_timeout", "iscsi_set_noautoreconnect", "iscsi_service",
                  "iscsi_set_reconnect_max_retries"):  # fmt: skip
-        getattr(found, name).argtypes = [pointer, number]
+        getattr(library, name).argtypes = [pointer, number]
     for name in (
         "iscsi_get_fd",
         "iscsi_is_logged_in",
@@ -184,12 +184,12 @@ def _library() -> ctypes.CDLL:
         "iscsi_logout_sync",
         "iscsi_destroy_context",
     ):
-        getattr(found, name).argtypes = [pointer]
-    found.iscsi_full_connect_sync.argtypes = [pointer, text, number]
+        getattr(library, name).argtypes = [pointer]
+    library.iscsi_full_connect_sync.argtypes = [pointer, text, number]
     flags = [number] * 5
-    found.iscsi_read10_task.argtypes = [pointer, number, word, word, number, *flags, _CALLBACK, pointer]
-    found.iscsi_write10_task.argtypes = [pointer, number, word, text, word, number, *flags, _CALLBACK, pointer]
-    found.iscsi_read10_task.restype = found.iscsi_write10_task.restype = pointer
-    found.scsi_task_add_data_in_buffer.argtypes = [pointer, number, text]
-    found.scsi_free_scsi_task.argtypes, found.scsi_free_scsi_task.restype = [pointer], None
-    return found
+    library.iscsi_read10_task.argtypes = [pointer, number, word, word, number, *flags, _CALLBACK, pointer]
+    library.iscsi_write10_task.argtypes = [pointer, number, word, text, word, number, *flags, _CALLBACK, pointer]
+    library.iscsi_read10_task.restype = library.iscsi_write10_task.restype = pointer
+    library.scsi_task_add_data_in_buffer.argtypes = [pointer, number, text]
+    library.scsi_free_scsi_task.argtypes, library.scsi_free_scsi_task.restype = [pointer], None
+    return library

@@ -23,14 +23,14 @@ def number_at(data: bytes | memoryview) -> int:
 
 
 def _pages(first: int, count: int) -> bytes:
-    rest = bytes(PAGE_BYTES - NUMBER_BYTES)
-    return b"".join(number.to_bytes(NUMBER_BYTES, "little") + rest for number in range(first, first + count))
+    filler = bytes(PAGE_BYTES - NUMBER_BYTES)
+    return b"".join(number.to_bytes(NUMBER_BYTES, "little") + filler for number in range(first, first + count))
 
 
 def _memory() -> Iterator[tuple[str, int]]:
     for line in Path("/proc/meminfo").read_text().splitlines():
-        name, _, rest = line.partition(":")
-        yield name, int(rest.split()[0]) * 1024
+        name, _, figures = line.partition(":")
+        yield name, int(figures.split()[0]) * 1024
 
 
 def available_bytes(folder: Path) -> int:
@@ -53,9 +53,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Writes the store of a disk.")
     parser.add_argument("path", type=Path)
     parser.add_argument("--size-bytes", type=int, required=True)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     try:
-        make(asked.path, asked.size_bytes)
+        make(options.path, options.size_bytes)
     except OSError as error:
         sys.exit(str(error))
 

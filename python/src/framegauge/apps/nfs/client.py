@@ -108,27 +108,27 @@ class Client:
         self.found = Found()
 
     def _open(self, port: int) -> Transport:
-        way = TRANSPORTS[self._asked.transport](self._asked.server, port)
-        self._transports.append(way)
-        return way
+        transport = TRANSPORTS[self._asked.transport](self._asked.server, port)
+        self._transports.append(transport)
+        return transport
 
     def run(self) -> dict[str, Any]:
         """Everything; the result. BadMessage or OSError says what went wrong."""
-        protocol, asked = self._protocol, self._asked
-        protocol.find(self._routed, asked.name)
-        for way in self._transports:
-            if way is not self._way and not way.is_datagrams:
-                way.close()  # of the mount, which is over
+        protocol, settings = self._protocol, self._asked
+        protocol.find(self._routed, settings.name)
+        for transport in self._transports:
+            if transport is not self._way and not transport.is_datagrams:
+                transport.close()  # of the mount, which is over
         self._loop()
         self._linger()
         if self._under_way and not self._way.is_datagrams:
             self._way.abort()  # an answer to COMMIT would wait behind those that do not come
-        elif asked.operation == "write":
+        elif settings.operation == "write":
             verifier = protocol.taken_commit(self._ask(self._way, protocol.commit()))
             if self._verifiers - {verifier}:
                 raise BadMessage("COMMIT: found another verifier than WRITE's, expected the same: the server lost data")
-        for way in self._transports:
-            way.close()
+        for transport in self._transports:
+            transport.close()
         return self._result()
 
     def _reopen(self, error: ConnectionError) -> None:
@@ -143,75 +143,86 @@ class Client:
             self._way.send(call.message)
 
     def _routed(self, call: Call) -> Reader:
-        way = self._open(self._asked.mount_port) if call.program == MOUNT else self._way
-        return self._ask(way, call)
+        transport = self._open(self._asked.mount_port) if call.program == MOUNT else self._way
+        return self._ask(transport, call)
 
     def _next_xid(self) -> int:
         self._xid = (self._xid + 1) & 0xFFFFFFFF
         return self._xid
 
-    def _ask(self, way: Transport, call: Call) -> Reader:
+    def _ask(self, transport: Transport, call: Call) -> Reader:
         """One call, alone, until it is answered; over UDP it is sent again in between."""
         xid = self._next_xid()
-        sent = message(xid, call, self._credential)
-        timer = self._asked.retransmit_seconds if way.is_datagrams else ANSWER_SECONDS
-        until, again = self._clock() + ANSWER_SECONDS, 0.0
-        while (now := self._clock()) < until:
-            if now >= again:
-                self.found.again += again > 0
-                way.send(sent)
-                again, timer = now + timer, 2 * timer
-            select.select([way.socket], [way.socket] if way.waits else [], [], min(again, until) - now)
-            way.flush()
-            for each in way.arrived():
-                if xid_of(each) == xid:
-                    return results(memoryview(bytes(each)), call.name)
+        request = message(xid, call, self._credential)
+        timer = self._asked.retransmit_seconds if transport.is_datagrams else ANSWER_SECONDS
+        deadline, next_send = self._clock() + ANSWER_SECONDS, 0.0
+        while (now := self._clock()) < deadline:
+            if now >= next_send:
+                self.found.again += next_send > 0
+                transport.send(request)
+                next_send, timer = now + timer, 2 * timer
+            select.select(
+                [transport.socket], [transport.socket] if transport.waits else [], [], min(next_send, deadline) - now
+            )
+            transport.flush()
+            for record in transport.arrived():
+                if xid_of(record) == xid:
+                    return results(memoryview(bytes(record)), call.name)
                 self.found.duplicates += 1
-        raise BadMessage(f"{call.name}: found no answer from {way.where} within {ANSWER_SECONDS:g} s, expected one")
+        raise BadMessage(
+            f"{call.name}: found no answer from {transport.where} within {ANSWER_SECONDS:g} s, expected one"
+        )
 
     def _loop(self) -> None:
         """The measured time, and what is under way at its end."""
-        asked, found = self._asked, self.found
-        found.began_seconds = now = self._clock()
+        settings, counts = self._asked, self.found
+        counts.began_seconds = now = self._clock()
         self._course.begin(now)
-        end = now + asked.duration_seconds
+        end = now + settings.duration_seconds
         offsets, due, number = self._offsets(), now, 0
-        rate, most = asked.rate_per_second, asked.depth if asked.rate_per_second is None else MOST_IN_FLIGHT
+        rate, most_calls = (
+            settings.rate_per_second,
+            settings.depth if settings.rate_per_second is None else MOST_IN_FLIGHT,
+        )
         while True:
             now = self._clock()
             self._course.look(now)
             # In an open loop a call that is due before the end is made, however late it is.
-            while len(self._under_way) < most and (now < end if rate is None else due <= now and due < end):
+            while len(self._under_way) < most_calls and (now < end if rate is None else due <= now and due < end):
                 self._issue(next(offsets), now if rate is None else due, now)
                 number += 1
-                due, now = found.began_seconds + number / (rate or math.inf), self._clock()
+                due, now = counts.began_seconds + number / (rate or math.inf), self._clock()
             is_over = now >= end and not self._under_way and (rate is None or due >= end)
             if is_over or now >= end + DRAIN_SECONDS:
                 break
             wake = min(end if now < end else end + DRAIN_SECONDS, self._send_again(now))
-            if rate is not None and due < end and len(self._under_way) < most:
+            if rate is not None and due < end and len(self._under_way) < most_calls:
                 wake = min(wake, due)
             self._serve(max(0.0, wake - now))
-        found.ended_seconds = max(found.ended_seconds, end)
+        counts.ended_seconds = max(counts.ended_seconds, end)
 
     def _serve(self, seconds: float) -> None:
         """Sends what waits, and takes what arrives, for as long as nothing does."""
-        way = self._way
-        select.select([way.socket], [way.socket] if way.waits else [], [], seconds)
+        transport = self._way
+        select.select([transport.socket], [transport.socket] if transport.waits else [], [], seconds)
         try:
-            way.flush()
-            for each in way.arrived():
-                self._take(each)
+            transport.flush()
+            for record in transport.arrived():
+                self._take(record)
         except ConnectionError as error:
             self._reopen(error)
 
     def _linger(self) -> None:
         """Takes further answers to calls that were sent again, so that none finds the socket closed."""
-        way, until = self._way, self._clock() + LINGER_SECONDS
-        while way.is_datagrams and way.sent.total() > way.received.total() and (now := self._clock()) < until:
-            select.select([way.socket], [], [], until - now)
-            for each in way.arrived():
-                self._take(each)
+        transport, deadline = self._way, self._clock() + LINGER_SECONDS
+        while (
+            transport.is_datagrams
+            and transport.sent.total() > transport.received.total()
+            and (now := self._clock()) < deadline
+        ):
+            select.select([transport.socket], [], [], deadline - now)
+            for record in transport.arrived():
+                self._take(record)
 
     def _offsets(self) -> Iterator[int]:
         """Where calls read or write: block after block, and again from the start; or blocks at random."""
@@ -223,20 +234,20 @@ class Client:
             number += 1
 
     def _issue(self, offset: int, due: float, now: float) -> None:
-        asked = self._asked
-        if asked.operation == "read":
-            call = self._protocol.read(offset, asked.block_bytes)
+        settings = self._asked
+        if settings.operation == "read":
+            call = self._protocol.read(offset, settings.block_bytes)
         else:
-            call = self._protocol.write(offset, files.pages(offset, asked.block_bytes, self._filler))
+            call = self._protocol.write(offset, files.pages(offset, settings.block_bytes, self._filler))
         xid = self._next_xid()
-        sent = message(xid, call, self._credential)
-        timer = asked.retransmit_seconds
-        self._under_way[xid] = UnderWay(sent, offset, due, timer, now + timer)
+        request = message(xid, call, self._credential)
+        timer = settings.retransmit_seconds
+        self._under_way[xid] = UnderWay(request, offset, due, timer, now + timer)
         if self._way.is_datagrams:
             heapq.heappush(self._timers, (now + timer, xid))
         self.found.calls += 1
         try:
-            self._way.send(sent)
+            self._way.send(request)
         except ConnectionError as error:
             self._reopen(error)
 
@@ -259,48 +270,51 @@ class Client:
 
     def _take(self, data: memoryview) -> None:
         call = self._under_way.pop(xid_of(data), None)
-        found = self.found
+        counts = self.found
         if call is None:
-            found.duplicates += 1
+            counts.duplicates += 1
             return
         length = self._asked.block_bytes
         if self._asked.operation == "read":
-            read = self._protocol.taken_read(results(data, "READ"))
-            if len(read) != length:
-                raise BadMessage(f"READ at {call.offset}: found {len(read)} bytes, expected {length}")
-            if (wrong := files.page_wrong(read, call.offset)) is not None:
+            content = self._protocol.taken_read(results(data, "READ"))
+            if len(content) != length:
+                raise BadMessage(f"READ at {call.offset}: found {len(content)} bytes, expected {length}")
+            if (wrong := files.page_wrong(content, call.offset)) is not None:
                 raise BadMessage(f"READ: {wrong}")
         else:
             count, verifier = self._protocol.taken_write(results(data, "WRITE"))
             if count != length:
                 raise BadMessage(f"WRITE at {call.offset}: found {count} bytes written, expected {length}")
             self._verifiers.add(verifier)
-        found.ended_seconds = self._clock()
-        found.answered += 1
-        found.payload_bytes += length
-        latency = found.ended_seconds - call.due_seconds
-        found.microseconds[round(1e6 * latency)] += 1
-        self._course.answered(found.ended_seconds, latency)
+        counts.ended_seconds = self._clock()
+        counts.answered += 1
+        counts.payload_bytes += length
+        latency = counts.ended_seconds - call.due_seconds
+        counts.microseconds[round(1e6 * latency)] += 1
+        self._course.answered(counts.ended_seconds, latency)
 
     def _result(self) -> dict[str, Any]:
-        found = self.found
+        counts = self.found
         sent, received = (
-            sum((getattr(way, name) for way in self._transports), Counter[int]()) for name in ("sent", "received")
+            sum((getattr(transport, name) for transport in self._transports), Counter[int]())
+            for name in ("sent", "received")
         )
         return {
-            "began_seconds": found.began_seconds,
-            "ended_seconds": found.ended_seconds,
-            "calls": found.calls,
-            "answered": found.answered,
+            "began_seconds": counts.began_seconds,
+            "ended_seconds": counts.ended_seconds,
+            "calls": counts.calls,
+            "answered": counts.answered,
             "unanswered": len(self._under_way),
-            "sent_again": found.again,
-            "reconnected": found.reconnected,
-            "duplicates": found.duplicates,
-            "payload_bytes": found.payload_bytes,
+            "sent_again": counts.again,
+            "reconnected": counts.reconnected,
+            "duplicates": counts.duplicates,
+            "payload_bytes": counts.payload_bytes,
             "sent": {str(size): count for size, count in sorted(sent.items())},
             "received": {str(size): count for size, count in sorted(received.items())},
             "course": self._course.as_json(),
-            "latency_microseconds": {str(each): count for each, count in sorted(found.microseconds.items())},
+            "latency_microseconds": {
+                str(microseconds): count for microseconds, count in sorted(counts.microseconds.items())
+            },
         }
 
 
@@ -314,11 +328,11 @@ def main() -> None:
     ):  # fmt: skip
         parser.add_argument(f"--{name}", type=kind, required=True)
     parser.add_argument("--rate-per-second", type=float)
-    asked = Asked(**vars(parser.parse_args()))
+    settings = Asked(**vars(parser.parse_args()))
     try:
-        json.dump(Client(asked).run(), sys.stdout)
+        json.dump(Client(settings).run(), sys.stdout)
     except (BadMessage, OSError) as error:
-        sys.exit(f"nfs: {asked.name}: {error}")
+        sys.exit(f"nfs: {settings.name}: {error}")
 
 
 if __name__ == "__main__":

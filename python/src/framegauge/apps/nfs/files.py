@@ -21,16 +21,16 @@ def stamp(offset: int) -> bytes:
 
 def pages(offset: int, length: int, filler: bytes) -> bytes:
     """The bytes from an offset on; offset and length are multiples of a page."""
-    return b"".join(stamp(place) + filler for place in range(offset, offset + length, PAGE_BYTES))
+    return b"".join(stamp(page_offset) + filler for page_offset in range(offset, offset + length, PAGE_BYTES))
 
 
 def page_wrong(data: memoryview, offset: int) -> str | None:
     """What is wrong with bytes read from an offset, by their first and their last page; None if nothing is."""
-    last = (len(data) - 1) // PAGE_BYTES * PAGE_BYTES
-    for place in {0, last}:
-        found = bytes(data[place : place + STAMP_BYTES])
-        if found != stamp(offset + place):
-            return f"found {found.hex()} in the page at {offset + place}, expected {stamp(offset + place).hex()}"
+    last_page = (len(data) - 1) // PAGE_BYTES * PAGE_BYTES
+    for start in {0, last_page}:
+        page_stamp = bytes(data[start : start + STAMP_BYTES])
+        if page_stamp != stamp(offset + start):
+            return f"found {page_stamp.hex()} in the page at {offset + start}, expected {stamp(offset + start).hex()}"
     return None
 
 
@@ -41,11 +41,11 @@ def filler() -> bytes:
 
 def make(path: Path, size_bytes: int) -> None:
     """Writes a file of whole pages."""
-    behind = filler()
-    piece = PIECE_PAGES * PAGE_BYTES
+    page_filler = filler()
+    piece_bytes = PIECE_PAGES * PAGE_BYTES
     with path.open("wb") as file:
-        for offset in range(0, size_bytes, piece):
-            file.write(pages(offset, min(piece, size_bytes - offset), behind))
+        for offset in range(0, size_bytes, piece_bytes):
+            file.write(pages(offset, min(piece_bytes, size_bytes - offset), page_filler))
 
 
 def main() -> None:
@@ -54,13 +54,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("names", nargs="+")
     parser.add_argument("--size-bytes", type=int, required=True)
-    asked = parser.parse_args()
-    asked.folder.mkdir(parents=True, exist_ok=True)
-    needed, place = asked.size_bytes * len(asked.names), os.statvfs(asked.folder)
-    if (free := place.f_bavail * place.f_frsize) < needed:
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    needed, filesystem = options.size_bytes * len(options.names), os.statvfs(options.folder)
+    if (free := filesystem.f_bavail * filesystem.f_frsize) < needed:
         sys.exit(f"nfs: found {free} bytes of room for files, expected {needed}: a smaller `size`, or fewer clients")
-    for name in asked.names:
-        make(asked.folder / name, asked.size_bytes)
+    for name in options.names:
+        make(options.folder / name, options.size_bytes)
 
 
 if __name__ == "__main__":

@@ -75,13 +75,13 @@ class Tcp(Transport):
     is_datagrams = False
 
     def _opened(self, address: str, port: int) -> socket.socket:
-        found = socket.create_connection((address, port), CONNECT_SECONDS)
-        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = socket.create_connection((address, port), CONNECT_SECONDS)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._out: deque[memoryview] = deque()
         self._buffer = bytearray(2 * MOST_MESSAGE_BYTES)
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
-        return found
+        return connection
 
     def send(self, message: bytes) -> None:
         """Queues the record behind those that wait."""
@@ -130,9 +130,9 @@ class Tcp(Transport):
         if self._begin == self._end:
             self._begin = self._end = 0
         elif len(self._buffer) - self._begin < MOST_MESSAGE_BYTES + MARK_BYTES:
-            rest = self._end - self._begin
-            self._view[:rest] = bytes(self._view[self._begin : self._end])
-            self._begin, self._end = 0, rest
+            rest_bytes = self._end - self._begin
+            self._view[:rest_bytes] = bytes(self._view[self._begin : self._end])
+            self._begin, self._end = 0, rest_bytes
 
 
 class Udp(Transport):
@@ -142,14 +142,14 @@ class Udp(Transport):
 
     def _opened(self, address: str, port: int) -> socket.socket:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
-        found = socket.socket(family, socket.SOCK_DGRAM)
+        connection = socket.socket(family, socket.SOCK_DGRAM)
         for option in (socket.SO_SNDBUF, socket.SO_RCVBUF):
-            found.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
-        found.connect((address, port))
+            connection.setsockopt(socket.SOL_SOCKET, option, BUFFER_BYTES)
+        connection.connect((address, port))
         self._buffer = bytearray(DATAGRAM_BYTES)
         self._view = memoryview(self._buffer)
         self._out: deque[bytes] = deque()
-        return found
+        return connection
 
     def send(self, message: bytes) -> None:
         """Sends one datagram."""

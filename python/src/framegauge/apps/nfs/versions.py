@@ -136,8 +136,8 @@ class Version4(Protocol):
 
     def find(self, ask: Callable[[Call], Reader], name: str) -> None:
         """LOOKUP of each part of the path, from the root on."""
-        names = [each for each in (*FOLDER.split("/"), name) if each]
-        lookups = [uint(self.LOOKUP) + opaque(each.encode()) for each in names]
+        names = [part for part in (*FOLDER.split("/"), name) if part]
+        lookups = [uint(self.LOOKUP) + opaque(part.encode()) for part in names]
         answer = ask(self._compound([uint(self.PUTROOTFH), *lookups, uint(self.GETFH)], "LOOKUP"))
         self._taken(answer, [self.PUTROOTFH, *(self.LOOKUP for _ in names), self.GETFH], f"LOOKUP of {name}")
         self.file = bytes(answer.opaque())

@@ -60,6 +60,6 @@ class Reader:
     def opaque(self) -> memoryview:
         """The next bytes of variable length, in place."""
         length = self.uint()
-        found = self._take(length)
+        data = self._take(length)
         self._take(-length % UNIT)
-        return found
+        return data

@@ -67,13 +67,13 @@ class Browser:
 
     async def show(self, request: Request) -> bool:
         """A page with all of its parts; whether everything came as it must."""
-        whole = await self._counted("page", request.path, lambda: self._page(request))
-        if whole is None:
+        page = await self._counted("page", request.path, lambda: self._page(request))
+        if page is None:
             return False
-        wanted = [path for path in dict.fromkeys(_PART.findall(whole)) if path not in self._kept]
+        paths = [path for path in dict.fromkeys(_PART.findall(page)) if path not in self._kept]
         connections = len(self._connections)
-        shares = [wanted[place::connections] for place in range(connections)]
-        done = await asyncio.gather(*(self._parts(place, share) for place, share in enumerate(shares)))
+        shares = [paths[index::connections] for index in range(connections)]
+        done = await asyncio.gather(*(self._parts(index, share) for index, share in enumerate(shares)))
         return all(done)
 
     async def count(self) -> int:
@@ -84,30 +84,30 @@ class Browser:
 
     def close(self) -> None:
         """Closes its connections."""
-        for each in self._connections:
-            each.close()
+        for connection in self._connections:
+            connection.close()
 
     async def _page(self, request: Request) -> bytes:
         headers, body = await self._connections[0].ask(request.method, request.path, self._cookie, request.form)
         text = body.decode()
         if request.sign not in text or not text.endswith(pages.END):
             raise Wrong(f"found a page without {request.sign!r} or without an end, expected it whole")
-        if (found := _COOKIE.match(headers.get("set-cookie", ""))) is not None:
-            self._cookie = found[0]
+        if (match := _COOKIE.match(headers.get("set-cookie", ""))) is not None:
+            self._cookie = match[0]
         return body
 
-    async def _parts(self, place: int, paths: Sequence[str]) -> bool:
+    async def _parts(self, index: int, paths: Sequence[str]) -> bool:
         """Parts one after the other on one of the connections."""
         for path in paths:
             kind = path.split("/")[2] if path.startswith("/image/") else "static"
-            if await self._counted(kind, path, lambda path=path: self._part(place, path)) is None:  # type: ignore[misc]
+            if await self._counted(kind, path, lambda path=path: self._part(index, path)) is None:  # type: ignore[misc]
                 return False
             if kind == "static":
                 self._kept.add(path)
         return True
 
-    async def _part(self, place: int, path: str) -> bytes:
-        _, body = await self._connections[place].ask("GET", path, self._cookie, "")
+    async def _part(self, index: int, path: str) -> bytes:
+        _, body = await self._connections[index].ask("GET", path, self._cookie, "")
         kind, name = path.split("/")[2:4] if path.startswith("/image/") else ("static", path.split("/")[2])
         if kind == "static":
             expected = len(content.STATIC[name][1])
@@ -119,7 +119,7 @@ class Browser:
 
     async def _counted(self, kind: str, path: str, ask: Callable[[], Awaitable[bytes]]) -> str | None:
         """The answer's text, counted; None if it failed, after which all connections are new."""
-        begun = time.monotonic()
+        begin = time.monotonic()
         self._ledger.sent += 1
         try:
             body = await ask()
@@ -130,5 +130,5 @@ class Browser:
         except asyncio.CancelledError:
             self._ledger.failed(path, TimeoutError("no answer before the end of the run"))
             raise
-        self._ledger.answered(kind, len(body), begun, time.monotonic())
+        self._ledger.answered(kind, len(body), begin, time.monotonic())
         return body.decode("latin-1")

@@ -96,9 +96,9 @@ def rows(table: str) -> Iterator[tuple[int | str, ...]]:
             owner = generator.randint(1, PERSONS)
             yield number, text(generator, 5), text(generator, 60), text(generator, 3), number % 365, owner
         elif table == "tagged":
-            yield from ((number, tag(each)) for each in generator.sample(range(TAGS), TAGS_OF_EVENT))
+            yield from ((number, tag(choice)) for choice in generator.sample(range(TAGS), TAGS_OF_EVENT))
         elif table == "guest":
-            yield from ((number, each) for each in generator.sample(range(1, PERSONS + 1), GUESTS_OF_EVENT))
+            yield from ((number, choice) for choice in generator.sample(range(1, PERSONS + 1), GUESTS_OF_EVENT))
         else:
             for _ in range(COMMENTS_OF_EVENT):
                 yield number, generator.randint(1, PERSONS), text(generator, 12)

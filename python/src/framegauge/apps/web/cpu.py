@@ -24,37 +24,37 @@ def _stat(number: str) -> tuple[str, float, float] | None:
         fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    own, ended = (sum(map(int, fields[place : place + 2])) * _TICK for place in (11, 13))
-    return fields[1], own, ended
+    seconds, children_seconds = (sum(map(int, fields[index : index + 2])) * _TICK for index in (11, 13))
+    return fields[1], seconds, children_seconds
 
 
 def _exact(number: str, ticks: float) -> float:
     """The CPU time of a process to the nanosecond, which `stat` has in ticks of 10 ms: the sum of its threads, unless
     one has ended, whose time is in the ticks alone (proc_pid_schedstat)."""
     total = 0
-    for place in Path(f"/proc/{number}/task").glob("*/schedstat"):
+    for path in Path(f"/proc/{number}/task").glob("*/schedstat"):
         with contextlib.suppress(OSError):  # it has ended meanwhile, or this kernel keeps no such figures
-            total += int(place.read_text().split()[0])
+            total += int(path.read_text().split()[0])
     return max(ticks, total / 1e9)
 
 
 def tree_seconds(roots: Mapping[str, int]) -> dict[str, float]:
     """The CPU time of each tree of processes, by the name of its root."""
     children: dict[str, list[str]] = defaultdict(list)
-    used: dict[str, tuple[float, float]] = {}
+    times: dict[str, tuple[float, float]] = {}
     for number in filter(str.isdecimal, os.listdir("/proc")):
-        if (found := _stat(number)) is not None:
-            children[found[0]].append(number)
-            used[number] = found[1:]
+        if (stat := _stat(number)) is not None:
+            children[stat[0]].append(number)
+            times[number] = stat[1:]
     totals = {}
     for name, root in roots.items():
-        waiting, total = [str(root)], 0.0
-        while waiting:
-            number = waiting.pop()
-            if number in used:
-                ticks, ended = used[number]
-                total += _exact(number, ticks) + ended
-            waiting += children[number]
+        pending, total = [str(root)], 0.0
+        while pending:
+            number = pending.pop()
+            if number in times:
+                ticks, children_seconds = times[number]
+                total += _exact(number, ticks) + children_seconds
+            pending += children[number]
         totals[name] = total
     return totals
 
@@ -68,20 +68,20 @@ class Sampler:
 
     async def run(self, until: float) -> None:
         """Samples until a moment of the monotonic clock."""
-        before, at = tree_seconds(self._roots), time.monotonic()
-        while at + INTERVAL_SECONDS <= until + INTERVAL_SECONDS / 2:
+        previous, previous_time = tree_seconds(self._roots), time.monotonic()
+        while previous_time + INTERVAL_SECONDS <= until + INTERVAL_SECONDS / 2:
             await asyncio.sleep(INTERVAL_SECONDS)
-            read, then = tree_seconds(self._roots), time.monotonic()
+            sample, sample_time = tree_seconds(self._roots), time.monotonic()
             # Of a process that has ended its parent knows ticks alone, which may be less than what it had.
-            now = {name: max(before[name], seconds) for name, seconds in read.items()}
+            now = {name: max(previous[name], seconds) for name, seconds in sample.items()}
             for name in self._roots:
-                self._shares[name].append((now[name] - before[name]) / (then - at))
-            before, at = now, then
+                self._shares[name].append((now[name] - previous[name]) / (sample_time - previous_time))
+            previous, previous_time = now, sample_time
 
     def as_json(self) -> dict[str, Any]:
         """Mean, largest and smallest share of a CPU in a second, by program."""
         return {
-            name: {"mean": statistics.fmean(found), "most": max(found), "least": min(found), "seconds": len(found)}
-            for name, found in self._shares.items()
-            if found
+            name: {"mean": statistics.fmean(shares), "most": max(shares), "least": min(shares), "seconds": len(shares)}
+            for name, shares in self._shares.items()
+            if shares
         }

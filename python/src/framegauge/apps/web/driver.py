@@ -75,21 +75,21 @@ class Step:
         return {"users": self.users, **self.window.as_json(rule), "cpu": self.sampler.as_json()}
 
 
-async def _user(asked: argparse.Namespace, number: int, begins: float, clock: _Clock, site: _Site) -> None:
-    visit, browser, ledger = Visit(asked.seed, number, asked.think), site.browsers[number], site.ledger
+async def _user(options: argparse.Namespace, number: int, begins: float, clock: _Clock, site: _Site) -> None:
+    visit, browser, ledger = Visit(options.seed, number, options.think), site.browsers[number], site.ledger
     due = begins
     for request in visit.requests():
         if not await clock.until(due):
             return
-        begun = time.monotonic()
-        ledger.woke(due, begun)
-        ledger.begins(number, request.operation, begun)
-        whole = await browser.show(request)
+        begin = time.monotonic()
+        ledger.woke(due, begin)
+        ledger.begins(number, request.operation, begin)
+        is_whole = await browser.show(request)
         ledger.ends(number)
-        ended = time.monotonic()
-        if whole:
-            ledger.done(request.operation, begun, ended)
-        due = ended + visit.think_seconds()
+        end = time.monotonic()
+        if is_whole:
+            ledger.done(request.operation, begin, end)
+        due = end + visit.think_seconds()
 
 
 class _Site:
@@ -103,27 +103,29 @@ class _Site:
 
     def more(self, users: int, begins: float) -> None:
         """Has more users come, up to a number, evenly over the ramp-up."""
-        asked, ledger = self._asked, self.ledger
-        there = len(self._users)
-        for number in range(there, users):
-            self.browsers.append(Browser(asked.address, asked.port, asked.thumbnail_bytes, ledger, asked.connections))
-            at = begins + asked.ramp_up * (number - there) / (users - there)
-            self._users.append(asyncio.create_task(_user(asked, number, at, self._clock, self)))
+        options, ledger = self._asked, self.ledger
+        first = len(self._users)
+        for number in range(first, users):
+            self.browsers.append(
+                Browser(options.address, options.port, options.thumbnail_bytes, ledger, options.connections)
+            )
+            moment = begins + options.ramp_up * (number - first) / (users - first)
+            self._users.append(asyncio.create_task(_user(options, number, moment, self._clock, self)))
 
     async def end(self) -> int | None:
         """Ends the run: awaits what is under way. The number of requests that the balancer has counted itself; None if
         one has failed, whose connection may still be in use."""
         self._clock.end()
         _, late = await asyncio.wait(self._users, timeout=DRAIN_SECONDS)
-        for each in late:
-            each.cancel()
+        for task in late:
+            task.cancel()
         for problem in await asyncio.gather(*self._users, return_exceptions=True):
             if isinstance(problem, Exception):
                 raise problem
-        received = None if self.ledger.failures else await self.browsers[0].count()
+        requests = None if self.ledger.failures else await self.browsers[0].count()
         for browser in self.browsers:
             browser.close()
-        return received
+        return requests
 
 
 async def driven(asked: argparse.Namespace) -> dict[str, Any]:
@@ -144,28 +146,28 @@ async def driven(asked: argparse.Namespace) -> dict[str, Any]:
         if steps[-1].window.judged(rule)["beyond"]:
             break
         begins = ends
-    received = await site.end()
+    requests = await site.end()
     await asyncio.gather(*sampling)
-    told = [each.as_json(rule) for each in steps]
-    held = [place for place, each in enumerate(told) if not each["beyond"]]
-    chosen = held[-1] if held else 0
-    counted = site.ledger.as_json()
-    counted["requests"]["received"] = received
-    found = {**told[chosen], **steps[chosen].window.details(), **counted}
-    return {**found, "steps": told, "saturation": saturation(told)} if len(asked.users) > 1 else found
+    results = [step.as_json(rule) for step in steps]
+    passing = [index for index, step in enumerate(results) if not step["beyond"]]
+    best = passing[-1] if passing else 0
+    counts = site.ledger.as_json()
+    counts["requests"]["received"] = requests
+    document = {**results[best], **steps[best].window.details(), **counts}
+    return {**document, "steps": results, "saturation": saturation(results)} if len(asked.users) > 1 else document
 
 
 def saturation(told: list[dict[str, Any]]) -> dict[str, Any]:
     """The highest number of users with whom all limits held, and their operations; 0 if a run does not show it, because
     the limits held in all of its steps or in none."""
-    held = [each for each in told if not each["beyond"]]
-    if not held or len(held) == len(told):
+    passing = [step for step in told if not step["beyond"]]
+    if not passing or len(passing) == len(told):
         return {"users": 0, "operations_per_second": 0.0}
-    return {name: held[-1][name] for name in ("users", "operations_per_second")}
+    return {name: passing[-1][name] for name in ("users", "operations_per_second")}
 
 
 def _pairs(text: str) -> dict[str, str]:
-    return {name: value for name, _, value in (each.partition("=") for each in text.split())}
+    return {name: value for name, _, value in (word.partition("=") for word in text.split())}
 
 
 def _processes(text: str) -> dict[str, int]:
@@ -190,8 +192,8 @@ def main() -> None:
     parser.add_argument("--limits", type=_limits, default=dict(LIMITS), help="OPERATION=SECONDS OPERATION=SECONDS")
     parser.add_argument("--share", type=float, default=SHARE, help="of each operation that must keep its limit")
     parser.add_argument("--processes", type=_processes, default={}, help="NAME=PID NAME=PID: whose CPU time is read")
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # the connections of all users
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # the connections of all users
     json.dump(asyncio.run(driven(parser.parse_args())), sys.stdout)
 
 

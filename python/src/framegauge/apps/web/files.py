@@ -70,17 +70,17 @@ class FileServer:
 
 def _library() -> ctypes.CDLL:
     """libnfs with the types of what is used of it (libnfs.h of version 4)."""
-    found = ctypes.CDLL(LIBRARY)
+    library = ctypes.CDLL(LIBRARY)
     pointer, text = ctypes.c_void_p, ctypes.c_char_p
-    found.nfs_init_context.restype = pointer
-    found.nfs_parse_url_dir.argtypes, found.nfs_parse_url_dir.restype = [pointer, text], pointer
-    found.nfs_get_error.argtypes, found.nfs_get_error.restype = [pointer], text
-    found.nfs4_set_client_name.argtypes = found.nfs4_set_verifier.argtypes = [pointer, text]
-    found.nfs_mount.argtypes = [pointer, text, text]
-    found.nfs_open.argtypes = [pointer, text, ctypes.c_int, ctypes.POINTER(pointer)]
-    found.nfs_read.argtypes = [pointer, pointer, ctypes.c_uint64, text]
-    found.nfs_close.argtypes = [pointer, pointer]
-    return found
+    library.nfs_init_context.restype = pointer
+    library.nfs_parse_url_dir.argtypes, library.nfs_parse_url_dir.restype = [pointer, text], pointer
+    library.nfs_get_error.argtypes, library.nfs_get_error.restype = [pointer], text
+    library.nfs4_set_client_name.argtypes = library.nfs4_set_verifier.argtypes = [pointer, text]
+    library.nfs_mount.argtypes = [pointer, text, text]
+    library.nfs_open.argtypes = [pointer, text, ctypes.c_int, ctypes.POINTER(pointer)]
+    library.nfs_read.argtypes = [pointer, pointer, ctypes.c_uint64, text]
+    library.nfs_close.argtypes = [pointer, pointer]
+    return library
 
 
 def make(folder: Path, thumbnail_bytes: int) -> None:
@@ -96,8 +96,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Writes the images of the event calendar.")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--thumbnail-bytes", type=int, required=True)
-    asked = parser.parse_args()
-    make(asked.folder, asked.thumbnail_bytes)
+    options = parser.parse_args()
+    make(options.folder, options.thumbnail_bytes)
 
 
 if __name__ == "__main__":

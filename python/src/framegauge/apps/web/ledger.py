@@ -32,7 +32,7 @@ class Window:
 
     def as_json(self, rule: Rule) -> dict[str, Any]:
         """Its operations in base units, and whether they keep their limits."""
-        times = [each for one in self.operations.values() for each in one]
+        times = [seconds for durations in self.operations.values() for seconds in durations]
         return {
             "operations": len(times),
             "operations_per_second": len(times) / (self.end_seconds - self.begin_seconds),
@@ -48,7 +48,7 @@ class Window:
     def details(self) -> dict[str, Any]:
         """Its single requests by kind, and how late the driver was itself."""
         return {
-            "parts": {kind: _part(found) for kind, found in sorted(self.parts.items())},
+            "parts": {kind: _part(requests) for kind, requests in sorted(self.parts.items())},
             "late": spread(self.late),
         }
 
@@ -70,8 +70,8 @@ class Ledger:
 
     def close(self) -> None:
         """The end of the window, at its time."""
-        for operation, begun in self._under_way.values():
-            self.window.ages[operation].append(self.window.end_seconds - begun)
+        for operation, begin in self._under_way.values():
+            self.window.ages[operation].append(self.window.end_seconds - begin)
 
     def begins(self, user: int, operation: str, begun: float) -> None:
         """A user begins an operation; `ends` follows, whatever becomes of it."""
@@ -129,10 +129,10 @@ def spread(values: Sequence[float]) -> dict[str, float | int]:
     }
 
 
-def _part(found: Sequence[tuple[int, float]]) -> Mapping[str, float | int]:
-    times = [time for _, time in found]
+def _part(requests: Sequence[tuple[int, float]]) -> Mapping[str, float | int]:
+    times = [time for _, time in requests]
     return {
         **spread(times),
-        "mean_bytes": statistics.fmean(size for size, _ in found),
+        "mean_bytes": statistics.fmean(size for size, _ in requests),
         "stalled": sum(time > STALL_SECONDS for time in times),
     }

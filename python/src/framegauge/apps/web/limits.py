@@ -45,19 +45,19 @@ class Rule:
         `ages` are those of operations under way. One that is older than its limit is beyond it, whenever it ends:
         without them a site that hardly answers would look fast.
         """
-        found: dict[str, float] = {}
+        quantiles: dict[str, float] = {}
         for name, limit in self.limits.items():
-            known = [*times.get(name, ()), *(age for age in (ages or {}).get(name, ()) if age > limit)]
-            if len(known) >= self.least:
-                found[name] = quantile(sorted(known), self.share)
+            durations = [*times.get(name, ()), *(age for age in (ages or {}).get(name, ()) if age > limit)]
+            if len(durations) >= self.least:
+                quantiles[name] = quantile(sorted(durations), self.share)
         return {
             "judged": {
-                name: {"found_seconds": time, "limit_seconds": self.limits[name]} for name, time in found.items()
+                name: {"found_seconds": time, "limit_seconds": self.limits[name]} for name, time in quantiles.items()
             },
             "beyond": [
                 f"{name}: found {time:.3g} s at {100 * self.share:g} %, expected at most {self.limits[name]:g} s"
-                for name, time in found.items()
+                for name, time in quantiles.items()
                 if time > self.limits[name]
             ],
-            "few": [name for name in self.limits if name not in found],
+            "few": [name for name in self.limits if name not in quantiles],
         }

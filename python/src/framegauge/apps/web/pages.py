@@ -29,9 +29,9 @@ def _image(kind: str, number: int) -> str:
 def _events(events: Iterable[Mapping[str, Any]]) -> str:
     """A list of events, each with a thumbnail."""
     items = (
-        f'<li>{_image("thumbnail", each["id"])}<a href="/event/{each["id"]}">{html.escape(each["title"])}</a>'
-        f" day {each['day']}, {html.escape(each['place'])}: {html.escape(each['about'][:120])}</li>"
-        for each in events
+        f'<li>{_image("thumbnail", row["id"])}<a href="/event/{row["id"]}">{html.escape(row["title"])}</a>'
+        f" day {row['day']}, {html.escape(row['place'])}: {html.escape(row['about'][:120])}</li>"
+        for row in events
     )
     return f"<ul>{''.join(items)}</ul>"
 
@@ -53,19 +53,23 @@ def event(
     comments: Sequence[Mapping[str, Any]],
 ) -> str:
     """An event with its poster, its guests and what they say."""
-    who = "".join(
-        f"<li>{_image('thumbnail', each['id']) if place < 2 else ''}"
-        f'<a href="/person/{each["id"]}">{html.escape(each["name"])}</a></li>'
-        for place, each in enumerate(guests)
+    guest_html = "".join(
+        f"<li>{_image('thumbnail', item['id']) if index < 2 else ''}"
+        f'<a href="/person/{item["id"]}">{html.escape(item["name"])}</a></li>'
+        for index, item in enumerate(guests)
     )
-    said = "".join(f"<p><b>{html.escape(each['name'])}</b>: {html.escape(each['words'])}</p>" for each in comments)
-    links = " ".join(f'<a href="/tag/{html.escape(each)}">{html.escape(each)}</a>' for each in tags)
-    about = f"<p>day {one['day']}, {html.escape(one['place'])}</p><p>{html.escape(one['about'])}</p><p>{links}</p>"
-    return page(one["title"], f"{_image('poster', one['id'])}{about}<ul>{who}</ul>{said}")
+    comment_html = "".join(
+        f"<p><b>{html.escape(item['name'])}</b>: {html.escape(item['words'])}</p>" for item in comments
+    )
+    links = " ".join(f'<a href="/tag/{html.escape(item)}">{html.escape(item)}</a>' for item in tags)
+    description = (
+        f"<p>day {one['day']}, {html.escape(one['place'])}</p><p>{html.escape(one['about'])}</p><p>{links}</p>"
+    )
+    return page(one["title"], f"{_image('poster', one['id'])}{description}<ul>{guest_html}</ul>{comment_html}")
 
 
 def person(one: Mapping[str, Any], events: Sequence[Mapping[str, Any]]) -> str:
     """A person, and the events that they go to."""
-    about = f"{_image('thumbnail', one['id'])}<p>{html.escape(one['about'])}</p>"
-    links = "".join(f'<li><a href="/event/{each["id"]}">{html.escape(each["title"])}</a></li>' for each in events)
-    return page(one["name"], f"{about}<ul>{links}</ul>")
+    description = f"{_image('thumbnail', one['id'])}<p>{html.escape(one['about'])}</p>"
+    links = "".join(f'<li><a href="/event/{row["id"]}">{html.escape(row["title"])}</a></li>' for row in events)
+    return page(one["name"], f"{description}<ul>{links}</ul>")

@@ -97,15 +97,15 @@ class Site:
 
     @asynccontextmanager
     async def _connected(self, _application: Starlette) -> AsyncIterator[None]:
-        asked = self._asked
-        self._files = FileServer(f"nfs://{_in_url(asked.files)}/files?version=4", CONNECTIONS)
-        self._cache = _Cache(asked.memcached, asked.keep_alive)
+        options = self._asked
+        self._files = FileServer(f"nfs://{_in_url(options.files)}/files?version=4", CONNECTIONS)
+        self._cache = _Cache(options.memcached, options.keep_alive)
         # Without any that stay open, a pool closes each connection after its first query.
-        kept = {"min_size": CONNECTIONS} if asked.keep_alive else {"min_size": 0, "max_queries": 1}
+        pool_settings = {"min_size": CONNECTIONS} if options.keep_alive else {"min_size": 0, "max_queries": 1}
         self._database = await asyncpg.create_pool(
-            host=asked.database, user="postgres", database=DATABASE, max_size=CONNECTIONS, **kept
+            host=options.database, user="postgres", database=DATABASE, max_size=CONNECTIONS, **pool_settings
         )
-        if asked.fill:
+        if options.fill:
             await self._fill()
         renewing = asyncio.create_task(self._renew())
         yield
@@ -113,16 +113,16 @@ class Site:
 
     def _page(self, page: Page) -> Page:
         """A page that takes its CPU time and its waiting as asked, beside what making it takes."""
-        asked = self._asked
+        options = self._asked
 
         async def slowly(request: Request) -> Response:
-            until = time.thread_time() + asked.page_cpu
-            while time.thread_time() < until:
+            end = time.thread_time() + options.page_cpu
+            while time.thread_time() < end:
                 pass
-            await asyncio.sleep(asked.page_wait)
+            await asyncio.sleep(options.page_wait)
             return await page(request)
 
-        return slowly if asked.page_cpu or asked.page_wait else page
+        return slowly if options.page_cpu or options.page_wait else page
 
     async def _renew(self) -> None:
         """Uses every connection to the file server from time to time: libnfs does not renew its leases, of 60 s."""
@@ -143,30 +143,30 @@ class Site:
 
     async def home(self, _request: Request) -> Response:
         """The next events; from memcached as long as it has the page."""
-        if (kept := await self._cache.get(b"home")) is not None:
-            return _html(kept)
-        found = await self._database.fetch("SELECT * FROM event WHERE day >= 100 ORDER BY day, id LIMIT $1", LISTED)
-        whole = pages.home(found).encode()
-        await self._cache.set(b"home", whole, HOME_SECONDS)
-        return _html(whole)
+        if (cached := await self._cache.get(b"home")) is not None:
+            return _html(cached)
+        events = await self._database.fetch("SELECT * FROM event WHERE day >= 100 ORDER BY day, id LIMIT $1", LISTED)
+        page = pages.home(events).encode()
+        await self._cache.set(b"home", page, HOME_SECONDS)
+        return _html(page)
 
     async def login(self, request: Request) -> Response:
         """Checks the password, and begins a session."""
-        given = await _form(request)
-        found = await self._database.fetchrow("SELECT * FROM person WHERE name = $1", given["name"])
-        if found is None or found["password"] != given["password"]:
+        form = await _form(request)
+        row = await self._database.fetchrow("SELECT * FROM person WHERE name = $1", form["name"])
+        if row is None or row["password"] != form["password"]:
             return HTMLResponse("no such person, or another password", 403)
         token = secrets.token_hex(16)
-        await self._cache.set(f"session-{token}".encode(), str(found["id"]).encode(), SESSION_SECONDS)
-        return await self._person(found, {"set-cookie": f"session={token}; Path=/"})
+        await self._cache.set(f"session-{token}".encode(), str(row["id"]).encode(), SESSION_SECONDS)
+        return await self._person(row, {"set-cookie": f"session={token}; Path=/"})
 
     async def event(self, request: Request) -> Response:
         """An event with all that belongs to it."""
         return await self._event(request.path_params["number"])
 
     async def _event(self, number: int) -> Response:
-        one = await self._database.fetchrow("SELECT * FROM event WHERE id = $1", number)
-        if one is None:
+        event = await self._database.fetchrow("SELECT * FROM event WHERE id = $1", number)
+        if event is None:
             return HTMLResponse("no such event", 404)
         tags = await self._database.fetch("SELECT tag FROM tagged WHERE event = $1 ORDER BY tag", number)
         guests = await self._database.fetch(
@@ -176,26 +176,26 @@ class Site:
             "SELECT name, words FROM comment JOIN person ON person = person.id WHERE event = $1 ORDER BY comment.id",
             number,
         )
-        return _html(pages.event(one, [each["tag"] for each in tags], guests, comments).encode())
+        return _html(pages.event(event, [row["tag"] for row in tags], guests, comments).encode())
 
     async def person(self, request: Request) -> Response:
         """A person."""
-        found = await self._database.fetchrow("SELECT * FROM person WHERE id = $1", request.path_params["number"])
-        return HTMLResponse("no such person", 404) if found is None else await self._person(found, {})
+        row = await self._database.fetchrow("SELECT * FROM person WHERE id = $1", request.path_params["number"])
+        return HTMLResponse("no such person", 404) if row is None else await self._person(row, {})
 
-    async def _person(self, one: Any, headers: dict[str, str]) -> Response:
+    async def _person(self, row: Any, headers: dict[str, str]) -> Response:
         events = await self._database.fetch(
-            "SELECT id, title FROM guest JOIN event ON event = id WHERE person = $1 ORDER BY day LIMIT 10", one["id"]
+            "SELECT id, title FROM guest JOIN event ON event = id WHERE person = $1 ORDER BY day LIMIT 10", row["id"]
         )
-        return _html(pages.person(one, events).encode(), headers)
+        return _html(pages.person(row, events).encode(), headers)
 
     async def search(self, request: Request) -> Response:
         """The events with a tag."""
         tag = request.path_params["tag"]
-        found = await self._database.fetch(
+        events = await self._database.fetch(
             "SELECT event.* FROM tagged JOIN event ON event = id WHERE tag = $1 ORDER BY day, id LIMIT $2", tag, LISTED
         )
-        return _html(pages.search(tag, found).encode())
+        return _html(pages.search(tag, events).encode())
 
     async def add_event(self, request: Request) -> Response:
         """A new event of the person whose session it is."""
@@ -203,24 +203,24 @@ class Site:
         owner = await self._cache.get(f"session-{token}".encode())
         if owner is None:
             return HTMLResponse("log in first", 403)
-        given = await _form(request)
+        form = await _form(request)
         async with self._database.acquire() as connection, connection.transaction():
             number = await connection.fetchval(
                 "INSERT INTO event (title, about, place, day, owner) VALUES ($1, $2, $3, $4, $5) RETURNING id",
-                given["title"], given["about"], given["place"], int(given["day"]), int(owner),
+                form["title"], form["about"], form["place"], int(form["day"]), int(owner),
             )  # fmt: skip
-            await connection.execute("INSERT INTO tagged VALUES ($1, $2)", number, given["tag"])
+            await connection.execute("INSERT INTO tagged VALUES ($1, $2)", number, form["tag"])
             await connection.execute("INSERT INTO guest VALUES ($1, $2)", number, int(owner))
         return await self._event(number)
 
     async def add_person(self, request: Request) -> Response:
         """A new person."""
-        given = await _form(request)
-        found = await self._database.fetchrow(
+        form = await _form(request)
+        row = await self._database.fetchrow(
             "INSERT INTO person (name, password, about) VALUES ($1, $2, $3) RETURNING *",
-            given["name"], given["password"], given["about"],
+            form["name"], form["password"], form["about"],
         )  # fmt: skip
-        return await self._person(found, {})
+        return await self._person(row, {})
 
     async def image(self, request: Request) -> Response:
         """An image, from the file server."""
@@ -255,11 +255,11 @@ def main() -> None:
     parser.add_argument("--page-cpu", type=float, default=0.0, help="CPU time of a page beside its own, in seconds")
     parser.add_argument("--page-wait", type=float, default=0.0, help="waiting of a page, in seconds")
     parser.add_argument("--fill", action="store_true", help="make the tables and their rows first")
-    asked = parser.parse_args()
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection for each request under way
+    options = parser.parse_args()
+    _, hard_limit = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard_limit, hard_limit))  # a connection for each request under way
     uvicorn.run(
-        Site(asked).application(), host=asked.address, port=asked.port, loop="uvloop", http="httptools",
+        Site(options).application(), host=options.address, port=options.port, loop="uvloop", http="httptools",
         access_log=False, log_level="warning", timeout_keep_alive=KEEP_ALIVE_SECONDS,
     )  # fmt: skip
 

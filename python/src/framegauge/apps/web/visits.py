@@ -47,7 +47,7 @@ class Visit:
         return min(self._generator.expovariate(1 / self._think), MOST_THINK * self._think)
 
     def _request(self, operation: str) -> Request:
-        drawn = self._generator
+        generator = self._generator
         if operation == "home":
             return Request(operation, "GET", "/", "<h1>What is on</h1>")
         if operation == "login":
@@ -55,20 +55,20 @@ class Visit:
             form = urlencode({"name": name, "password": content.password(name)})
             return Request(operation, "POST", "/login", f"<h1>{name}</h1>", form)
         if operation == "event":
-            number = drawn.randint(1, content.EVENTS)
+            number = generator.randint(1, content.EVENTS)
             return Request(operation, "GET", f"/event/{number}", f'"/image/poster/{number % content.IMAGES}"')
         if operation == "person":
-            number = drawn.randint(1, content.PERSONS)
+            number = generator.randint(1, content.PERSONS)
             return Request(operation, "GET", f"/person/{number}", f"<h1>person{number}</h1>")
         if operation == "search":
-            tag = content.tag(drawn.randrange(content.TAGS))
+            tag = content.tag(generator.randrange(content.TAGS))
             return Request(operation, "GET", f"/tag/{tag}", f"<h1>Events with {tag}</h1>")
         self._added += 1
-        title = f"{content.text(drawn, 4)} {self._user}-{self._added}"
+        title = f"{content.text(generator, 4)} {self._user}-{self._added}"
         if operation == "add_event":
-            place, tag = content.text(drawn, 2), content.tag(drawn.randrange(content.TAGS))
-            given = {"title": title, "about": content.text(drawn, 40), "place": place, "day": "50", "tag": tag}
-            return Request(operation, "POST", "/event", f"<h1>{title}</h1>", urlencode(given))
+            place, tag = content.text(generator, 2), content.tag(generator.randrange(content.TAGS))
+            fields = {"title": title, "about": content.text(generator, 40), "place": place, "day": "50", "tag": tag}
+            return Request(operation, "POST", "/event", f"<h1>{title}</h1>", urlencode(fields))
         name = f"new{self._user}-{self._added}"
-        form = urlencode({"name": name, "password": "new", "about": content.text(drawn, 20)})
+        form = urlencode({"name": name, "password": "new", "about": content.text(generator, 20)})
         return Request(operation, "POST", "/person", f"<h1>{name}</h1>", form)

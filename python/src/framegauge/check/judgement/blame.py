@@ -75,10 +75,10 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_rates.losses(case)
     blame_rates.limited(case)
     blame_errors.false_reports(case)
-    found = [(_with_hint(case, _joined(parts)), parts) for parts in _parts(case)]
+    causes = [(_with_hint(case, _joined(parts)), parts) for parts in _parts(case)]
     return [
         finding.as_document() | {"evidence_table": tables.table(case, parts), "path": paths.drawn(case, parts)}
-        for finding, parts in sorted(found, key=lambda each: _rank(each[0]))
+        for finding, parts in sorted(causes, key=lambda cause: _rank(cause[0]))
     ]
 
 
@@ -88,31 +88,31 @@ def _parts(case: Case) -> list[tuple[Finding, ...]]:
     Which flows meet a bad parallel path is up to a hash, so that the pairs of one IP version may be fewer. That is
     one cause, too, if nothing else of this kind and size was found.
     """
-    found: list[tuple[Finding, ...]] = []
+    causes: list[tuple[Finding, ...]] = []
     alike: dict[tuple[Any, ...], list[Finding]] = defaultdict(list)
-    for each in case.findings:
-        if len(each.families) == 1:
-            sizes = tuple(sorted({case.mesh.by_key[pair].path_mtu or 0 for pair in each.pairs}))
-            alike[each.kind, sizes].append(each)
+    for finding in case.findings:
+        if len(finding.families) == 1:
+            sizes = tuple(sorted({case.mesh.by_key[pair].path_mtu or 0 for pair in finding.pairs}))
+            alike[finding.kind, sizes].append(finding)
         else:
-            found.append((each,))
+            causes.append((finding,))
     for group in alike.values():
-        found += _paired(group)
-    return found
+        causes += _paired(group)
+    return causes
 
 
 def _paired(group: list[Finding]) -> list[tuple[Finding, ...]]:
     """Those of IPv4 with those of IPv6 between the same hosts; the others alone."""
-    left = {family: [each for each in group if each.families == {family}] for family in (4, 6)}
-    is_clear = all(len(each) == 1 for each in left.values())
-    found: list[tuple[Finding, ...]] = []
+    left = {family: [entry for entry in group if entry.families == {family}] for family in (4, 6)}
+    is_clear = all(len(entry) == 1 for entry in left.values())
+    causes: list[tuple[Finding, ...]] = []
     for one in left[4]:
-        others = (each for each in left[6] if _ends(each) == _ends(one) or (is_clear and _is_part(one, each)))
+        others = (entry for entry in left[6] if _ends(entry) == _ends(one) or (is_clear and _is_part(one, entry)))
         other = next(others, None)
         if other is not None:
             left[6].remove(other)
-        found.append((one,) if other is None else (one, other))
-    return [*found, *((each,) for each in left[6])]
+        causes.append((one,) if other is None else (one, other))
+    return [*causes, *((entry,) for entry in left[6])]
 
 
 def _ends(finding: Finding) -> set[tuple[str, str]]:
@@ -128,7 +128,7 @@ def _joined(parts: tuple[Finding, ...]) -> Finding:
     if len(parts) == 1:
         return parts[0]
     one, other = parts
-    commands = [each for each in other.commands if each.family == 6 or not one.commands]
+    commands = [command for command in other.commands if command.family == 6 or not one.commands]
     return replace(
         one,
         where=one.where if other.where == one.where else f"{one.where}; {other.where}",
@@ -156,11 +156,11 @@ def _with_hint(case: Case, finding: Finding) -> Finding:
     rules of hosts that may drop just what is lost."""
     pairs = [case.mesh.by_key[pair] for pair in finding.pairs]
     sizes = {pair.path_mtu for pair in pairs if pair.verdict == "black_hole"} - {None}
-    hints = [f"{size} is {said}." for size in sorted(sizes, key=str) if (said := counted(size, case.mesh.target))]
+    hints = [f"{size} is {meaning}." for size in sorted(sizes, key=str) if (meaning := counted(size, case.mesh.target))]
     hints += [] if finding.kind == "dropped_by_rule" else case.rules_by_length(pairs)
     if not CATALOGUE[finding.kind].is_fault or not hints:
         return finding
-    evidence = " ".join([finding.evidence, *(each for each in case.rules_by_length(pairs) if each in hints)])
+    evidence = " ".join([finding.evidence, *(hint for hint in case.rules_by_length(pairs) if hint in hints)])
     return replace(finding, summary=f"{finding.summary} {' '.join(hints)}", evidence=evidence)
 
 

@@ -75,15 +75,15 @@ def _is_told_by_a_tunnel(case: Case, pair: Pair, size: int) -> bool:
     answer = case.mesh.by_key.get((pair.destination, pair.source, pair.family))
     ways = [case.mesh.receiver(pair), None if answer is None else case.mesh.sender(answer)]
     fits = set().union(*(host.leaves(tunnel) for tunnel in ways))
-    return any(abs(each - MSS_HEADERS[pair.family] - size) <= MSS_SLACK for each in fits)
+    return any(abs(mtu - MSS_HEADERS[pair.family] - size) <= MSS_SLACK for mtu in fits)
 
 
 def _allowed(pair: Pair) -> int | None:
     """The MTU by which the kernel of its source announces an MSS: that of the route, or what the path has told it.
 
     None if nobody knows: the path has told it that packets are too big, and no size, so that it guesses."""
-    if any(told.mtu is None for told in pair.told):
+    if any(report.mtu is None for report in pair.told):
         return None
     # What TCP itself read of its route comes last: by then a tunnel of the host may have told the kernel of its limit.
-    read = pair.route_mtu, pair.path_mtu, (pair.tcp or {}).get("route_mtu_bytes"), *(told.mtu for told in pair.told)
+    read = pair.route_mtu, pair.path_mtu, (pair.tcp or {}).get("route_mtu_bytes"), *(report.mtu for report in pair.told)
     return min((size for size in read if size is not None), default=None)

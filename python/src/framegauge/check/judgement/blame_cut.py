@@ -44,8 +44,8 @@ def _finding(case: Case, name: str, tunnel: Interface, pairs: list[Pair], fragme
         f"While the check ran, host {name} made {fragments} fragments; through {tunnel.name} it sent {flows} packets "
         f"of {case.mesh.target} bytes, which arrived."
     )
-    commands, advice, said = _mended(case, name, tunnel)
-    text = f"{text} {said} {CUT}"
+    commands, advice, sizes_text = _mended(case, name, tunnel)
+    text = f"{text} {sizes_text} {CUT}"
     case.add(
         Finding.about(
             "outer_fragmented", f"tunnel {tunnel.name} of host {name}", [name], [pair.key for pair in pairs], text,
@@ -58,14 +58,14 @@ def _finding(case: Case, name: str, tunnel: Interface, pairs: list[Pair], fragme
 def _mended(case: Case, name: str, tunnel: Interface) -> tuple[tuple[Command, ...], str, str]:
     """Commands, advice, and what is known of the sizes; of a tunnel whose overhead nobody tells nothing is reckoned."""
     if tunnel.overhead is None:
-        said = f"{tunnel.name} ({tunnel.kind}) adds headers of which the kernel does not tell the size."
-        return (), sealed.advice(tunnel, case.mesh.target), said
+        sizes_text = f"{tunnel.name} ({tunnel.kind}) adds headers of which the kernel does not tell the size."
+        return (), sealed.advice(tunnel, case.mesh.target), sizes_text
     target, on, own = case.mesh.target, f"host {name}", shlex.quote(tunnel.name)
     needed = target + tunnel.overhead
     below = [interface for interface in case.mesh.host(name).below(tunnel) if interface.overhead is None]
     small = [interface for interface in below if interface.mtu < needed]
     read = "".join(f" {remedies.interface_text(interface)}." for interface in small)
-    said = f"With {tunnel.overhead} bytes of overhead they need an underlay of {needed}.{read}"
+    sizes_text = f"With {tunnel.overhead} bytes of overhead they need an underlay of {needed}.{read}"
     fits = max(min((interface.mtu for interface in small), default=needed) - tunnel.overhead, 68)
     commands = [
         Command(f"ip link set dev {shlex.quote(interface.name)} mtu {needed}", on, "raise the underlay")
@@ -74,4 +74,4 @@ def _mended(case: Case, name: str, tunnel: Interface) -> tuple[tuple[Command, ..
     if fits < tunnel.mtu:
         commands.append(Command(f"ip link set dev {own} mtu {fits}", on, "or fit the tunnel to the underlay"))
     advice = f"Every link of the underlay needs {needed} bytes, or the tunnel a smaller MTU at both ends."
-    return tuple(commands), advice, said
+    return tuple(commands), advice, sizes_text

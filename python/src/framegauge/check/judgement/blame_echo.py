@@ -94,7 +94,7 @@ def _pieces(case: Case, limit: int | None, pairs: Sequence[Pair]) -> None:
 
 def _gone(case: Case, _limit: int | None, pairs: Sequence[Pair]) -> None:
     reasons = sorted({pair.said for pair in pairs if pair.said})
-    evidence = ["No echo of any size returned.", *(f"{remedies.sentence(each)}." for each in reasons)]
+    evidence = ["No echo of any size returned.", *(f"{remedies.sentence(reason)}." for reason in reasons)]
     if any(pair.tcp is not None for pair in pairs):
         evidence.append("TCP was not answered, either.")
     case.add(
@@ -140,8 +140,10 @@ def _hints(pairs: Iterable[Pair]) -> list[str]:
 
 
 def _readings(case: Case, pairs: Iterable[Pair]) -> list[str]:
-    found = {(pair.source, case.mesh.sender(pair)) for pair in pairs}
-    read = {f"{each.name} of {name} has an MTU of {each.mtu}" for name, each in found if each is not None}
+    ends = {(pair.source, case.mesh.sender(pair)) for pair in pairs}
+    read = {
+        f"{interface.name} of {name} has an MTU of {interface.mtu}" for name, interface in ends if interface is not None
+    }
     return [f"{remedies.listing(read)}."] if read else []
 
 
@@ -152,10 +154,10 @@ def doubts(case: Case) -> None:
     for pair in case.mesh.pairs:
         if pair.is_one_ended and pair.verdict == "unknown" and pair.source not in gone:
             groups[pair.said or f"{pair.lost} of {pair.sent} small echoes were lost"].append(pair)
-    for said, pairs in sorted(groups.items()):
+    for reason, pairs in sorted(groups.items()):
         best = max(pair.carried for pair in pairs)
         known = f" The largest size known to pass in both directions is {best} bytes." if best > 0 else ""
-        evidence = f"{remedies.sentence(said)}.{known}"
+        evidence = f"{remedies.sentence(reason)}.{known}"
         case.add(
             Finding.about(
                 "could_not_tell", _listed(pairs), _hosts(pairs), [pair.key for pair in pairs], evidence, evidence,

@@ -24,13 +24,13 @@ def reports(pair: Pair, target: int) -> list[Told]:
     """What was said about this pair, during the search or the traces, each once."""
     messages = list(pair.told)
     for trace in pair.traces:
-        said = told_by_trace(trace)
-        if said is not None and said[0] is not None and all(said[0] != each.address for each in messages):
-            messages.append(Told(said[0], said[1], 1))
+        message = told_by_trace(trace)
+        if message is not None and message[0] is not None and all(message[0] != report.address for report in messages):
+            messages.append(Told(message[0], message[1], 1))
     # Who names the target or more, and refuses less, has refused it all the same.
     return [
-        each for each in messages
-        if (each.mtu is None or each.mtu < target or _excess([pair], each.mtu)) and not pair.is_disproved(each)
+        report for report in messages
+        if (report.mtu is None or report.mtu < target or _excess([pair], report.mtu)) and not pair.is_disproved(report)
     ]  # fmt: skip
 
 
@@ -44,7 +44,7 @@ def _excess(pairs: Iterable[Pair], mtu: int | None) -> int:
     sizes = [
         mtu - pair.path_mtu for pair in pairs
         if mtu is not None and pair.path_mtu is not None and pair.verdict == "too_small" and not pair.fragmented
-        and all(each.mtu is None or each.mtu >= mtu for each in pair.told)
+        and all(report.mtu is None or report.mtu >= mtu for report in pair.told)
     ]  # fmt: skip
     return max(sizes, default=0)
 
@@ -68,12 +68,14 @@ def routers(case: Case) -> None:
     """`router_too_small`: one finding a router and size; `icmp_filtered` where only other senders get its errors."""
     groups: dict[tuple[str, int | None], dict[Key, Pair]] = defaultdict(dict)
     for pair in case.faults.values():
-        for each in reports(pair, case.mesh.target):
-            if each.address is not None and bridged_tunnel(case, pair, each) is None:
-                groups[each.address, each.mtu][pair.key] = pair
+        for report in reports(pair, case.mesh.target):
+            if report.address is not None and bridged_tunnel(case, pair, report) is None:
+                groups[report.address, report.mtu][pair.key] = pair
     for (address, mtu), members in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
         pairs = list(members.values())
-        flows = [each.flows for pair in pairs for each in pair.told if (each.address, each.mtu) == (address, mtu)]
+        flows = [
+            report.flows for pair in pairs for report in pair.told if (report.address, report.mtu) == (address, mtu)
+        ]
         size = "that packets are too big, and no size," if mtu is None else f"a link MTU of {mtu} bytes"
         heard = f", for {sum(flows)} of {sum(pair.probed for pair in pairs)} flows" if flows else ""
         evidence = [
@@ -120,8 +122,8 @@ def _raise(case: Case, address: str, pairs: Sequence[Pair], mtu: int | None) -> 
     if not ways or remedies.has_room(case.mesh, address, case.mesh.target):
         ways = [pairs[0].destination_address]
     target = case.mesh.target
-    found = [each for way in ways for each in remedies.raise_router(case.mesh, address, target, way, mtu)]
-    return tuple(dict.fromkeys(found))
+    commands = [command for way in ways for command in remedies.raise_router(case.mesh, address, target, way, mtu)]
+    return tuple(dict.fromkeys(commands))
 
 
 def _next(trace: Trace, address: str) -> str | None:
@@ -130,24 +132,26 @@ def _next(trace: Trace, address: str) -> str | None:
     # Where the hop before took the large packet in, the first that is refused would have been the very next.
     if not refused or trace.hops[refused - 1].large != "expired" or trace.hops[refused].large_address != address:
         return None
-    hop, before = trace.hops[refused], {each.address for each in trace.hops[:refused]}
+    hop, before = trace.hops[refused], {earlier_hop.address for earlier_hop in trace.hops[:refused]}
     return hop.small_address if hop.small == "expired" and hop.small_address not in before else None
 
 
 def _some(pairs: Iterable[Pair]) -> str:
     """That other flows take another path; empty if all of them meet the router's small link."""
-    found = [pair for pair in pairs if pair.is_partial]
-    bad, probed = sum(pair.bad for pair in found), sum(pair.probed - pair.unknown for pair in found)
-    between = f"from {remedies.pairs_text(found)}"
+    partial_pairs = [pair for pair in pairs if pair.is_partial]
+    bad, probed = sum(pair.bad for pair in partial_pairs), sum(pair.probed - pair.unknown for pair in partial_pairs)
+    between = f"from {remedies.pairs_text(partial_pairs)}"
     share = remedies.share_text(bad, probed)
-    return f"Only some flows {between} take that link, {share}: the others take another path." if found else ""
+    return f"Only some flows {between} take that link, {share}: the others take another path." if partial_pairs else ""
 
 
 def _of_tcp(pairs: Iterable[Pair], address: str, mtu: int | None) -> str:
     """What TCP makes of the errors: where few flows get one, it may wait for one in vain."""
     silent = [pair for pair in pairs if pair.verdict == "black_hole" and explains(pair, mtu)]
     bad = sum(pair.bad for pair in silent)
-    heard = sum(each.flows for pair in silent for each in pair.told if (each.address, each.mtu) == (address, mtu))
+    heard = sum(
+        report.flows for pair in silent for report in pair.told if (report.address, report.mtu) == (address, mtu)
+    )
     if heard >= bad:
         return ADAPTS
     return (
@@ -194,7 +198,7 @@ def _link(pair: Pair, back: Pair) -> int | None:
 
     A packet that a router refuses had a TTL for the hop behind the link."""
     refused = [hop.ttl for trace in pair.traces for hop in trace.hops if hop.large == "too_big"]
-    tellers = {told.address for told in pair.told} - {None}
+    tellers = {report.address for report in pair.told} - {None}
     refused += [hop.ttl + 1 for trace in pair.traces for hop in trace.hops if hop.address in tellers]
     ends = [hop.ttl for trace in (*pair.traces, *back.traces) for hop in trace.hops if hop.small == "delivered"]
     return min(ends) - min(refused) + 1 if refused and ends else None
@@ -241,9 +245,9 @@ def false_reports(case: Case) -> None:
     """`false_too_big`: somebody names an MTU, and larger packets arrive."""
     groups: dict[tuple[str, int], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
-        for each in pair.told:
-            if each.address is not None and each.mtu is not None and pair.is_disproved(each):
-                groups[each.address, each.mtu].append(pair)
+        for report in pair.told:
+            if report.address is not None and report.mtu is not None and pair.is_disproved(report):
+                groups[report.address, report.mtu].append(pair)
     for (address, mtu), pairs in sorted(groups.items()):
         arrived = min(pair.path_mtu or 0 for pair in pairs)
         senders = remedies.host_names(pair.source for pair in pairs)
@@ -278,9 +282,9 @@ def own_filters(case: Case) -> None:
     for (name, family, limit), pairs in sorted(groups.items(), key=str):
         rules = case.filters(pairs[0])
         rule, on = rules[0], f"host {name}"
-        what = remedies.listing(_rule_text(each) for each in rules)
+        what = remedies.listing(_rule_text(entry) for entry in rules)
         lost = remedies.sizes_text(limit)
-        places = sorted({each for pair in pairs for each in case.segments[pair.key]})
+        places = sorted({entry for pair in pairs for entry in case.segments[pair.key]})
         at = f" Traces place the loss {places[0].text(case.mesh)}." if len(places) == 1 else ""
         words = shlex.join((rule.family, rule.table, rule.chain))
         text = (
@@ -314,7 +318,7 @@ def _filtered(case: Case, address: str, mtu: int | None) -> None:
     silent = [
         pair for key, pair in case.open.items()
         if pair.path_mtu == mtu and mtu is not None
-        and any(not each.after.is_host and each.after.name == address for each in case.segments[key])
+        and any(not segment.after.is_host and segment.after.name == address for segment in case.segments[key])
     ]  # fmt: skip
     if not silent:
         return

@@ -33,8 +33,8 @@ def between_routers(case: Case) -> None:
         joined: dict[tuple[Node, Node], _Links] = defaultdict(dict)
         for segment, pairs in links.items():
             joined[segment.ends][segment] = pairs
-        for _, found in sorted(joined.items()):
-            _report(case, found, partial, None)
+        for _, link_group in sorted(joined.items()):
+            _report(case, link_group, partial, None)
 
 
 def _switches(case: Case, links: _Links, partial: bool) -> Iterable[tuple[Node, _Links]]:
@@ -46,10 +46,10 @@ def _switches(case: Case, links: _Links, partial: bool) -> Iterable[tuple[Node, 
             near[segment.before, "into", segment.hidden][segment] = pairs
             near[segment.after, "out of", segment.hidden][segment] = pairs
         best: tuple[int, Node, _Links] | None = None
-        for (node, way, hidden), found in sorted(near.items(), key=lambda item: item[0]):
-            others = {segment.after if way == "into" else segment.before for segment in found}
-            passed = any((each.after if way == "out of" else each.before) == node and each.hidden == hidden
-                         for each in case.passed)  # fmt: skip
+        for (node, way, hidden), node_links in sorted(near.items(), key=lambda item: item[0]):
+            others = {segment.after if way == "into" else segment.before for segment in node_links}
+            passed = any((passage.after if way == "out of" else passage.before) == node and passage.hidden == hidden
+                         for passage in case.passed)  # fmt: skip
             # Good flows across another hop that never answers look the same, and say nothing of this one.
             passed = passed and not (partial and hidden)
             if (
@@ -57,7 +57,7 @@ def _switches(case: Case, links: _Links, partial: bool) -> Iterable[tuple[Node, 
                 and not passed
                 and (best is None or len(others) > best[0])
             ):
-                both = dict(found)
+                both = dict(node_links)
                 other = near.get((node, "out of" if way == "into" else "into", hidden), {})
                 both.update(other if not any(node in link.ends for link in case.passed) else {})
                 best = (len(others), node, both)
@@ -69,7 +69,7 @@ def _switches(case: Case, links: _Links, partial: bool) -> Iterable[tuple[Node, 
 
 
 def _report(case: Case, links: Mapping[Segment, list[Pair]], partial: bool, node: Node | None) -> None:
-    pairs = list({pair.key: pair for found in links.values() for pair in found}.values())
+    pairs = list({pair.key: pair for link_pairs in links.values() for pair in link_pairs}.values())
     if not any(pair.key in case.open for pair in pairs):
         return  # explained since by another of its links
     more = case.alike(pairs, everywhere=node is not None and len(links) > 3)  # a switch that many links share
@@ -133,11 +133,11 @@ def _is_both_ways(links: Iterable[Segment]) -> bool:
 
 def _silent(links: Mapping[Segment, list[Pair]]) -> str:
     """What a silent routed link can be, and what it cannot."""
-    each = "; ".join(
+    answers = "; ".join(
         f"{link.after.name} answers large packets whose TTL ends there, {link.before.name} answers small ones only"
         for link in sorted(links)[:2]
     )
-    return f"{each}. {TWO_CAUSES}"
+    return f"{answers}. {TWO_CAUSES}"
 
 
 TWO_CAUSES = (
@@ -152,8 +152,8 @@ PARTLY = (
 
 
 def _share(pairs: Iterable[Pair]) -> str:
-    found = list(pairs)
-    bad, probed = sum(pair.bad for pair in found), sum(pair.probed - pair.unknown for pair in found)
+    affected = list(pairs)
+    bad, probed = sum(pair.bad for pair in affected), sum(pair.probed - pair.unknown for pair in affected)
     return f"Only some flows are affected, {remedies.share_text(bad, probed)}: the others take another path."
 
 
@@ -181,7 +181,9 @@ def ports(case: Case) -> None:
             _subnet_port(case, router, direction, hosts, pairs)
     own: dict[str, list[dict[str, dict[Node, list[Pair]]]]] = defaultdict(list)
     for (host, direction), routers in sorted(edges.items()):
-        left = {node: [pair for pair in found if pair.key in case.open] for node, found in routers.items()}
+        left = {
+            node: [pair for pair in losing_pairs if pair.key in case.open] for node, losing_pairs in routers.items()
+        }
         if not any(left.values()):
             continue
         other = next((ways for ways in own[host] if _is_same_port(ways, left)), None)
@@ -197,8 +199,8 @@ def ports(case: Case) -> None:
 def _is_same_port(ways: Mapping[str, Mapping[Node, list[Pair]]], left: Mapping[Node, list[Pair]]) -> bool:
     """Whether what one direction loses has the cause of the other's: the same size, but for what a device takes in
     beyond its MTU."""
-    one = [pair for routers in ways.values() for found in routers.values() for pair in found]
-    other = [pair for found in left.values() for pair in found]
+    one = [pair for routers in ways.values() for losing_pairs in routers.values() for pair in losing_pairs]
+    other = [pair for losing_pairs in left.values() for pair in losing_pairs]
     sizes = _limit(one), _limit(other)
     are_partial = any(pair.is_partial for pair in one), any(pair.is_partial for pair in other)
     if None in sizes:
@@ -233,33 +235,33 @@ def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pai
 
 
 def _hidden(case: Case, pairs: Iterable[Pair]) -> str:
-    return hidden_text(max((each.hidden for pair in pairs for each in case.segments[pair.key]), default=0))
+    return hidden_text(max((segment.hidden for pair in pairs for segment in case.segments[pair.key]), default=0))
 
 
 def _spot(case: Case, pairs: Iterable[Pair]) -> Segment:
-    return min(each for pair in pairs for each in case.segments[pair.key] if each.host is not None)
+    return min(segment for pair in pairs for segment in case.segments[pair.key] if segment.host is not None)
 
 
 def _host_port(case: Case, host: str, ways: Mapping[str, Mapping[Node, list[Pair]]]) -> None:
     """`ways`: by direction, the routers beside the host, and the pairs that lose packets between the two."""
-    parts = {way: [pair for found in routers.values() for pair in found] for way, routers in ways.items()}
-    pairs = list({pair.key: pair for found in parts.values() for pair in found}.values())
+    parts = {way: [pair for losing_pairs in routers.values() for pair in losing_pairs] for way, routers in ways.items()}
+    pairs = list({pair.key: pair for losing_pairs in parts.values() for pair in losing_pairs}.values())
     limit, partial, direction = _limit(pairs), any(pair.is_partial for pair in pairs), " and ".join(sorted(ways))
-    nodes = {node.name for routers in ways.values() for node, found in routers.items() if found}
+    nodes = {node.name for routers in ways.values() for node, losing_pairs in routers.items() if losing_pairs}
     names = f"router{'' if len(nodes) == 1 else 's'} {remedies.listing(nodes)}"
     place = f"between {names} and host {host}{_hidden(case, pairs)}"
     where, lost = f"{place}, {direction}", remedies.sizes_text(limit)
     evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {lost} {where}."]
     own = [
         case.mesh.receiver(pair) if way == "receiving" else case.mesh.sender(pair)
-        for way, found in parts.items() for pair in found
+        for way, losing_pairs in parts.items() for pair in losing_pairs
     ]  # fmt: skip
-    interface = next((each for each in own if each is not None), None)
+    interface = next((entry for entry in own if entry is not None), None)
     if interface is not None and limit is not None and interface.mtu > limit:
         evidence.append(f"On host {host} {remedies.interface_text(interface)}, which contradicts the measurement.")
     evidence += [_share(pairs)] if partial else []
     evidence += case.remarks(pairs, limit)
-    if not partial and any(each.hidden for pair in pairs for each in case.segments[pair.key]):
+    if not partial and any(entry.hidden for pair in pairs for entry in case.segments[pair.key]):
         # A hop between the two, which nobody has heard, may as well be the one: no port of the host is to blame.
         case.add(
             Finding.about(

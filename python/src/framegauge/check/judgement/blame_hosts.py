@@ -20,18 +20,18 @@ _Suspects = dict[str, list[tuple[int, Suspect[str]]]]
 
 def _cells(case: Case, family: int, partial: bool) -> list[Cell[str]]:
     """What each pair of a family is known to carry at best; for parallel paths, whether all of them do."""
-    found = []
+    cells = []
     for pair in case.mesh.pairs:
         if pair.family != family or not (pair.is_fault or pair.verdict == "carries_target"):
             continue
         if partial:
             if pair.is_partial or not pair.is_fault:
-                found.append(Cell(pair.source, pair.destination, 0 if pair.is_partial else 1, pair.key))
+                cells.append(Cell(pair.source, pair.destination, 0 if pair.is_partial else 1, pair.key))
             continue
         # Flows of a partial fault did get through: that its ends are able is known.
         value = case.mesh.target if pair.is_partial or not pair.is_fault else pair.carried
-        found.append(Cell(pair.source, pair.destination, min(value, case.mesh.target), pair.key))
-    return found
+        cells.append(Cell(pair.source, pair.destination, min(value, case.mesh.target), pair.key))
+    return cells
 
 
 def hosts(case: Case, with_neighbour: bool) -> None:
@@ -40,7 +40,7 @@ def hosts(case: Case, with_neighbour: bool) -> None:
     With a neighbour of its own subnet among those that testify, it cannot be a router. Without, it is the host or
     whatever only its paths cross.
     """
-    found: _Suspects = defaultdict(list)
+    by_host: _Suspects = defaultdict(list)
     for family in (4, 6):
         opened = {key for key, pair in case.open.items() if not pair.is_partial and pair.family == family}
 
@@ -49,21 +49,21 @@ def hosts(case: Case, with_neighbour: bool) -> None:
             return ways[0] == ways[1]
 
         cells = _cells(case, family, False)
-        for each in suspects(cells, opened, case.mesh.target, 2, near if with_neighbour else None, SPARE_BYTES):
-            found[each.name].append((family, each))
-    for name, rows in sorted(found.items()):
+        for suspect in suspects(cells, opened, case.mesh.target, 2, near if with_neighbour else None, SPARE_BYTES):
+            by_host[suspect.name].append((family, suspect))
+    for name, rows in sorted(by_host.items()):
         _host(case, name, rows, with_neighbour)
 
 
-def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_neighbour: bool) -> None:
-    directions = " and ".join(sorted({each.direction for _, each in found}, reverse=True))
-    pairs = [case.faults[cell.key] for _, each in found for cell in each.cells]
-    limits = sorted({each.limit for _, each in found})
+def _host(case: Case, name: str, entries: list[tuple[int, Suspect[str]]], with_neighbour: bool) -> None:
+    directions = " and ".join(sorted({entry.direction for _, entry in entries}, reverse=True))
+    pairs = [case.faults[cell.key] for _, entry in entries for cell in entry.cells]
+    limits = sorted({entry.limit for _, entry in entries})
     evidence = []
     rows: dict[tuple[str, int, tuple[str, ...]], list[int]] = defaultdict(list)
-    for family, each in found:
-        peers = {cell.destination if each.direction == "sending" else cell.source for cell in each.cells}
-        rows[each.direction, each.limit, tuple(sorted(peers))].append(family)
+    for family, entry in entries:
+        peers = {cell.destination if entry.direction == "sending" else cell.source for cell in entry.cells}
+        rows[entry.direction, entry.limit, tuple(sorted(peers))].append(family)
     for (direction, limit, ends), families in rows.items():
         evidence.append(
             f"{' and '.join(f'IPv{family}' for family in families)}, {direction}: {remedies.sizes_text(limit)} "
@@ -71,7 +71,7 @@ def _host(case: Case, name: str, found: list[tuple[int, Suspect[str]]], with_nei
             f"({remedies.count_of(len(ends), 'peer')}), which carry larger packets with other hosts."
         )
     where = f"host {name}, {directions}"
-    role = " and ".join({"sending": "sends", "receiving": "receives"}[each] for each in directions.split(" and "))
+    role = " and ".join({"sending": "sends", "receiving": "receives"}[entry] for entry in directions.split(" and "))
     summary = [
         f"{remedies.sentence(remedies.sizes_text(limits[-1]))} when host {name} {role} them; its peers carry larger "
         "packets with other hosts. No error is returned."
@@ -127,31 +127,31 @@ def members(case: Case) -> None:
     """`member_too_small` at a host: some flows of its whole row or column, and of no other host's."""
     for family in (4, 6):
         opened = {key for key, pair in case.open.items() if pair.is_partial and pair.family == family}
-        for each in suspects(_cells(case, family, True), opened, 1, 3):
-            pairs = [case.faults[cell.key] for cell in each.cells]
+        for end in suspects(_cells(case, family, True), opened, 1, 3):
+            pairs = [case.faults[cell.key] for cell in end.cells]
             bad, probed = sum(pair.bad for pair in pairs), sum(pair.probed - pair.unknown for pair in pairs)
             own = [
-                case.mesh.receiver(pair) if each.direction == "receiving" else case.mesh.sender(pair) for pair in pairs
+                case.mesh.receiver(pair) if end.direction == "receiving" else case.mesh.sender(pair) for pair in pairs
             ]
-            interface = next((found for found in own if found is not None), None)
-            commands, advice = remedies.raise_members(case.mesh.host(each.name), interface, case.mesh.target)
+            interface = next((candidate for candidate in own if candidate is not None), None)
+            commands, advice = remedies.raise_members(case.mesh.host(end.name), interface, case.mesh.target)
             lost = remedies.sizes_text(
                 max({pair.path_mtu for pair in pairs if pair.path_mtu is not None}, default=None)
             )
             keys = [pair.key for pair in pairs]
             case.add(
                 Finding.about(
-                    "member_too_small", f"one link of the bundle at host {each.name}, {each.direction}",
-                    [each.name], keys,
-                    f"Some flows of all {len(pairs)} pairs {each.direction} at host {each.name} are affected, "
+                    "member_too_small", f"one link of the bundle at host {end.name}, {end.direction}",
+                    [end.name], keys,
+                    f"Some flows of all {len(pairs)} pairs {end.direction} at host {end.name} are affected, "
                     f"{remedies.share_text(bad, probed)}: {lost} there. The same peers have no such loss with other "
                     "hosts.",
-                    f"{remedies.sentence(lost)} on some flows of every pair {each.direction} at host {each.name}. One "
+                    f"{remedies.sentence(lost)} on some flows of every pair {end.direction} at host {end.name}. One "
                     "link of a bundle (LAG) there is too small: some TCP connections of the host stall while others "
                     "work, depending on their port numbers.",
                     commands=commands, advice=advice,
-                    ask=remedies.ask_port(f"each member of the bundle of host {each.name}", case.mesh.target),
-                    spot=Node(True, each.name),
+                    ask=remedies.ask_port(f"each member of the bundle of host {end.name}", case.mesh.target),
+                    spot=Node(True, end.name),
                 ),
                 keys,
             )  # fmt: skip
@@ -243,23 +243,23 @@ def _form(case: Case, pair: Pair) -> str:
 
 def _known(case: Case, pairs: Iterable[Pair]) -> str:
     """How far large packets are known to have come, and the readings at both ends."""
-    found = list(pairs)
+    all_pairs = list(pairs)
     lines = []
     reached = {
-        (hop.address or "an unknown hop") for pair in found for trace in pair.traces for hop in trace.hops
+        (hop.address or "an unknown hop") for pair in all_pairs for trace in pair.traces for hop in trace.hops
         if hop.large == "expired"
     }  # fmt: skip
     if reached:
         lines.append(f"Large packets reached {remedies.listing(reached)}.")
-    elif any(pair.traces for pair in found):
+    elif any(pair.traces for pair in all_pairs):
         lines.append("No hop on the path answered a large packet.")
     else:
         lines.append("There is no trace of them.")
     readings = set()
-    for pair in found:
-        for name, each in ((pair.source, case.mesh.sender(pair)), (pair.destination, case.mesh.receiver(pair))):
-            if each is not None:
-                readings.add(f"{each.name} of {name} has an MTU of {each.mtu}")
+    for pair in all_pairs:
+        for name, interface in ((pair.source, case.mesh.sender(pair)), (pair.destination, case.mesh.receiver(pair))):
+            if interface is not None:
+                readings.add(f"{interface.name} of {name} has an MTU of {interface.mtu}")
     if readings:
         lines.append(f"{remedies.listing(readings)}.")
     lines.append("Both hosts and every link between them are possible causes.")
@@ -271,22 +271,22 @@ def unreachable(case: Case) -> None:
     for family in (4, 6):
         known = (pair for pair in case.mesh.pairs if pair.verdict != "unknown" and not pair.is_one_ended)
         # What another finding explains is evidence neither for nor against a host.
-        told = (pair for pair in known if pair.verdict != "unreachable" or pair.key in case.unreachable)
-        pairs = {pair.key: pair for pair in told if pair.family == family}
+        relevant = (pair for pair in known if pair.verdict != "unreachable" or pair.key in case.unreachable)
+        pairs = {pair.key: pair for pair in relevant if pair.family == family}
         gone = {key for key, pair in pairs.items() if pair.verdict == "unreachable"} - _unrouted(case, pairs)
         cells = [
             Cell(pair.source, pair.destination, 0 if key in gone else 1, key) for key, pair in pairs.items()
         ]  # fmt: skip
         named: dict[str, set[Key]] = defaultdict(set)
-        for each in suspects(cells, gone, 1):
-            named[each.name] |= {cell.key for cell in each.cells}
+        for suspect in suspects(cells, gone, 1):
+            named[suspect.name] |= {cell.key for cell in suspect.cells}
         rest = gone - set().union(*named.values()) if named else gone
         for name, keys in sorted(named.items()):
             _gone(case, family, f"host {name}", [name], [pairs[key] for key in sorted(keys)])
         if rest:
-            found = [pairs[key] for key in sorted(rest)]
-            ends = [end for pair in found for end in (pair.source, pair.destination)]
-            _gone(case, family, remedies.pairs_text(found), ends, found)
+            rest_pairs = [pairs[key] for key in sorted(rest)]
+            ends = [end for pair in rest_pairs for end in (pair.source, pair.destination)]
+            _gone(case, family, remedies.pairs_text(rest_pairs), ends, rest_pairs)
 
 
 def _unrouted(case: Case, pairs: Mapping[Key, Pair]) -> set[Key]:
@@ -298,28 +298,28 @@ def _unrouted(case: Case, pairs: Mapping[Key, Pair]) -> set[Key]:
         if pair.verdict == "unreachable" and pair.sent == 0 and pair.said:
             lacking[pair.source, pair.said].append(pair)
     explained: set[Key] = set()
-    for (name, said), found in sorted(lacking.items()):
-        back = [pairs.get((pair.destination, pair.source, pair.family)) for pair in found]
+    for (name, reason), group in sorted(lacking.items()):
+        back = [pairs.get((pair.destination, pair.source, pair.family)) for pair in group]
         mute = [pair for pair in back if pair is not None and pair.verdict == "unreachable" and pair.sent]
-        both = [*found, *mute]
+        both = [*group, *mute]
         explained |= {pair.key for pair in both}
-        others = remedies.host_names(pair.destination for pair in found)
-        text = f"The kernel of host {name} has no way to {others} ({said}): no packet was sent."
+        others = remedies.host_names(pair.destination for pair in group)
+        text = f"The kernel of host {name} has no way to {others} ({reason}): no packet was sent."
         if mute:
             text += f" What {others} sent cannot be answered either."
-        family, where = found[0].family, found[0].destination_address
+        family, where = group[0].family, group[0].destination_address
         flag = "-6 " if family == 6 else ""
-        at = " to " + remedies.listing(pair.destination_address or pair.destination for pair in found)
+        at = " to " + remedies.listing(pair.destination_address or pair.destination for pair in group)
         case.add(
             Finding.about(
                 "unreachable", f"routes of host {name} (IPv{family})", [name], [pair.key for pair in both], text, text,
                 advice=f"Give host {name} a route{at}.",
                 commands=(
-                    *remedies.show_routes(found),
+                    *remedies.show_routes(group),
                     Command(f"ip {flag}route show table all", f"host {name}", "look at all tables", family),
                     Command("ip rule show", f"host {name}", "look at the rules that choose a table", family),
                 ),
-                facts=(("What the kernel says of the route", f"{said} ({where})"),),
+                facts=(("What the kernel says of the route", f"{reason} ({where})"),),
             )
         )  # fmt: skip
     return explained
@@ -327,10 +327,10 @@ def _unrouted(case: Case, pairs: Mapping[Key, Pair]) -> set[Key]:
 
 def _macvlan(case: Case, pairs: Iterable[Pair]) -> list[str]:
     """That a macvlan or ipvlan and the host that it stands on are kept apart, where one end of all pairs is one."""
-    found = []
+    texts = []
     for pair in pairs:
         ends = case.mesh.sender(pair), case.mesh.receiver(pair)
-        kinds = [each.kind for each in ends if each is not None and each.kind in ("macvlan", "ipvlan")]
+        kinds = [end.kind for end in ends if end is not None and end.kind in ("macvlan", "ipvlan")]
         ways = case.ways(pair)
         if len(kinds) != 1 or ways[0] != ways[1]:
             return []
@@ -338,11 +338,11 @@ def _macvlan(case: Case, pairs: Iterable[Pair]) -> list[str]:
         names = (pair.source, pair.destination) if index == 0 else (pair.destination, pair.source)
         interface = ends[index]
         assert interface is not None
-        found.append(
+        texts.append(
             f"{interface.name} of host {names[0]} is a {kinds[0]}: if it stands on an interface of host {names[1]}, "
             "the kernel keeps the two apart by design, and only others reach it."
         )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(texts))
 
 
 def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pair]) -> None:
@@ -357,13 +357,13 @@ def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pai
         evidence.append(text)
         summary.append(text)
     for name in sorted(set(names)):
-        down = [each for each in case.mesh.host(name).interfaces if not each.up]
+        down = [interface for interface in case.mesh.host(name).interfaces if not interface.up]
         if down:
-            text = f"On host {name} {remedies.listing(each.name for each in down)} is down."
+            text = f"On host {name} {remedies.listing(interface.name for interface in down)} is down."
             evidence.append(text)
             summary.append(text)
             commands = (Command(f"ip link set dev {shlex.quote(down[0].name)} up", f"host {name}"),)
-    if all(each.up for name in names for each in case.mesh.host(name).interfaces):
+    if all(interface.up for name in names for interface in case.mesh.host(name).interfaces):
         summary.append(
             "Probes are UDP and TCP to ports of their own: a firewall that lets in others alone looks the same."
         )

@@ -19,15 +19,15 @@ def rules(case: Case) -> None:
     """`dropped_by_rule`: one finding a host and rule, if it drops every such packet that it meets."""
     groups: dict[tuple[str, str, str, int], list[tuple[Place, Pair]]] = defaultdict(list)
     for pair in case.open.values():
-        certain = (each for each in places(case.mesh, pair) if each.rule.certain)
+        certain = (candidate for candidate in places(case.mesh, pair) if candidate.rule.certain)
         # Of echoes, which are no datagrams of UDP, a rule may know otherwise.
         is_told = pair.verdict == "black_hole" and not pair.is_partial and not pair.is_one_ended
         place = next(certain, None) if is_told else None
         if place is not None:
             # One rule of both IP versions is one cause.
             groups[place.host, place.role, rule_text(place.rule), place.rule.above].append((place, pair))
-    for _, found in sorted(groups.items()):
-        _finding(case, found[0][0], [pair for _, pair in found])
+    for _, group in sorted(groups.items()):
+        _finding(case, group[0][0], [pair for _, pair in group])
 
 
 def _finding(case: Case, place: Place, pairs: list[Pair]) -> None:

@@ -23,10 +23,10 @@ _MAC = "([0-9a-f]{2}:){5}[0-9a-f]{2}"
 
 def _may_be_ports(host: Host, bridge: Interface) -> list[Interface]:
     if host.tells_ports:
-        return [each for each in host.ports(bridge) if each.up]
+        return [port for port in host.ports(bridge) if port.up]
     return [
-        each for each in host.interfaces
-        if each.up and not each.addresses and each.kind != "bridge" and bridge not in host.below(each)
+        port for port in host.interfaces
+        if port.up and not port.addresses and port.kind != "bridge" and bridge not in host.below(port)
     ]  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def _bridge(host: Host, interface: Interface | None, target: int) -> Interface |
     """The bridge that it is, or stands on, if that seems to take the target; or the bond, if its ports are known."""
     chain = [] if interface is None else [interface, *host.below(interface)]
     kinds = ("bridge", *(remedies.BUNDLES if host.tells_ports else ()))
-    return next((each for each in chain if each.kind in kinds and each.mtu >= target), None)
+    return next((device for device in chain if device.kind in kinds and device.mtu >= target), None)
 
 
 def _too_small(
@@ -48,10 +48,10 @@ def _too_small(
     host, target = case.mesh.host(name), case.mesh.target
     bridge = _bridge(host, interface, target)
     ports = [] if bridge is None else _may_be_ports(host, bridge)
-    if bridge is None or not ports or max(each.mtu for each in ports) >= target or pair.path_mtu is None:
+    if bridge is None or not ports or max(port.mtu for port in ports) >= target or pair.path_mtu is None:
         return None
-    fitting = [each for each in ports if _fits(each, pair.path_mtu)]
-    if not fitting or any(each.overhead is not None or sealed.is_sealed(each) for each in fitting):
+    fitting = [port for port in ports if _fits(port, pair.path_mtu)]
+    if not fitting or any(port.overhead is not None or sealed.is_sealed(port) for port in fitting):
         return None
     return bridge, fitting
 
@@ -77,8 +77,8 @@ def own(case: Case) -> None:
 
 def _port(case: Case, name: str, bridge: Interface, ports: list[Interface], pairs: list[Pair]) -> None:
     target, on = case.mesh.target, f"host {name}"
-    named = remedies.listing(each.name for each in ports)
-    read = remedies.listing(f"{each.name} has {each.mtu}" for each in ports)
+    named = remedies.listing(port.name for port in ports)
+    read = remedies.listing(f"{port.name} has {port.mtu}" for port in ports)
     limit = max(pair.path_mtu or 0 for pair in pairs)
     is_told = case.mesh.host(name).tells_ports
     none = "none of its ports" if is_told else "no interface of the host that can be its port"
@@ -95,10 +95,10 @@ def _port(case: Case, name: str, bridge: Interface, ports: list[Interface], pair
             f"{text} {remedies.STALLS}",
             commands=(
                 *(() if is_told else (see,)),
-                *(line for each in ports for line in remedies.raise_port(case.mesh.host(name), each, target)),
+                *(line for port in ports for line in remedies.raise_port(case.mesh.host(name), port, target)),
             ),
             ask=remedies.ask_port(f"host {name}", target), spot=Node(True, name),
-            facts=tuple((f"MTU of {each.name} (reading)", f"{each.mtu} bytes") for each in ports),
+            facts=tuple((f"MTU of {port.name} (reading)", f"{port.mtu} bytes") for port in ports),
         ),
         keys,
     )  # fmt: skip

@@ -46,7 +46,7 @@ def limited(case: Case) -> None:
 
 def losses(case: Case) -> None:
     """`plain_loss`: controls, which no MTU stops, were lost."""
-    found = [
+    lossy = [
         pair
         for pair in case.mesh.pairs
         if pair.lost
@@ -55,18 +55,18 @@ def losses(case: Case) -> None:
         and not pair.is_one_ended
         and not _is_limited(case, pair)
     ]
-    if not found:
+    if not lossy:
         return
-    lost, sent = sum(pair.lost for pair in found), sum(pair.sent for pair in found)
-    worst = max(found, key=lambda pair: pair.lost / pair.sent)
-    ends = Counter(f"{pair.source}, sending" for pair in found for _ in range(min(pair.lost, 100)))
-    ends.update(f"{pair.destination}, receiving" for pair in found for _ in range(min(pair.lost, 100)))
+    lost, sent = sum(pair.lost for pair in lossy), sum(pair.sent for pair in lossy)
+    worst = max(lossy, key=lambda pair: pair.lost / pair.sent)
+    ends = Counter(f"{pair.source}, sending" for pair in lossy for _ in range(min(pair.lost, 100)))
+    ends.update(f"{pair.destination}, receiving" for pair in lossy for _ in range(min(pair.lost, 100)))
     name, most = ends.most_common(1)[0]
-    share = most / sum(min(pair.lost, 100) for pair in found)
+    share = most / sum(min(pair.lost, 100) for pair in lossy)
     # One direction of one host holding nearly all of the loss of many pairs is no chance.
-    concentrated = len(found) > 2 and share > 0.8
+    concentrated = len(lossy) > 2 and share > 0.8
     evidence = (
-        f"{lost} of {sent} small packets ({lost / sent:.1%}) were lost over {remedies.count_of(len(found), 'pair')}, "
+        f"{lost} of {sent} small packets ({lost / sent:.1%}) were lost over {remedies.count_of(len(lossy), 'pair')}, "
         f"most of them from {worst.source} to {worst.destination} ({worst.lost} of {worst.sent}). This is packet "
         "loss, not an MTU problem; the verdicts account for it."
     )
@@ -74,8 +74,8 @@ def losses(case: Case) -> None:
     on = remedies.host_names(hosts) if hosts else "the hosts of these pairs"
     case.add(
         Finding.about(
-            "plain_loss", f"host {name}" if concentrated else remedies.count_of(len(found), "pair"), hosts,
-            [pair.key for pair in found], evidence, evidence, commands=remedies.show_errors(on),
+            "plain_loss", f"host {name}" if concentrated else remedies.count_of(len(lossy), "pair"), hosts,
+            [pair.key for pair in lossy], evidence, evidence, commands=remedies.show_errors(on),
             ask="Do errors or drops rise on the ports in between?",
         )
     )  # fmt: skip

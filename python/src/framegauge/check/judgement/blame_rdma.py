@@ -12,11 +12,11 @@ def path_mtus(case: Case) -> None:
     """`rdma_path_mtu`: each port that has something to be known before the target is set."""
     for host in case.mesh.hosts.values():
         for port in host.rdma:
-            said = port.wrong(case.mesh.target)
-            if said is None:
+            problem = port.wrong(case.mesh.target)
+            if problem is None:
                 continue
             path, least = port.largest
-            text = f"On host {host.name} {said}."
+            text = f"On host {host.name} {problem}."
             case.add(
                 Finding.about(
                     "rdma_path_mtu", f"{port.name} ({port.interface}) of {host.name}", [host.name], [], text, text,

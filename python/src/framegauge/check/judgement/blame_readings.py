@@ -115,13 +115,13 @@ def clamped(case: Case) -> None:
         if used + MSS_SLACK < min(announced, route - MSS_HEADERS[pair.family]):
             rules = _rules(case, pair, used)
             groups[used, pair.family, any(rule.to == "size" for _, rule in rules)].append((pair, rules))
-    for (mss, family, explained), found in sorted(groups.items(), key=lambda group: group[0]):
-        _clamp(case, mss, family, explained, found)
+    for (mss, family, explained), clamped_pairs in sorted(groups.items(), key=lambda group: group[0]):
+        _clamp(case, mss, family, explained, clamped_pairs)
 
 
-def _clamp(case: Case, mss: int, family: int, explained: bool, found: list[tuple[Pair, _Rules]]) -> None:
-    pairs = [pair for pair, _ in found]
-    rules = tuple({rule for _, some in found for rule in some})
+def _clamp(case: Case, mss: int, family: int, explained: bool, clamped_pairs: list[tuple[Pair, _Rules]]) -> None:
+    pairs = [pair for pair, _ in clamped_pairs]
+    rules = tuple({rule for _, some in clamped_pairs for rule in some})
     mtu = mss + MSS_HEADERS[family]
     receivers = {pair.destination for pair in pairs}
     masked = [pair for pair in pairs if pair.is_fault and pair.path_mtu is not None and pair.path_mtu >= mtu]
@@ -192,8 +192,8 @@ def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, tuple[Comma
             tuple(Command(run, on, "look for the rule") for run in look),
             "Which router or firewall clamps the MSS of TCP, and may that rule go once the path is repaired?",
         )
-    _, rule = min(rules, key=lambda each: (each[0], each[1].family, each[1].table, each[1].chain))
-    having = remedies.host_names(name for name, each in rules if each == rule)
+    _, rule = min(rules, key=lambda entry: (entry[0], entry[1].family, entry[1].table, entry[1].chain))
+    having = remedies.host_names(name for name, entry in rules if entry == rule)
     words = shlex.join((rule.family, rule.table, rule.chain))
     return (
         remedies.host_names(name for name, _ in rules),
@@ -207,33 +207,33 @@ def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, tuple[Comma
 
 def differing(case: Case) -> None:
     """`mtu_differs`: interfaces in one subnet whose MTUs are not the same, unless a fault already names the host."""
-    named = {host for each in case.findings if each.kind in _OWN_INTERFACE for host in each.hosts}
-    found: dict[str, dict[tuple[str, str], Interface]] = defaultdict(dict)
+    named = {host for finding in case.findings if finding.kind in _OWN_INTERFACE for host in finding.hosts}
+    by_subnet: dict[str, dict[tuple[str, str], Interface]] = defaultdict(dict)
     for pair in case.mesh.pairs:
         for name, address in ((pair.source, pair.source_address), (pair.destination, pair.destination_address)):
             interface = case.mesh.host(name).holding(address)
             if interface is not None:
-                found[case.mesh.group(name, address)][name, interface.name] = interface
-    told: set[tuple[str, str]] = set()
-    for subnet, held in sorted(found.items()):
+                by_subnet[case.mesh.group(name, address)][name, interface.name] = interface
+    reported: set[tuple[str, str]] = set()
+    for subnet, held in sorted(by_subnet.items()):
         counts = Counter(interface.mtu for interface in held.values())
         usual, most = counts.most_common(1)[0]
         clear = 2 * most > len(held)
         odd = {key: interface for key, interface in held.items() if interface.mtu != usual or not clear}
-        odd = {key: interface for key, interface in odd.items() if key[0] not in named and key not in told}
+        odd = {key: interface for key, interface in odd.items() if key[0] not in named and key not in reported}
         # Where a fault names all that would have to change, there is nothing else to say.
         if len(counts) < 2 or {interface.mtu for interface in odd.values()} <= {usual if clear else max(counts)}:
             continue
-        told |= set(odd)
+        reported |= set(odd)
         names = {name for name, _ in odd}
         read = remedies.listing(
             f"{interface.name} of {name} has an MTU of {interface.mtu}" for (name, _), interface in odd.items()
         )
         rest = f"; {most} of {len(held)} interfaces there have {usual}" if clear else ""
-        wanted = usual if clear else max(counts)
+        expected_mtu = usual if clear else max(counts)
         commands = [
-            command for (name, _), interface in sorted(odd.items()) if interface.mtu != wanted
-            for command in remedies.raise_mtu(case.mesh.host(name), interface, wanted)
+            command for (name, _), interface in sorted(odd.items()) if interface.mtu != expected_mtu
+            for command in remedies.raise_mtu(case.mesh.host(name), interface, expected_mtu)
         ]  # fmt: skip
         case.add(
             Finding.about(
@@ -249,7 +249,7 @@ def differing(case: Case) -> None:
 
 def mismatched_tunnels(case: Case) -> None:
     """`tunnel_mtu_mismatch`: by readings alone, a tunnel is larger than what it runs over, or fits another device."""
-    named = {host for each in case.findings if each.kind in _OF_TUNNELS for host in each.hosts}
+    named = {host for entry in case.findings if entry.kind in _OF_TUNNELS for host in entry.hosts}
     groups: dict[str, list[tuple[str, Interface, int]]] = defaultdict(list)
     for host in case.mesh.hosts.values():
         for tunnel in host.interfaces:
@@ -257,17 +257,17 @@ def mismatched_tunnels(case: Case) -> None:
             if tunnel.overhead is None or parent is None or not tunnel.up or parent.name == tunnel.name:
                 continue
             fits = parent.mtu - tunnel.overhead
-            others = [each for each in host.interfaces if each.name not in (tunnel.name, parent.name)]
-            other = next((each for each in others if each.mtu - tunnel.overhead == tunnel.mtu), None)
+            others = [entry for entry in host.interfaces if entry.name not in (tunnel.name, parent.name)]
+            other = next((entry for entry in others if entry.mtu - tunnel.overhead == tunnel.mtu), None)
             if (tunnel.mtu > fits or (tunnel.mtu < fits and other is not None)) and host.name not in named:
                 why = f"{tunnel.name} has an MTU of {tunnel.mtu}, but its parent {parent.name} has {parent.mtu}: with "
                 why += f"{tunnel.overhead} bytes of overhead, {fits} bytes fit."
                 if other is not None:
                     why += f" It fits {other.name} ({other.mtu}): the tunnel was probably sized for the wrong device."
                 groups[why].append((host.name, tunnel, fits))
-    for why, found in sorted(groups.items()):
-        names = {name for name, _, _ in found}
-        _, tunnel, fits = found[0]
+    for why, group in sorted(groups.items()):
+        names = {name for name, _, _ in group}
+        _, tunnel, fits = group[0]
         text = f"On {remedies.host_names(names)} {why}"
         run = f"ip link set dev {shlex.quote(tunnel.name)} mtu {max(fits, 68)}"
         case.add(
@@ -307,8 +307,10 @@ def discovery(case: Case) -> None:
     values = {name: host.sysctls.get("net.ipv4.ip_no_pmtu_disc") for name, host in case.mesh.hosts.items()}
     off = {name for name, value in values.items() if value in ("1", "2")}
     if off:
-        found, names = remedies.listing({str(values[name]) for name in off}), remedies.host_names(off)
-        text = f"On {names} net.ipv4.ip_no_pmtu_disc is {found}: packets leave without DF, and routers fragment them."
+        settings, names = remedies.listing({str(values[name]) for name in off}), remedies.host_names(off)
+        text = (
+            f"On {names} net.ipv4.ip_no_pmtu_disc is {settings}: packets leave without DF, and routers fragment them."
+        )
         case.add(
             Finding.about(
                 "path_mtu_discovery_off", names, off, [], text, text,

@@ -75,20 +75,20 @@ def interfaces(case: Case) -> None:
     Told by the host itself as a sender; as a receiver its reading and the measured size agree. Tunnels are for
     `tunnels`.
     """
-    found: dict[tuple[str, str | None], _Own] = {}
+    by_interface: dict[tuple[str, str | None], _Own] = {}
     for pair in case.faults.values():
         sender, receiver = case.mesh.sender(pair), case.mesh.receiver(pair)
-        for each in reports(pair, case.mesh.target):
-            if each.address is None and (sender is None or sender.overhead is None):
+        for report in reports(pair, case.mesh.target):
+            if report.address is None and (sender is None or sender.overhead is None):
                 name = pair.interface if sender is None else sender.name
-                own = found.setdefault((pair.source, name), _Own(sender, each.mtu, [], []))
+                own = by_interface.setdefault((pair.source, name), _Own(sender, report.mtu, [], []))
                 own.sending.append(pair)
         if receiver is None or receiver.overhead is not None or pair.path_mtu is None:
             continue
         if receiver.mtu < case.mesh.target and receiver.mtu <= pair.path_mtu <= receiver.mtu + SPARE_BYTES:
-            own = found.setdefault((pair.destination, receiver.name), _Own(receiver, receiver.mtu, [], []))
+            own = by_interface.setdefault((pair.destination, receiver.name), _Own(receiver, receiver.mtu, [], []))
             own.receiving.append(pair)
-    for (host, name), own in sorted(found.items(), key=lambda item: (item[0][0], item[0][1] or "")):
+    for (host, name), own in sorted(by_interface.items(), key=lambda item: (item[0][0], item[0][1] or "")):
         _interface(case, host, name, own)
 
 
@@ -159,27 +159,27 @@ def tunnels(case: Case) -> None:
         if interface is None or interface.overhead is None:
             continue
         host = case.mesh.host(pair.source)
-        overhead = interface.overhead + sum(each.overhead or 0 for each in host.below(interface))
-        own = next((each for each in reports(pair, case.mesh.target) if each.address is None), None)
+        overhead = interface.overhead + sum(entry.overhead or 0 for entry in host.below(interface))
+        own = next((entry for entry in reports(pair, case.mesh.target) if entry.address is None), None)
         # Either the tunnel's own MTU is the limit, or something below it is smaller than the tunnel believes.
         is_own = own is not None and explains(pair, own.mtu)
         size = own.mtu if is_own and own is not None else pair.path_mtu
         if pair.key in case.open and (is_own or size is not None):
             groups[interface.kind or "tunnel", overhead, size, is_own].append((pair, interface))
-    for (kind, overhead, size, is_own), found in sorted(groups.items(), key=lambda item: str(item[0])):
-        _tunnel(case, kind, overhead, size, is_own, found)
+    for (kind, overhead, size, is_own), group in sorted(groups.items(), key=lambda item: str(item[0])):
+        _tunnel(case, kind, overhead, size, is_own, group)
 
 
 def bridged_tunnels(case: Case) -> None:
     """`overlay_overhead` of a tunnel that is a port of a bridge: no interface of the pair, and it says so itself."""
     groups: dict[tuple[str, int, int], list[tuple[Pair, Interface]]] = defaultdict(list)
     for pair in case.open.values():
-        for each in reports(pair, case.mesh.target):
-            tunnel = bridged_tunnel(case, pair, each)
-            if tunnel is not None and each.mtu is not None and explains(pair, each.mtu):
-                groups[tunnel.kind or "tunnel", tunnel.overhead or 0, each.mtu].append((pair, tunnel))
-    for (kind, overhead, size), found in sorted(groups.items()):
-        _tunnel(case, kind, overhead, size, False, found, in_name=True)
+        for report in reports(pair, case.mesh.target):
+            tunnel = bridged_tunnel(case, pair, report)
+            if tunnel is not None and report.mtu is not None and explains(pair, report.mtu):
+                groups[tunnel.kind or "tunnel", tunnel.overhead or 0, report.mtu].append((pair, tunnel))
+    for (kind, overhead, size), group in sorted(groups.items()):
+        _tunnel(case, kind, overhead, size, False, group, in_name=True)
 
 
 def _tunnel(
@@ -188,17 +188,17 @@ def _tunnel(
     overhead: int,
     size: int | None,
     is_own: bool,
-    found: list[tuple[Pair, Interface]],
+    tunnel_pairs: list[tuple[Pair, Interface]],
     in_name: bool = False,
 ) -> None:
-    target, pairs = case.mesh.target, [pair for pair, _ in found]
-    names = remedies.listing({interface.name for _, interface in found})
+    target, pairs = case.mesh.target, [pair for pair, _ in tunnel_pairs]
+    names = remedies.listing({interface.name for _, interface in tunnel_pairs})
     hosts = {pair.source for pair in pairs} | {pair.destination for pair in pairs}
-    first, tunnel = found[0]
+    first, tunnel = tunnel_pairs[0]
     between = f"between {remedies.host_names(hosts)}"
     facts = [("MTU of the tunnel (reading)", f"{tunnel.mtu} bytes"), ("Overhead of the tunnel", f"{overhead} bytes")]
     # Then the tunnel itself is what is small, as far as readings go.
-    has_room = is_own and _is_underlay_between(case, found, target + overhead)
+    has_room = is_own and _is_underlay_between(case, tunnel_pairs, target + overhead)
     if is_own:
         text = (
             f"{kind} interface {names} has an MTU of {tunnel.mtu if size is None else size}. With {overhead} bytes of "
@@ -215,7 +215,7 @@ def _tunnel(
             f"{text}: with {overhead} bytes of overhead that is {carried} bytes in the underlay, which needs {needed}."
         ]
         evidence += _underlay(case, first, tunnel, carried)
-        far = _is_underlay_between(case, found, needed)
+        far = _is_underlay_between(case, tunnel_pairs, needed)
         summary = (
             f"{text} {between}. With {overhead} bytes of overhead the underlay carries {carried} bytes and needs "
             f"{needed}. "
@@ -231,7 +231,7 @@ def _tunnel(
             f"{kind} {names} {between}" if has_room else f"the underlay of {kind} {names} {between}", hosts, keys,
             " ".join(evidence), summary,
             advice=f"Raise every switch and router of the underlay to {target + overhead} first, then the hosts.",
-            commands=_tunnel_commands(case, found, target, overhead, None if is_own else size),
+            commands=_tunnel_commands(case, tunnel_pairs, target, overhead, None if is_own else size),
             ask=f"Does every link of the underlay {between} carry IP packets of {target + overhead} bytes?",
             facts=tuple(facts), spot=Node(True, first.source) if is_own else None,
         ),
@@ -240,19 +240,19 @@ def _tunnel(
 
 
 def _tunnel_commands(
-    case: Case, found: list[tuple[Pair, Interface]], target: int, overhead: int, fits: int | None
+    case: Case, tunnel_pairs: list[tuple[Pair, Interface]], target: int, overhead: int, fits: int | None
 ) -> tuple[Command, ...]:
     """Raise the underlay and then the tunnel; or make the tunnel fit what the underlay carries."""
-    ends = {(pair.source, interface.name): interface for pair, interface in found}
+    ends = {(pair.source, interface.name): interface for pair, interface in tunnel_pairs}
     raised, fitted = [], []
     for (name, _), interface in sorted(ends.items())[:MOST_ENDS]:
         on, own = f"host {name}", shlex.quote(interface.name)
-        parents = [each for each in case.mesh.host(name).below(interface) if each.overhead is None]
+        parents = [device for device in case.mesh.host(name).below(interface) if device.overhead is None]
         # What has the size already is no remedy: then it is the underlay between the hosts that is small.
-        small = [shlex.quote(each.name) for each in reversed(parents) if each.mtu < target + overhead]
+        small = [shlex.quote(device.name) for device in reversed(parents) if device.mtu < target + overhead]
         raised += [
-            Command(f"ip link set dev {each} mtu {target + overhead}", on, "raise the underlay")
-            for each in (small if parents else ["PARENT"])
+            Command(f"ip link set dev {device} mtu {target + overhead}", on, "raise the underlay")
+            for device in (small if parents else ["PARENT"])
         ]
         if interface.mtu < target:
             purpose = "raise the underlay" if small or not parents else "raise the tunnel"
@@ -263,10 +263,10 @@ def _tunnel_commands(
     return (*raised, *fitted)
 
 
-def _is_underlay_between(case: Case, found: list[tuple[Pair, Interface]], needed: int) -> bool:
+def _is_underlay_between(case: Case, tunnel_pairs: list[tuple[Pair, Interface]], needed: int) -> bool:
     """Whether everything below each of these tunnels has room at its host, so that what is small lies between."""
-    below = [case.mesh.host(pair.source).below(interface) for pair, interface in found]
-    return all(each and min(parent.mtu for parent in each) >= needed for each in below)
+    below = [case.mesh.host(pair.source).below(interface) for pair, interface in tunnel_pairs]
+    return all(parents and min(parent.mtu for parent in parents) >= needed for parents in below)
 
 
 def _underlay(case: Case, pair: Pair, tunnel: Interface, carried: int) -> list[str]:

@@ -32,8 +32,8 @@ class Case:
         self.open = dict(self.faults)
         self.unreachable = {pair.key: pair for pair in mesh.pairs if pair.verdict == "unreachable"}
         # What large packets have passed, and where a fault's flows were lost; empty where traces do not say.
-        passed = [(pair, links.named(each)) for pair in mesh.pairs for each in passages(pair)]
-        self.passed = {each for _, each in passed}
+        passed = [(pair, links.named(segment)) for pair in mesh.pairs for segment in passages(pair)]
+        self.passed = {segment for _, segment in passed}
         self.segments = _places(mesh, links, self.faults.values(), passed)
 
     def add(self, finding: Finding, closes: Iterable[Key] = ()) -> None:
@@ -46,7 +46,7 @@ class Case:
     def filters(self, pair: Pair) -> tuple[Filter, ...]:
         """The rules of its sender that keep every "packet too big" from it."""
         rules = self.mesh.host(pair.source).filters
-        return tuple(each for each in rules if each.certain and each.ip_version == pair.family)
+        return tuple(rule for rule in rules if rule.certain and rule.ip_version == pair.family)
 
     def ways(self, pair: Pair) -> tuple[str, str]:
         """The subnets that the pair joins."""
@@ -61,11 +61,11 @@ class Case:
         Between the same subnets; or, if all known ones share one subnet as their source (or destination), of that
         subnet; or, if they share none, between any of theirs. `everywhere`: between any subnets at all.
         """
-        found = list(known)
-        if not found:
+        known_pairs = list(known)
+        if not known_pairs:
             return []
-        ways = {self.ways(pair) for pair in found}
-        symptoms = {(pair.path_mtu, pair.is_partial, pair.family) for pair in found}
+        ways = {self.ways(pair) for pair in known_pairs}
+        symptoms = {(pair.path_mtu, pair.is_partial, pair.family) for pair in known_pairs}
         sources, destinations = ({way[end] for way in ways} for end in (0, 1))
         shared = set.intersection(*(set(way) for way in ways))
 
@@ -86,24 +86,24 @@ class Case:
 
     def remarks(self, pairs: Iterable[Pair], limit: int | None) -> list[str]:
         """What else is known of faults: the other direction, the other family, the sizes."""
-        found, by_key = list(pairs), self.mesh.by_key
+        faults, by_key = list(pairs), self.mesh.by_key
         lines = []
 
         def carries(key: Callable[[Pair], Key]) -> bool:
-            others = [by_key.get(key(pair)) for pair in found]
+            others = [by_key.get(key(pair)) for pair in faults]
             return all(other is not None and other.verdict == "carries_target" for other in others)
 
-        if found and carries(lambda pair: (pair.destination, pair.source, pair.family)):
+        if faults and carries(lambda pair: (pair.destination, pair.source, pair.family)):
             lines.append(f"The other direction carries {self.mesh.target}.")
-        if found and carries(lambda pair: (pair.source, pair.destination, 10 - pair.family)):
-            other = {4: 6, 6: 4}[found[0].family]
-            if len({pair.family for pair in found}) == 1:
+        if faults and carries(lambda pair: (pair.source, pair.destination, 10 - pair.family)):
+            other = {4: 6, 6: 4}[faults[0].family]
+            if len({pair.family for pair in faults}) == 1:
                 lines.append(f"IPv{other} between the same hosts carries {self.mesh.target}.")
-        if limit is not None and 0 <= limit < 1280 and any(pair.family == 6 for pair in found):
+        if limit is not None and 0 <= limit < 1280 and any(pair.family == 6 for pair in faults):
             lines.append(f"{limit} is below 1280, the smallest MTU that IPv6 allows (RFC 8200, section 5).")
         doubtful = {
-            pair.source for pair in found for each in self.mesh.host(pair.source).filters
-            if pair.verdict == "black_hole" and each.ip_version == pair.family and not each.certain
+            pair.source for pair in faults for rule in self.mesh.host(pair.source).filters
+            if pair.verdict == "black_hole" and rule.ip_version == pair.family and not rule.certain
         }  # fmt: skip
         if doubtful:
             names = " and ".join(sorted(doubtful))
@@ -116,8 +116,8 @@ class Case:
     def rules_by_length(self, pairs: Iterable[Pair]) -> list[str]:
         """Rules that may drop what these pairs lose: not all of their conditions are known."""
         rules = {
-            f"A rule may drop some packets above {each.rule.above} bytes ({rule_text(each.rule)} on host {each.host})."
-            for pair in pairs if pair.verdict == "black_hole" for each in places(self.mesh, pair)
+            f"A rule may drop some packets above {spot.rule.above} bytes ({rule_text(spot.rule)} on host {spot.host})."
+            for pair in pairs if pair.verdict == "black_hole" for spot in places(self.mesh, pair)
         }  # fmt: skip
         return sorted(rules)
 
@@ -155,32 +155,34 @@ def _places(
     for pair in faults:
         for trace in pair.traces:
             if trace.bad or not pair.is_partial:
-                found = [links.named(each) for each in locate(pair, trace)]
-                traces.append((pair, trace, [each for each in found if _link(mesh, pair, each) not in able] or found))
-    first = Counter((pair.path_mtu, _link(mesh, pair, each[0])) for pair, _, each in traces if each)
+                segments = [links.named(entry) for entry in locate(pair, trace)]
+                traces.append(
+                    (pair, trace, [entry for entry in segments if _link(mesh, pair, entry) not in able] or segments)
+                )
+    first = Counter((pair.path_mtu, _link(mesh, pair, entry[0])) for pair, _, entry in traces if entry)
     # Silence alone names no place: some trace must.
-    certain = {each[0].ends for pair, trace, each in traces if each and _is_certain(pair, trace, each[0])}
+    certain = {entry[0].ends for pair, trace, entry in traces if entry and _is_certain(pair, trace, entry[0])}
 
     def votes(pair: Pair, segment: Segment) -> int:
         return first[pair.path_mtu, _link(mesh, pair, segment)]
 
     agreed: dict[tuple[int | None, int, bool], set[Segment]] = defaultdict(set)
-    for pair, _, each in traces:
-        if each and links.is_known(each[0]):
-            agreed[pair.path_mtu, pair.family, pair.is_partial].add(each[0])
+    for pair, _, entry in traces:
+        if entry and links.is_known(entry[0]):
+            agreed[pair.path_mtu, pair.family, pair.is_partial].add(entry[0])
     # How many traces a known link explains: those that name it, and those whose silent hops allow it.
     explained = Counter(
         (pair.path_mtu, pair.is_partial, known)
-        for pair, trace, each in traces
+        for pair, trace, entry in traces
         for known in agreed[pair.path_mtu, pair.family, pair.is_partial]
-        if each and (each[0] == known or links.may_lose(pair, trace, known))
+        if entry and (entry[0] == known or links.may_lose(pair, trace, known))
     )
     places: dict[Key, set[Segment]] = defaultdict(set)
-    for pair, trace, each in traces:
-        if not each:
+    for pair, trace, entry in traces:
+        if not entry:
             continue
-        best = max(each, key=lambda segment: votes(pair, segment))
-        place = best if votes(pair, best) >= AGREEING * votes(pair, each[0]) else each[0]
+        best = max(entry, key=lambda segment: votes(pair, segment))
+        place = best if votes(pair, best) >= AGREEING * votes(pair, entry[0]) else entry[0]
         # Hops that kept silent may hide the link that the others name; that is no other place, only a vaguer one.
         alike = agreed[pair.path_mtu, pair.family, pair.is_partial]
         needed = AGREEING * (1 if place.hidden else votes(pair, place))

@@ -118,16 +118,16 @@ class Host:
 
     def interface(self, name: str | None) -> Interface | None:
         """By its name."""
-        return next((each for each in self.interfaces if each.name == name), None)
+        return next((interface for interface in self.interfaces if interface.name == name), None)
 
     def holding(self, address: str | None) -> Interface | None:
         """The interface that has this address."""
-        held = (each for each in self.interfaces if any(address == own for own, _ in each.addresses))
+        held = (interface for interface in self.interfaces if any(address == own for own, _ in interface.addresses))
         return next(held, None)
 
     def ports(self, bridge: Interface) -> list[Interface]:
         """The interfaces that are known to be its ports."""
-        return [each for each in self.interfaces if each.master == bridge.name]
+        return [interface for interface in self.interfaces if interface.master == bridge.name]
 
     def below(self, interface: Interface) -> list[Interface]:
         """The interfaces that it rests on, nearest first; each once, whatever the readings say."""
@@ -143,7 +143,7 @@ class Host:
         """What its underlay leaves inside of a tunnel; the tunnel tells its kernel so when something larger is sent."""
         if tunnel is None or tunnel.overhead is None:
             return set()
-        return {each.mtu - tunnel.overhead for each in self.below(tunnel)}
+        return {parent.mtu - tunnel.overhead for parent in self.below(tunnel)}
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class Mesh:
     def _groups(self) -> dict[tuple[str, str], str]:
         return {
             (host.name, address): subnet(address, length)
-            for host in self.hosts.values() for each in host.interfaces for address, length in each.addresses
+            for host in self.hosts.values() for interface in host.interfaces for address, length in interface.addresses
         }  # fmt: skip
 
     @cached_property
@@ -286,7 +286,7 @@ class Mesh:
 
     def _addresses(self) -> Iterator[tuple[str, str]]:
         for host in self.hosts.values():
-            yield from ((address, host.name) for each in host.interfaces for address, _ in each.addresses)
+            yield from ((address, host.name) for interface in host.interfaces for address, _ in interface.addresses)
             yield from ((address.partition("/")[0], host.name) for address in host.addresses)
 
     @cached_property
@@ -300,13 +300,13 @@ def _host(host: Mapping[str, Any]) -> Host:
     addresses = tuple(host["addresses"])
     if facts is None:
         return Host(host["name"], host.get("error"), False, addresses=addresses)
-    cache = tuple((each["destination"], each["mtu"]) for each in facts.get("path_mtu_cache") or ())
-    interfaces = tuple(_interface(each) for each in facts["interfaces"])
-    clamps = tuple(_clamp(each) for each in (facts.get("mss_clamps") or {}).get("rules") or ())
+    cache = tuple((entry["destination"], entry["mtu"]) for entry in facts.get("path_mtu_cache") or ())
+    interfaces = tuple(_interface(entry) for entry in facts["interfaces"])
+    clamps = tuple(_clamp(entry) for entry in (facts.get("mss_clamps") or {}).get("rules") or ())
     sysctls = facts.get("sysctls") or {}
-    filters = tuple(_filter(each) for each in (facts.get("error_filters") or {}).get("rules") or ())
-    lengths = tuple(_length(each) for each in (facts.get("length_filters") or {}).get("rules") or ())
-    tells_ports = any("master" in each for each in facts["interfaces"])
+    filters = tuple(_filter(entry) for entry in (facts.get("error_filters") or {}).get("rules") or ())
+    lengths = tuple(_length(entry) for entry in (facts.get("length_filters") or {}).get("rules") or ())
+    tells_ports = any("master" in entry for entry in facts["interfaces"])
     made = host.get("fragments_created")
     return Host(
         host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters, lengths,
@@ -323,43 +323,43 @@ def _tables(host: Mapping[str, Any]) -> dict[int, NeighbourTable]:
     }
 
 
-def _filter(each: Mapping[str, Any]) -> Filter:
+def _filter(rule: Mapping[str, Any]) -> Filter:
     return Filter(
-        each["ip_version"], each["family"], each["table"], each["chain"], each.get("handle"), each["certain"]
+        rule["ip_version"], rule["family"], rule["table"], rule["chain"], rule.get("handle"), rule["certain"]
     )  # fmt: skip
 
 
-def _length(each: Mapping[str, Any]) -> LengthRule:
+def _length(rule: Mapping[str, Any]) -> LengthRule:
     return LengthRule(
-        each["ip_version"], each["family"], each["table"], each["chain"], each["hook"], each.get("device"),
-        each.get("handle"), each.get("line"), each.get("program") == "iptables", each["above_bytes"],
-        each.get("to_bytes"), each["certain"],
+        rule["ip_version"], rule["family"], rule["table"], rule["chain"], rule["hook"], rule.get("device"),
+        rule.get("handle"), rule.get("line"), rule.get("program") == "iptables", rule["above_bytes"],
+        rule.get("to_bytes"), rule["certain"],
     )  # fmt: skip
 
 
-def _clamp(each: Mapping[str, Any]) -> Clamp:
-    return Clamp(each["family"], each["table"], each["chain"], each["to"], each.get("mss_bytes"))
+def _clamp(rule: Mapping[str, Any]) -> Clamp:
+    return Clamp(rule["family"], rule["table"], rule["chain"], rule["to"], rule.get("mss_bytes"))
 
 
-def _interface(each: Mapping[str, Any]) -> Interface:
+def _interface(link: Mapping[str, Any]) -> Interface:
     return Interface(
-        each["name"], each["mtu"], each.get("maximum_mtu"), each.get("up", True), each.get("kind"), each.get("driver"),
-        each.get("parent"), each.get("overhead_bytes"),
-        tuple((own["address"], own["prefix_length"]) for own in each.get("addresses") or ()),
-        each.get("master"),
+        link["name"], link["mtu"], link.get("maximum_mtu"), link.get("up", True), link.get("kind"), link.get("driver"),
+        link.get("parent"), link.get("overhead_bytes"),
+        tuple((own["address"], own["prefix_length"]) for own in link.get("addresses") or ()),
+        link.get("master"),
     )  # fmt: skip
 
 
 def _pair(pair: Mapping[str, Any]) -> Pair:
     flows, controls = pair["flows"], pair["controls"]
     sizes = sorted(((int(size), count) for size, count in flows["path_mtus_bytes"].items() if count), reverse=True)
-    told = tuple(Told(each["address"], each["mtu_bytes"], each["flows"]) for each in pair["told_by"])
+    reports = tuple(Told(entry["address"], entry["mtu_bytes"], entry["flows"]) for entry in pair["told_by"])
     slow = pair.get("slowly")
-    traces = tuple(Trace(each["source_port"], each["bad"], _hops(each["hops"])) for each in pair["traces"])
+    traces = tuple(Trace(entry["source_port"], entry["bad"], _hops(entry["hops"])) for entry in pair["traces"])
     return Pair(
         pair["source"], pair["destination"], pair["source_address"], pair["destination_address"], pair["family"],
         pair["verdict"], pair["path_mtu_bytes"], pair["route_mtu_bytes"], flows["probed"], flows["bad"],
-        flows["unknown"], flows.get("fragmented", 0), tuple(sizes), told, controls["sent"], controls["lost"],
+        flows["unknown"], flows.get("fragmented", 0), tuple(sizes), reports, controls["sent"], controls["lost"],
         pair["tcp"], traces, pair["interface"],
         pair.get("method") == "one_ended", pair.get("direction"), pair.get("said"),
         pair.get("reply_fragment_bytes"), pair.get("fragmented_bytes"),
@@ -368,11 +368,11 @@ def _pair(pair: Mapping[str, Any]) -> Pair:
 
 
 def _hops(hops: Sequence[Mapping[str, Any]]) -> tuple[Hop, ...]:
-    found = [
+    parsed_hops = [
         Hop(
             hop["ttl"], hop["small"]["outcome"], hop["small"].get("address"),
             hop["large"]["outcome"], hop["large"].get("address"), hop["large"].get("mtu_bytes"),
         )
         for hop in hops
     ]  # fmt: skip
-    return tuple(sorted(found, key=lambda hop: hop.ttl))
+    return tuple(sorted(parsed_hops, key=lambda hop: hop.ttl))

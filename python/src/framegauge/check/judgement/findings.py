@@ -120,9 +120,9 @@ class Finding:
     def fix(self) -> str:
         """Commands, one per line, each with its machine; then what no command does."""
         lines = []
-        for each in self.commands:
-            note = f"on {each.on}: {each.purpose}" if each.purpose else f"on {each.on}"
-            lines.append(f"{each.run}  # {_one_line(note)}")
+        for command in self.commands:
+            note = f"on {command.on}: {command.purpose}" if command.purpose else f"on {command.on}"
+            lines.append(f"{command.run}  # {_one_line(note)}")
         return "\n".join([*lines, *([f"# {_one_line(self.advice)}"] if self.advice else [])])
 
     def as_document(self) -> dict[str, Any]:
@@ -130,7 +130,7 @@ class Finding:
         return {
             "kind": self.kind, "where": self.where, "hosts": list(self.hosts),
             "pairs": [list(pair) for pair in self.pairs], "summary": self.summary, "evidence": self.evidence,
-            "fix": self.fix, "advice": self.advice, "commands": [each.as_document() for each in self.commands],
+            "fix": self.fix, "advice": self.advice, "commands": [command.as_document() for command in self.commands],
             "ask": self.ask,
         }  # fmt: skip
 

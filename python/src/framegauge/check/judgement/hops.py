@@ -78,15 +78,15 @@ def locate(pair: Pair, trace: Trace) -> list[Segment]:
     if last >= 0 and trace.hops[last].large in ("delivered", "too_big"):
         return []
     after = Node(True, pair.source) if last < 0 else _node(pair, trace.hops[last])
-    found: list[Segment] = []
+    segments: list[Segment] = []
     for index in range(last + 1, len(trace.hops)):
         hop = trace.hops[index]
         before = _node(pair, hop) if hop.small in ("expired", "delivered") and hop.large == "silent" else None
         if after is None or before is None or before == after:
             continue
-        found.append(Segment(after, before, index - last - 1))
+        segments.append(Segment(after, before, index - last - 1))
         after, last = before, index
-    return found
+    return segments
 
 
 def told_by_trace(trace: Trace) -> tuple[str | None, int | None] | None:

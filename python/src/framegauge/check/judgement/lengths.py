@@ -60,7 +60,9 @@ def _bridging(mesh: Mesh, pair: Pair) -> Iterator[str]:
     if subnet != mesh.group(pair.destination, pair.destination_address):
         return
     for host in mesh.hosts.values():
-        held = [address for each in host.interfaces if each.kind == "bridge" for address, _ in each.addresses]
+        held = [
+            address for interface in host.interfaces if interface.kind == "bridge" for address, _ in interface.addresses
+        ]
         is_end = host.name in (pair.source, pair.destination)
         if not is_end and subnet in {mesh.group(host.name, address) for address in held}:
             yield host.name
@@ -70,6 +72,6 @@ def _meets(host: Host, interface: Interface | None, rule: LengthRule) -> bool:
     """Whether packets of this interface meet the rule: its device is the interface, what that stands on, or a port of
     it; rules of a bridge are for bridges."""
     chain = [] if interface is None else [interface, *host.below(interface)]
-    if rule.family == "bridge" and not any(each.kind == "bridge" for each in chain):
+    if rule.family == "bridge" and not any(device.kind == "bridge" for device in chain):
         return False
-    return rule.device is None or rule.device in {each.name for one in chain for each in (one, *host.ports(one))}
+    return rule.device is None or rule.device in {device.name for link in chain for device in (link, *host.ports(link))}

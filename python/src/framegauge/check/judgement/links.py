@@ -61,18 +61,18 @@ class Links:
 
     def _learn(self, far: str, nears: Mapping[str, set[tuple[str, int]]]) -> None:
         """The near end of a link, for the names that its router has where packets come in that leave by the link."""
-        back = {near: {each for at in seen for each in self._before.get((at[0], at[1] - 1), ())}
+        back = {near: {address for at in seen for address in self._before.get((at[0], at[1] - 1), ())}
                 for near, seen in nears.items()}  # fmt: skip
-        ends = {each for found in back.values() for each in found if are_neighbours(each, far)}
+        ends = {address for names in back.values() for address in names if are_neighbours(address, far)}
         if len(ends) != 1:
             return
         end = ends.pop()
         # Returns to the hosts of one router come in by the same few interfaces.
-        shared = {each for found in back.values() if end in found for each in found}
-        told = {near for near, found in back.items() if found}
-        own = {near for near in told if back[near] & shared}
+        shared = {address for names in back.values() if end in names for address in names}
+        known = {near for near, names in back.items() if names}
+        own = {near for near in known if back[near] & shared}
         # Two addresses have room for one neighbour: if all of which something is known are one, so are the others.
-        self._near |= {(near, far): end for near in (own if own < told else back)}
+        self._near |= {(near, far): end for near in (own if own < known else back)}
         self._ends.add((end, far))
 
     def is_known(self, segment: Segment) -> bool:
@@ -97,16 +97,20 @@ class Links:
     def _completed(self, pair: Pair, trace: Trace) -> Trace:
         hops = list(trace.hops)
         if hops and hops[0].ttl == 1 and (hops[0].small, hops[0].large) == ("silent", "silent"):
-            routers = [each for each in self._behind.get((pair.source, 1), ()) if (":" in each) == (pair.family == 6)]
+            routers = [
+                router for router in self._behind.get((pair.source, 1), ()) if (":" in router) == (pair.family == 6)
+            ]
             if len(routers) == 1:
                 hops[0] = replace(hops[0], small="expired", small_address=routers[0])
         for index in range(len(hops) - 1, 0, -1):
             hop, far = hops[index - 1], hops[index].address
             if (hop.small, hop.large) != ("silent", "silent") or far is None or hops[index].ttl != hop.ttl + 1:
                 continue
-            found = [each for each in self._behind.get((pair.source, hop.ttl), ()) if (each, far) in self._near]
-            if len(found) == 1:
-                hops[index - 1] = replace(hop, small="expired", small_address=found[0])
+            candidates = [
+                router for router in self._behind.get((pair.source, hop.ttl), ()) if (router, far) in self._near
+            ]
+            if len(candidates) == 1:
+                hops[index - 1] = replace(hop, small="expired", small_address=candidates[0])
         return replace(trace, hops=tuple(hops))
 
     def may_lose(self, pair: Pair, trace: Trace, segment: Segment) -> bool:
@@ -134,7 +138,9 @@ class Links:
         if key not in self._known_distances:
             hosts = self._kin.get(host, {host})
             self._known_distances[key] = {
-                distance for distance in self._range if any(address in seen.get((each, distance), ()) for each in hosts)
+                distance
+                for distance in self._range
+                if any(address in seen.get((neighbour, distance), ()) for neighbour in hosts)
             }
         return self._known_distances[key]
 
@@ -167,10 +173,10 @@ def _steps(trace: Trace) -> Iterator[tuple[str, str, int]]:
 
 def _preceding(steps: Mapping[tuple[str, str], set[tuple[str, int]]]) -> dict[str, dict[str, set[tuple[str, int]]]]:
     """By router, those that precede it, and as which hop of which source it was seen there."""
-    found: dict[str, dict[str, set[tuple[str, int]]]] = defaultdict(dict)
+    preceding: dict[str, dict[str, set[tuple[str, int]]]] = defaultdict(dict)
     for (near, far), seen in steps.items():
-        found[far][near] = seen
-    return found
+        preceding[far][near] = seen
+    return preceding
 
 
 @cache

@@ -43,8 +43,8 @@ def needed(ways: Iterable[Way], group: Callable[[str, str], str], permanent: Map
 def subnets_of(facts: Mapping[str, Mapping[str, Any]]) -> Callable[[str, str], str]:
     """The subnet of a host's address, by the prefix that the host states in its facts."""
     known = {
-        (name, each["address"]): subnet(each["address"], each["prefix_length"])
-        for name, told in facts.items() for interface in told["interfaces"] for each in interface["addresses"]
+        (name, entry["address"]): subnet(entry["address"], entry["prefix_length"])
+        for name, host in facts.items() for interface in host["interfaces"] for entry in interface["addresses"]
     }  # fmt: skip
     return lambda name, address: known.get((name, address)) or subnet(address)
 

@@ -63,21 +63,26 @@ def drawn(case: Case, parts: Sequence[Finding]) -> dict[str, Any] | None:
     """The path of a finding of a fault, in the direction of one of its pairs; None where there is none to draw."""
     if not CATALOGUE[parts[0].kind].is_fault or parts[0].kind in _NOT_DRAWN:
         return None
-    found: dict[Key, _Path] = {}
+    paths_by_key: dict[Key, _Path] = {}
     for part in parts:
         for family in sorted(part.families):
-            found |= {path.pair.key: path for path in _of(case, part, family)}
-    if not found:
+            paths_by_key |= {path.pair.key: path for path in _of(case, part, family)}
+    if not paths_by_key:
         return None
 
     def other(path: _Path) -> _Path | None:
         """That of the other IP version, if it has the same shape."""
         source, destination, family = path.pair.key
-        each = found.get((source, destination, 10 - family))
-        return each if each is not None and _is_same(path, each) else None
+        candidate = paths_by_key.get((source, destination, 10 - family))
+        return candidate if candidate is not None and _is_same(path, candidate) else None
 
     path = min(
-        found.values(), key=lambda each: (not each.is_located, each.unknown + (other(each) is None), each.pair.key)
+        paths_by_key.values(),
+        key=lambda candidate: (
+            not candidate.is_located,
+            candidate.unknown + (other(candidate) is None),
+            candidate.pair.key,
+        ),
     )
     both = other(path)
     names = {path.pair.family: path} | ({} if both is None else {both.pair.family: both})
@@ -87,8 +92,8 @@ def drawn(case: Case, parts: Sequence[Finding]) -> dict[str, Any] | None:
 
 def _is_same(one: _Path, other: _Path) -> bool:
     """Whether the paths of both IP versions have the same shape."""
-    kinds = [[place.kind for place in each.places] for each in (one, other)]
-    bad = [[link.bad for link in each.links] for each in (one, other)]
+    kinds = [[place.kind for place in path.places] for path in (one, other)]
+    bad = [[link.bad for link in path.links] for path in (one, other)]
     return kinds[0] == kinds[1] and bad[0] == bad[1]
 
 
@@ -96,13 +101,13 @@ def _document(path: _Path, names: dict[int, _Path], keys: set[Key]) -> dict[str,
     pair = path.pair
     nodes = []
     for index, place in enumerate(path.places):
-        known = {f"ipv{family}": each.places[index].name for family, each in sorted(names.items())}
+        known = {f"ipv{family}": entry.places[index].name for family, entry in sorted(names.items())}
         if place.kind not in ("router", "network"):
             known = {}
         nodes.append({"kind": place.kind, "name": place.name, "hops": place.hops, "addresses": known})
     links = [
-        {"carries_bytes": each.carries, "bad": each.bad, "direction": "back" if each.is_reverse else "out"}
-        for each in path.links
+        {"carries_bytes": entry.carries, "bad": entry.bad, "direction": "back" if entry.is_reverse else "out"}
+        for entry in path.links
     ]  # fmt: skip
     most = pair.carried if pair.is_partial else None
     return {
@@ -115,12 +120,12 @@ def _document(path: _Path, names: dict[int, _Path], keys: set[Key]) -> dict[str,
 def _of(case: Case, part: Finding, family: int) -> list[_Path]:
     """The path of each pair whose trace shows the place of the finding; else what the finding alone tells."""
     pairs = [case.mesh.by_key[key] for key in part.pairs if key[2] == family and case.mesh.by_key[key].is_fault]
-    found = []
+    traced_paths = []
     for pair in pairs:
         traced = [path for trace in _traces(pair) if (path := _traced(case, part, pair, trace))]
         if traced:
-            found.append(min(traced, key=lambda each: (not each.is_located, each.unknown)))
-    return found or [_untraced(case, part, pair) for pair in pairs[:1]]
+            traced_paths.append(min(traced, key=lambda candidate: (not candidate.is_located, candidate.unknown)))
+    return traced_paths or [_untraced(case, part, pair) for pair in pairs[:1]]
 
 
 def _traces(pair: Pair) -> Iterator[Trace]:
@@ -188,13 +193,13 @@ def _stretch(
 
 def _same_link(case: Case, spot: Segment, pair: Pair) -> Segment | None:
     """The link as this pair crosses it: in the direction of the finding's spot, or in the other one."""
-    return next((each for each in sorted(case.segments.get(pair.key, ())) if each.ends == spot.ends), None)
+    return next((segment for segment in sorted(case.segments.get(pair.key, ())) if segment.ends == spot.ends), None)
 
 
 def _index(places: Sequence[_Place], name: str) -> int:
     """Where a router is; -1 if it is not there, or twice."""
-    found = [index for index, place in enumerate(places) if (place.kind, place.name) == ("router", name)]
-    return found[0] if len(found) == 1 else -1
+    indexes = [index for index, place in enumerate(places) if (place.kind, place.name) == ("router", name)]
+    return indexes[0] if len(indexes) == 1 else -1
 
 
 def _from_behind(case: Case, pair: Pair, places: Sequence[_Place], links: list[_Link], stop: int) -> list[_Link]:
@@ -236,7 +241,7 @@ def _shortened(path: _Path) -> _Path:
     for place, link in zip(path.places[1:], path.links, strict=True):
         if place.kind == places[-1].kind == "unknown":
             both = places[-1].hops, place.hops
-            places[-1] = _Place("unknown", hops=None if None in both else sum(each or 0 for each in both))
+            places[-1] = _Place("unknown", hops=None if None in both else sum(hops or 0 for hops in both))
         else:
             places.append(place)
             links.append(link)
@@ -259,9 +264,9 @@ def _untraced(case: Case, part: Finding, pair: Pair) -> _Path:
         return _Path(pair, places, (good, good, bad, good), True)
     middle = _between(case, pair)
     if isinstance(spot, Node):
-        mine = spot.name == pair.source
-        other = _Link(case.mesh.target if _is_able(case, pair, receiving=mine) else None)
-        return _Path(pair, (source, middle, destination), (bad, other) if mine else (other, bad), True)
+        is_source = spot.name == pair.source
+        other = _Link(case.mesh.target if _is_able(case, pair, receiving=is_source) else None)
+        return _Path(pair, (source, middle, destination), (bad, other) if is_source else (other, bad), True)
     return _Path(pair, (source, middle, destination), (bad, bad), False)
 
 

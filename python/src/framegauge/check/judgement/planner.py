@@ -74,10 +74,10 @@ class Plan:
 
     def group_flows(self, flows: int) -> dict[tuple[str, str], int]:
         """Flows between each ordered pair of groups, over all of its probed pairs."""
-        found: Counter[tuple[str, str]] = Counter()
+        counts: Counter[tuple[str, str]] = Counter()
         for source, destination in self.pairs:
-            found[self.groups[source], self.groups[destination]] += flows
-        return dict(found)
+            counts[self.groups[source], self.groups[destination]] += flows
+        return dict(counts)
 
 
 @dataclass(frozen=True)
@@ -104,10 +104,10 @@ def plan(members: Iterable[Member], seed: int = 0, full_mesh_hosts: int = FULL_M
     inside: dict[str, list[str]] = defaultdict(list)
     for name in names:
         inside[groups[name]].append(name)
-    wanted = _peers(names, groups, inside, peers, chooser)
-    wanted |= _between_groups(inside, wanted, groups, chooser)
+    probed_pairs = _peers(names, groups, inside, peers, chooser)
+    probed_pairs |= _between_groups(inside, probed_pairs, groups, chooser)
     order = {name: index for index, name in enumerate(names)}
-    chosen = tuple(sorted(wanted, key=lambda pair: (order[pair[0]], order[pair[1]])))
+    chosen = tuple(sorted(probed_pairs, key=lambda pair: (order[pair[0]], order[pair[1]])))
     return Plan("sampled", chosen, of, groups, seed)
 
 
@@ -115,8 +115,8 @@ def _peers(
     names: Sequence[str], groups: Mapping[str, str], inside: Mapping[str, list[str]], peers: int, chooser: random.Random
 ) -> set[tuple[str, str]]:
     """Each host both ways with `peers` others: the next of its own group, and others from anywhere else."""
-    wanted: set[tuple[str, str]] = set()
-    position = {name: index for found in inside.values() for index, name in enumerate(found)}
+    probed_pairs: set[tuple[str, str]] = set()
+    position = {name: index for members in inside.values() for index, name in enumerate(members)}
     for name in names:
         own = inside[groups[name]]
         chosen = {own[(position[name] + 1) % len(own)]} if len(own) > 1 else set()
@@ -126,15 +126,18 @@ def _peers(
             if other != name and (few or groups[other] != groups[name]):
                 chosen.add(other)
         for other in sorted(chosen):
-            wanted |= {(name, other), (other, name)}
-    return wanted
+            probed_pairs |= {(name, other), (other, name)}
+    return probed_pairs
 
 
 def _between_groups(
-    inside: Mapping[str, list[str]], wanted: set[tuple[str, str]], groups: Mapping[str, str], chooser: random.Random
+    inside: Mapping[str, list[str]],
+    probed_pairs: set[tuple[str, str]],
+    groups: Mapping[str, str],
+    chooser: random.Random,
 ) -> set[tuple[str, str]]:
     """One pair of hosts for each ordered pair of groups that none joins yet."""
-    met = {(groups[source], groups[destination]) for source, destination in wanted}
+    met = {(groups[source], groups[destination]) for source, destination in probed_pairs}
     labels = list(inside)
     added: set[tuple[str, str]] = set()
     for source in labels:

@@ -73,10 +73,10 @@ class Port:
 
 def ports_of(facts: Json | None) -> Iterator[Port]:
     """The ports on Ethernet of which the interface is known, in the answer of `check.facts`."""
-    for each in (facts or {}).get("rdma") or ():
-        if each["link_layer"] in (None, ETHERNET) and each["interface"] and each["mtu"] and each["levels"]:
-            levels = sorted((level["path_mtu"], level["mtu"]) for level in each["levels"])
+    for port in (facts or {}).get("rdma") or ():
+        if port["link_layer"] in (None, ETHERNET) and port["interface"] and port["mtu"] and port["levels"]:
+            levels = sorted((level["path_mtu"], level["mtu"]) for level in port["levels"])
             yield Port(
-                f"RDMA port {each['device']}/{each['port']}", each["interface"], each["mtu"], each["active_mtu"],
-                each["error"] or "", levels,
+                f"RDMA port {port['device']}/{port['port']}", port["interface"], port["mtu"], port["active_mtu"],
+                port["error"] or "", levels,
             )  # fmt: skip

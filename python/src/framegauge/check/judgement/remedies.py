@@ -31,16 +31,16 @@ UNTIL = "workaround until the path is repaired"
 
 def listing(names: Iterable[str], many: int = MANY) -> str:
     """`a, b and c`; beyond a few their number."""
-    found = sorted(set(names), key=as_people_count)
-    if len(found) > many:
-        return f"{', '.join(found[: many - 1])} and {len(found) - many + 1} more"
-    return " and ".join([", ".join(found[:-1]), found[-1]] if len(found) > 1 else found)
+    ordered = sorted(set(names), key=as_people_count)
+    if len(ordered) > many:
+        return f"{', '.join(ordered[: many - 1])} and {len(ordered) - many + 1} more"
+    return " and ".join([", ".join(ordered[:-1]), ordered[-1]] if len(ordered) > 1 else ordered)
 
 
 def host_names(names: Iterable[str]) -> str:
     """`host a`, or `hosts a and b`."""
-    found = sorted(set(names), key=as_people_count)
-    return f"host{'s' if len(found) != 1 else ''} {listing(found)}"
+    ordered = sorted(set(names), key=as_people_count)
+    return f"host{'s' if len(ordered) != 1 else ''} {listing(ordered)}"
 
 
 def count_of(number: int, noun: str) -> str:
@@ -93,14 +93,16 @@ def raise_mtu(host: Host, interface: Interface | None, target_mtu: int, peer: st
         return (Command(_set_mtu(route_to(peer), target_mtu), on),)
     if sealed.is_sealed(interface):
         return ()
-    below = [each for each in reversed(host.below(interface)) if each.mtu < target_mtu and each.overhead is None]
+    below = [
+        device for device in reversed(host.below(interface)) if device.mtu < target_mtu and device.overhead is None
+    ]
     commands: list[Command] = []
-    for each in [*below, *([interface] if interface.mtu != target_mtu else [])]:
-        name, purpose = shlex.quote(each.name), ""
-        if each.kind in STANDING and each.parent is None:
+    for device in [*below, *([interface] if interface.mtu != target_mtu else [])]:
+        name, purpose = shlex.quote(device.name), ""
+        if device.kind in STANDING and device.parent is None:
             purpose = f"after the device that it stands on, in another network namespace, has {target_mtu} or more"
-        if each.kind == "bridge":
-            commands += _raise_ports(host, each, target_mtu)
+        if device.kind == "bridge":
+            commands += _raise_ports(host, device, target_mtu)
         commands.append(Command(_set_mtu(name, target_mtu), on, purpose))
     return tuple(commands)
 
@@ -108,47 +110,47 @@ def raise_mtu(host: Host, interface: Interface | None, target_mtu: int, peer: st
 def _raise_ports(host: Host, bridge: Interface, target_mtu: int) -> Iterator[Command]:
     """The ports of a bridge that are too small, which come before it; where they are not known, how to see them."""
     on = f"host {host.name}"
-    small = [each for each in host.ports(bridge) if each.mtu < target_mtu]
-    plain = [each for each in small if each.overhead is None and not sealed.is_sealed(each)]
-    if not host.tells_ports or len(plain) > MOST_PORTS or any(sealed.is_sealed(each) for each in small):
+    small = [port for port in host.ports(bridge) if port.mtu < target_mtu]
+    plain = [port for port in small if port.overhead is None and not sealed.is_sealed(port)]
+    if not host.tells_ports or len(plain) > MOST_PORTS or any(sealed.is_sealed(port) for port in small):
         purpose = f"first raise each port that has less than {target_mtu}, and what is behind it"
         yield Command(f"ip link show master {shlex.quote(bridge.name)}", on, purpose)
     else:
-        for each in plain:
+        for port in plain:
             yield from raise_port(
-                host, each, target_mtu, f"a port of {bridge.name}: it and what is behind it come before the bridge"
+                host, port, target_mtu, f"a port of {bridge.name}: it and what is behind it come before the bridge"
             )
     yield from _raise_tunnels(host, bridge, target_mtu)
 
 
 def raise_port(host: Host, port: Interface, target_mtu: int, purpose: str = "") -> Iterator[Command]:
     """A port of a bridge, and what it stands on, such as the device of a VLAN, before it."""
-    lower = [each for each in reversed(host.below(port)) if each.mtu < target_mtu and each.overhead is None]
-    for each in [*lower, port]:
-        yield Command(_set_mtu(shlex.quote(each.name), target_mtu), f"host {host.name}", purpose)
+    lower = [device for device in reversed(host.below(port)) if device.mtu < target_mtu and device.overhead is None]
+    for device in [*lower, port]:
+        yield Command(_set_mtu(shlex.quote(device.name), target_mtu), f"host {host.name}", purpose)
 
 
 def _raise_tunnels(host: Host, bridge: Interface, target_mtu: int) -> Iterator[Command]:
     """Of tunnels that are, or may be, ports of a bridge: what they run over carries their headers, too."""
     on = f"host {host.name}"
-    for each in host.ports(bridge) if host.tells_ports else host.interfaces:
-        parent = host.interface(each.parent)
-        if each.overhead is None or parent is None or not each.up or each.mtu >= target_mtu:
+    for device in host.ports(bridge) if host.tells_ports else host.interfaces:
+        parent = host.interface(device.parent)
+        if device.overhead is None or parent is None or not device.up or device.mtu >= target_mtu:
             continue
-        if not host.tells_ports and each.mtu != bridge.mtu:
+        if not host.tells_ports and device.mtu != bridge.mtu:
             continue
-        port = f"a port of {bridge.name}" if host.tells_ports else f"if {each.name} is a port"
-        purpose = f"{port}: with {each.overhead} bytes of overhead"
-        if parent.mtu < target_mtu + each.overhead:
-            yield Command(_set_mtu(shlex.quote(parent.name), target_mtu + each.overhead), on, purpose)
-        yield Command(_set_mtu(shlex.quote(each.name), target_mtu), on, purpose)
+        port = f"a port of {bridge.name}" if host.tells_ports else f"if {device.name} is a port"
+        purpose = f"{port}: with {device.overhead} bytes of overhead"
+        if parent.mtu < target_mtu + device.overhead:
+            yield Command(_set_mtu(shlex.quote(parent.name), target_mtu + device.overhead), on, purpose)
+        yield Command(_set_mtu(shlex.quote(device.name), target_mtu), on, purpose)
 
 
 def raise_members(host: Host, interface: Interface | None, target_mtu: int) -> tuple[tuple[Command, ...], str]:
     """The members of a host's bundle: the commands, and advice. One that has the MTU already hands it to no member
     (the kernel changes nothing), and of a host without a bundle the members are those of its switches."""
     on, chain = f"host {host.name}", [] if interface is None else [interface, *host.below(interface)]
-    bond = next((each for each in chain if each.kind in BUNDLES), None)
+    bond = next((device for device in chain if device.kind in BUNDLES), None)
     if bond is None and interface is not None:
         advice = f"No bundle of host {host.name} itself is known: see to the members between its switches."
         return (), advice
@@ -156,9 +158,9 @@ def raise_members(host: Host, interface: Interface | None, target_mtu: int) -> t
     look = Command(f"ip -d link show master {name}", on, "list the members of the bundle with their MTUs")
     if bond is None or bond.mtu < target_mtu:
         return (look, Command(_set_mtu(name, target_mtu), on, "raise all of its members")), ""
-    small = [each for each in host.ports(bond) if each.mtu < target_mtu]
+    small = [device for device in host.ports(bond) if device.mtu < target_mtu]
     if small:
-        return tuple(Command(_set_mtu(shlex.quote(each.name), target_mtu), on, "the member") for each in small), ""
+        return tuple(Command(_set_mtu(shlex.quote(device.name), target_mtu), on, "the member") for device in small), ""
     if host.tells_ports:
         return (look,), "Its members have the MTU at the host: the other end of one is too small."
     return (look,), f"Raise each member that has less than {target_mtu} by its own name: {bond.name} has that already."
@@ -195,8 +197,8 @@ def _router(mesh: Mesh, address: str) -> str:
 
 def has_room(mesh: Mesh, address: str, target_mtu: int) -> bool:
     """Whether a router is a host of the check, and all of its interfaces have the target MTU."""
-    held = [each for each in mesh.host(mesh.owners.get(address, "")).interfaces if each.addresses]
-    return bool(held) and all(each.mtu >= target_mtu for each in held)
+    held = [interface for interface in mesh.host(mesh.owners.get(address, "")).interfaces if interface.addresses]
+    return bool(held) and all(interface.mtu >= target_mtu for interface in held)
 
 
 def raise_router(
@@ -207,7 +209,11 @@ def raise_router(
     its routes."""
     host = mesh.host(mesh.owners.get(address, ""))
     # A bridge stands for its ports.
-    small = [each for each in host.interfaces if each.up and each.mtu == size and each.master is None]
+    small = [
+        interface
+        for interface in host.interfaces
+        if interface.up and interface.mtu == size and interface.master is None
+    ]
     if len(small) == 1 and size is not None and size < target_mtu:
         return _raise_tunnel(host, small[0], target_mtu) or raise_mtu(host, small[0], target_mtu)
     if has_room(mesh, address, target_mtu):
@@ -227,8 +233,8 @@ def _raise_tunnel(host: Host, tunnel: Interface, target_mtu: int) -> tuple[Comma
     if tunnel.overhead is None:
         return ()
     needed, purpose = target_mtu + tunnel.overhead, f"what {tunnel.name} runs over, with {tunnel.overhead} bytes more"
-    below = [each for each in reversed(host.below(tunnel)) if each.overhead is None and each.mtu < needed]
-    raised = [Command(_set_mtu(shlex.quote(each.name), needed), on, purpose) for each in below]
+    below = [device for device in reversed(host.below(tunnel)) if device.overhead is None and device.mtu < needed]
+    raised = [Command(_set_mtu(shlex.quote(device.name), needed), on, purpose) for device in below]
     after = f"when every link of the underlay has {needed}"
     return (*raised, Command(_set_mtu(name, target_mtu), on, after))
 

@@ -51,7 +51,7 @@ def suspects(
     for cell in cells:
         rows[cell.source, "sending"].append(cell)
         rows[cell.destination, "receiving"].append(cell)
-    best = {line: max(cell.value for cell in found) for line, found in rows.items()}
+    best = {line: max(cell.value for cell in entries) for line, entries in rows.items()}
     candidates: dict[tuple[Name, str], list[Cell[Name]]] = {}
     for line, limit in best.items():
         if limit < top:
@@ -62,7 +62,7 @@ def suspects(
                 if (cell.value == -1 or cell.value >= limit - spare) and cell.key in open_keys
             ]
     left = set(open_keys)
-    found: list[Suspect[Name]] = []
+    entries: list[Suspect[Name]] = []
     while True:
         counted = {line: _witnesses(line, members, best, left) for line, members in candidates.items()}
         able = [
@@ -70,11 +70,11 @@ def suspects(
             if len({_peer(line, cell) for cell in seen}) >= minimum and (near is None or any(map(near, seen)))
         ]  # fmt: skip
         if not able:
-            return found
-        line = min(able, key=lambda each: (-len(counted[each]), each))
+            return entries
+        line = min(able, key=lambda candidate: (-len(counted[candidate]), candidate))
         members = candidates.pop(line)
         left -= {cell.key for cell in members}
-        found.append(Suspect(line[0], line[1], best[line], tuple(members)))
+        entries.append(Suspect(line[0], line[1], best[line], tuple(members)))
 
 
 def _peer(line: tuple[Name, str], cell: Cell[Name]) -> Name:

@@ -58,7 +58,9 @@ def _of_fault(case: Case, part: Finding, pairs: Sequence[Pair]) -> Iterator[Row]
         yield from _hops(case, part, pairs)
         yield "Other direction", _other_direction(case, part, pairs)
         yield "Route MTU (kernel)", _sizes({pair.route_mtu for pair in pairs})
-    ends = {each.mtu for pair in pairs for each in (case.mesh.sender(pair), case.mesh.receiver(pair)) if each}
+    ends = {
+        interface.mtu for pair in pairs for interface in (case.mesh.sender(pair), case.mesh.receiver(pair)) if interface
+    }
     if ends and not part.facts:
         yield "MTU of the end interfaces (reading)", _sizes(ends)
     known_sizes = sorted(limit for limit in limits if limit is not None)
@@ -68,8 +70,8 @@ def _of_fault(case: Case, part: Finding, pairs: Sequence[Pair]) -> Iterator[Row]
         yield "Smallest MTU that IPv6 allows", f"{_IPV6_LEAST} bytes (RFC 8200)"
 
 
-def _sizes(found: Iterable[int | None]) -> str:
-    known = sorted({size for size in found if size is not None})
+def _sizes(sizes: Iterable[int | None]) -> str:
+    known = sorted({size for size in sizes if size is not None})
     if not known:
         return "not known"
     return f"{known[0]} bytes" if len(known) == 1 else f"{known[0]} to {known[-1]} bytes"
@@ -86,20 +88,20 @@ def _of_echoes(pairs: Sequence[Pair]) -> Iterator[Row]:
 
 def _errors(pairs: Sequence[Pair]) -> str:
     """Who refused large packets with an error, and at which size."""
-    told = set()
-    for each in (told for pair in pairs for told in pair.told):
-        size = "" if each.mtu is None else f", MTU {each.mtu}"
-        told.add(f"by the sender's kernel{size}" if each.address is None else f"ICMP from {each.address}{size}")
-    return remedies.listing(told, 3) or "none"
+    senders = set()
+    for report in (report for pair in pairs for report in pair.told):
+        size = "" if report.mtu is None else f", MTU {report.mtu}"
+        senders.add(f"by the sender's kernel{size}" if report.address is None else f"ICMP from {report.address}{size}")
+    return remedies.listing(senders, 3) or "none"
 
 
 def _hops(case: Case, part: Finding, pairs: Sequence[Pair]) -> Iterator[Row]:
     """The two ends of the bad link, as traces of these pairs name them."""
     if not isinstance(part.spot, Segment):
         return
-    seen = Counter(each for pair in pairs for each in sorted(case.segments.get(pair.key, ())))
+    seen = Counter(segment for pair in pairs for segment in sorted(case.segments.get(pair.key, ())))
     link = part.spot if part.spot in seen or not seen else seen.most_common(1)[0][0]
-    if any(each.ends == link.ends and each != link for each in seen):  # in both directions
+    if any(segment.ends == link.ends and segment != link for segment in seen):  # in both directions
         yield "Ends of the bad link", f"{link.after.name} and {link.before.name}"
         return
     yield "Last hop that receives large packets", link.after.name

@@ -49,10 +49,10 @@ def of_pair(flows: Sequence[Mapping[str, Any]], target_mtu: int) -> dict[str, An
 
 def of_check(pairs: Sequence[Mapping[str, Any]], hosts: Sequence[Mapping[str, Any]] = ()) -> str:
     """The verdict of the check: a fault beats what could not be told, and that beats all that went well."""
-    found = {pair["verdict"] for pair in pairs}
-    if found & set(BAD):
+    verdicts = {pair["verdict"] for pair in pairs}
+    if verdicts & set(BAD):
         return "fault"
-    if found != {"carries_target"} or any(host.get("error") for host in hosts):
+    if verdicts != {"carries_target"} or any(host.get("error") for host in hosts):
         return "could_not_tell"
     return "carries_target"
 

@@ -35,11 +35,11 @@ DERIVED = (" avg", " sum", " total", " totals", " fairness")
 
 def parse(name: str, data: bytes) -> list[Sample]:
     """The samples of one file: goodput per direction, and latency; Unreadable if there are none."""
-    found = load_json(_unpacked(data), WHAT)
-    version = found.get("version", 1)
+    document = load_json(_unpacked(data), WHAT)
+    version = document.get("version", 1)
     if isinstance(version, int) and version > NEWEST:
         raise Unreadable(f"found format {version} of flent, expected at most {NEWEST}")
-    series, metadata = found.get("results"), found.get("metadata")
+    series, metadata = document.get("results"), document.get("metadata")
     if not isinstance(series, dict) or not isinstance(metadata, dict):
         raise Unreadable(f"found no results or no metadata, expected {WHAT}")
     streams = [key for key in series if STREAM.fullmatch(key) and not key.endswith(DERIVED)]
@@ -61,7 +61,7 @@ def parse(name: str, data: bytes) -> list[Sample]:
     samples += [
         Sample(
             name, "flent", {"direction": way, **conditions}, {"goodput": value}, began=began, facts=facts,
-            notes=notes if position == 0 else [], stalled=_stalled(found, streams, way, conditions),
+            notes=notes if position == 0 else [], stalled=_stalled(document, streams, way, conditions),
         )
         for position, (way, value) in enumerate(goodputs.items())
     ]  # fmt: skip
@@ -102,17 +102,17 @@ def _conditions(metadata: Mapping[str, Any], streams: Sequence[str]) -> dict[str
 
 def _goodputs(series: Mapping[str, Any], streams: Sequence[str]) -> dict[str, float]:
     """Goodput in bits per second, by direction."""
-    found = {}
+    goodputs = {}
     for way in ("upload", "download"):
-        mine = [key for key in streams if way in key]
-        names = [f"TCP {way} sum", *(mine if len(mine) == 1 else [])]
+        way_streams = [key for key in streams if way in key]
+        names = [f"TCP {way} sum", *(way_streams if len(way_streams) == 1 else [])]
         if (value := _first_mean(series, names)) is not None:
-            found[way] = value
-    if not found:
+            goodputs[way] = value
+    if not goodputs:
         names = ["TCP totals", *(streams if len(streams) == 1 else [])]
         if (value := _first_mean(series, names)) is not None:
-            found["both ways" if "TCP totals" in series else "one way"] = value
-    return found
+            goodputs["both ways" if "TCP totals" in series else "one way"] = value
+    return goodputs
 
 
 def _gaps(series: Mapping[str, Any], streams: Sequence[str]) -> Iterator[str]:
@@ -126,8 +126,8 @@ def _gaps(series: Mapping[str, Any], streams: Sequence[str]) -> Iterator[str]:
 
 def _is_silent(series: Mapping[str, Any], streams: Sequence[str], way: str) -> bool:
     """Whether there are streams of a direction, and not one has a value above 0."""
-    mine = [key for key in streams if way in key]
-    return bool(mine) and not any(value > 0 for key in mine for value in _values(series.get(key)))
+    way_streams = [key for key in streams if way in key]
+    return bool(way_streams) and not any(value > 0 for key in way_streams for value in _values(series.get(key)))
 
 
 def _stalled(data: Mapping[str, Any], streams: Sequence[str], way: str, conditions: Mapping[str, Any]) -> str:
@@ -138,16 +138,16 @@ def _stalled(data: Mapping[str, Any], streams: Sequence[str], way: str, conditio
     silent = sum(not any(value > 0 for value in _values(series.get(key))) for key in keys)
     if 0 < silent < len(keys):
         return f"{silent} of {len(keys)} streams moved nothing"
-    asked, times = conditions.get("duration_seconds"), data.get("x_values")
-    if not asked or not isinstance(times, list):
+    duration, times = conditions.get("duration_seconds"), data.get("x_values")
+    if not duration or not isinstance(times, list):
         return ""
     moving = {
-        place for key in keys if isinstance(series.get(key), list) for place, each in enumerate(series[key])
-        if (as_number(each) or 0.0) > 0
+        index for key in keys if isinstance(series.get(key), list) for index, point in enumerate(series[key])
+        if (as_number(point) or 0.0) > 0
     }  # fmt: skip
-    stamps = [number for place in moving if place < len(times) and (number := as_number(times[place])) is not None]
-    lasted = max(stamps) - min(stamps) if stamps else 0.0
-    return f"data moved in {lasted:.3g} s of {asked:g} s" if lasted < asked / 2 else ""
+    stamps = [number for index in moving if index < len(times) and (number := as_number(times[index])) is not None]
+    moving_seconds = max(stamps) - min(stamps) if stamps else 0.0
+    return f"data moved in {moving_seconds:.3g} s of {duration:g} s" if moving_seconds < duration / 2 else ""
 
 
 def _first_mean(series: Mapping[str, Any], names: Sequence[str]) -> float | None:
@@ -167,8 +167,8 @@ def _latency(series: Mapping[str, Any]) -> float | None:
     return mean / 1e3 if mean > 0 else None
 
 
-def _values(found: object) -> list[float]:
-    return [number for each in found if (number := as_number(each)) is not None] if isinstance(found, list) else []
+def _values(points: object) -> list[float]:
+    return [number for point in points if (number := as_number(point)) is not None] if isinstance(points, list) else []
 
 
 def _began(text: object) -> datetime | None:

@@ -45,49 +45,51 @@ INTERVAL = re.compile(rb'\s*\{\s*"event"\s*:\s*"interval"')
 
 def parse(name: str, data: bytes) -> list[Sample]:
     """The samples of one file, one per direction; Unreadable if there are none."""
-    found = _streamed(data) or load_json(data, WHAT)
-    if "error" in found:
-        raise _error(found)
-    start, end = _object(found, "start"), _object(found, "end")
-    asked = _object(start, "test_start", "start.")
-    if asked.get("protocol") not in PROTOCOLS:
-        protocol = one_line(asked.get("protocol"), 20)
+    document = _streamed(data) or load_json(data, WHAT)
+    if "error" in document:
+        raise _error(document)
+    start, end = _object(document, "start"), _object(document, "end")
+    options = _object(start, "test_start", "start.")
+    if options.get("protocol") not in PROTOCOLS:
+        protocol = one_line(options.get("protocol"), 20)
         raise OtherRun(f"found protocol {protocol}, expected {' or '.join(PROTOCOLS)}: no other is compared")
-    measured = _datagrams if asked.get("protocol") == "UDP" else _direction
-    both = "sum_received_bidir_reverse" in end
-    conditions = _conditions(asked, both)
+    measure = _datagrams if options.get("protocol") == "UDP" else _direction
+    is_bidir = "sum_received_bidir_reverse" in end
+    conditions = _conditions(options, is_bidir)
     began, facts = _began(start), _facts(start, end)
-    parts = [("download" if asked.get("reverse") == 1 else "upload", "")]
-    if both:
+    parts = [("download" if options.get("reverse") == 1 else "upload", "")]
+    if is_bidir:
         parts = [("upload", ""), ("download", "_bidir_reverse")]
     costs = _costs(end, [suffix for _, suffix in parts])
     samples = []
     for direction, suffix in parts:
-        told = {"direction": direction, **conditions}
+        run_conditions = {"direction": direction, **conditions}
         try:
-            metrics = measured(end, suffix) | ({} if both else costs)
+            metrics = measure(end, suffix) | ({} if is_bidir else costs)
         except MovedNothing as error:
-            lost = Sample(name, "iperf3", told, {}, excluded=[str(error)], moved_nothing=True, began=began, facts=facts)
+            lost = Sample(
+                name, "iperf3", run_conditions, {}, excluded=[str(error)], moved_nothing=True, began=began, facts=facts
+            )
             samples.append(lost)
             continue
-        stalled = "" if both else _silent_streams(end)
-        samples.append(Sample(name, "iperf3", told, metrics, stalled=stalled, began=began, facts=facts))
-    if both and costs:
-        whole = {"direction": "both ways", **conditions}
-        samples.append(Sample(name, "iperf3", whole, costs, began=began, facts=facts))
+        stalled = "" if is_bidir else _silent_streams(end)
+        samples.append(Sample(name, "iperf3", run_conditions, metrics, stalled=stalled, began=began, facts=facts))
+    if is_bidir and costs:
+        both_conditions = {"direction": "both ways", **conditions}
+        samples.append(Sample(name, "iperf3", both_conditions, costs, began=began, facts=facts))
     return samples
 
 
 def _streamed(data: bytes) -> Mapping[str, Any] | None:
     """What `--json-stream` (from 3.17 on) writes, an event a line, as `-J` puts it together; None if it is none."""
     lines = data.split(b"\n") if EVENT.match(data) else []
-    found: dict[str, Any] = {}
+    document: dict[str, Any] = {}
     for line in (line for line in lines if EVENT.match(line) and not INTERVAL.match(line)):
         event = load_json(line, WHAT)
-        found[str(event.get("event"))] = event.get("data")
-    if lines and not found.keys() & {"end", "error"}:
+        document[str(event.get("event"))] = event.get("data")
+    if lines and not document.keys() & {"end", "error"}:
         raise CutOff("found no event of the end, expected one: was the run killed?")
-    return found or None
+    return document or None
 
 
 def _error(document: Mapping[str, Any]) -> Unreadable:
@@ -95,13 +97,13 @@ def _error(document: Mapping[str, Any]) -> Unreadable:
     took in nothing has moved nothing."""
     text = one_line(document["error"])
     message = f"iperf3 ended with an error: {text}"
-    asked, end = _inner(document, "start", "test_start"), _inner(document, "end", "sum_received")
+    options, end = _inner(document, "start", "test_start"), _inner(document, "end", "sum_received")
     moved = as_number(end.get("bytes"))
-    if moved or not (asked or UNREACHED.search(text)) or asked.get("protocol", "TCP") not in PROTOCOLS:
+    if moved or not (options or UNREACHED.search(text)) or options.get("protocol", "TCP") not in PROTOCOLS:
         return Unreadable(message)
-    both = bool(asked.get("bidir"))
-    way = "both ways" if both else "download" if asked.get("reverse") == 1 else "upload"
-    return MovedNothing(message, {"direction": way, **_conditions(asked, both)} if asked else {})
+    is_bidir = bool(options.get("bidir"))
+    way = "both ways" if is_bidir else "download" if options.get("reverse") == 1 else "upload"
+    return MovedNothing(message, {"direction": way, **_conditions(options, is_bidir)} if options else {})
 
 
 def _inner(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
@@ -111,17 +113,17 @@ def _inner(document: Mapping[str, Any], *keys: str) -> Mapping[str, Any]:
     return document
 
 
-def _object(found: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:
-    value = found.get(key)
+def _object(parent: Mapping[str, Any], key: str, where: str = "") -> Mapping[str, Any]:
+    value = parent.get(key)
     if not isinstance(value, dict):
         raise Unreadable(f"found no object {where}{key}, expected {WHAT}")
     return value
 
 
-def _conditions(asked: Mapping[str, Any], both: bool) -> dict[str, Any]:
+def _conditions(options: Mapping[str, Any], is_bidir: bool) -> dict[str, Any]:
     """The requested settings by which runs are matched: flows, duration or amount, rate."""
-    conditions: dict[str, Any] = {"flows": _whole(asked.get("num_streams"), 1), "bidir": both}
-    if asked.get("protocol") == "UDP":
+    conditions: dict[str, Any] = {"flows": _whole(options.get("num_streams"), 1), "bidir": is_bidir}
+    if options.get("protocol") == "UDP":
         conditions["protocol"] = "UDP"
     names = {
         "duration": "duration_seconds",
@@ -130,7 +132,7 @@ def _conditions(asked: Mapping[str, Any], both: bool) -> dict[str, Any]:
         "target_bitrate": "target_bits_per_second",
     }
     for key, name in names.items():
-        if value := _whole(asked.get(key), 0):
+        if value := _whole(options.get(key), 0):
             conditions[name] = value
     return conditions
 
@@ -151,16 +153,16 @@ def _began(start: Mapping[str, Any]) -> datetime | None:
 
 def _facts(start: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, str]:
     """The environment as found, as text; facts that differ between two sides are shown."""
-    asked = _inner(start, "test_start")
-    found = {
-        "bytes of a datagram": asked.get("blksize") if asked.get("protocol") == "UDP" else None,
+    options = _inner(start, "test_start")
+    facts = {
+        "bytes of a datagram": options.get("blksize") if options.get("protocol") == "UDP" else None,
         "iperf3": start.get("version"),
         "system": start.get("system_info"),
         "MSS before the test": start.get("tcp_mss", start.get("tcp_mss_default")),
         "congestion control of the sender": end.get("sender_tcp_congestion"),
         "congestion control of the receiver": end.get("receiver_tcp_congestion"),
     }
-    return {name: one_line(value) for name, value in found.items() if isinstance(value, str | int)}
+    return {name: one_line(value) for name, value in facts.items() if isinstance(value, str | int)}
 
 
 def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
@@ -168,9 +170,9 @@ def _direction(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
     received, sent = _object(end, "sum_received" + suffix, "end."), end.get("sum_sent" + suffix)
     metrics, delivered = _goodput(received, suffix), as_number(received.get("bytes"))
     # Missing on platforms that cannot count retransmits, and at a receiver.
-    again = as_number(sent.get("retransmits")) if isinstance(sent, dict) else None
-    if again is not None and delivered:
-        metrics["retransmits"] = again / (delivered / 1e9)
+    retransmits = as_number(sent.get("retransmits")) if isinstance(sent, dict) else None
+    if retransmits is not None and delivered:
+        metrics["retransmits"] = retransmits / (delivered / 1e9)
     return metrics
 
 
@@ -178,8 +180,8 @@ def _datagrams(end: Mapping[str, Any], suffix: str) -> dict[str, float]:
     """What arrived of UDP: goodput, the share of the datagrams, and how unevenly they came."""
     received = end.get("sum_received" + suffix)
     metrics = {} if received is None else _goodput(_object(end, "sum_received" + suffix, "end."), suffix)
-    found = _inner(end, ("sum" if received is None else "sum_received") + suffix)
-    jitter, lost, sent = (as_number(found.get(key)) for key in ("jitter_ms", "lost_packets", "packets"))
+    totals = _inner(end, ("sum" if received is None else "sum_received") + suffix)
+    jitter, lost, sent = (as_number(totals.get(key)) for key in ("jitter_ms", "lost_packets", "packets"))
     # Of a receiver that was heard the jitter is above 0 as soon as two datagrams have arrived.
     if sent and lost is not None and 0 <= lost < sent and (jitter or lost):
         metrics["delivered"] = 1 - lost / sent
@@ -205,8 +207,12 @@ def _goodput(received: Mapping[str, Any], suffix: str) -> dict[str, float]:
 def _silent_streams(end: Mapping[str, Any]) -> str:
     """How many of several streams moved nothing beside others: such as all that one member of a bundle carries."""
     streams = end.get("streams")
-    ends = [_inner(each, "receiver") for each in streams if isinstance(each, dict)] if isinstance(streams, list) else []
-    moved = [as_number(each.get("bytes")) for each in ends]
+    ends = (
+        [_inner(stream, "receiver") for stream in streams if isinstance(stream, dict)]
+        if isinstance(streams, list)
+        else []
+    )
+    moved = [as_number(stream.get("bytes")) for stream in ends]
     silent = moved.count(0)
     return f"{silent} of {len(moved)} streams moved nothing" if 0 < silent < len(moved) else ""
 

@@ -115,9 +115,10 @@ def set_key(workload: str, conditions: Mapping[str, Any], level: Mapping[str, An
     return json.dumps([workload, _whole(conditions), _whole(level or {})], sort_keys=True, default=str)
 
 
-def _whole(found: Mapping[str, Any]) -> dict[str, Any]:
+def _whole(conditions: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: int(value) if isinstance(value, float) and value.is_integer() else value for name, value in found.items()
+        name: int(value) if isinstance(value, float) and value.is_integer() else value
+        for name, value in conditions.items()
     }
 
 
@@ -133,7 +134,7 @@ def load_json(data: bytes, what: str) -> Mapping[str, Any]:
     if not data.strip():
         raise CutOff(f"found an empty file, expected {what}: was the run killed?")
     try:
-        found = foreign.load_json(data)
+        document = foreign.load_json(data)
     except foreign.TooLarge as error:
         raise Unreadable(f"{error}, in {what}") from None
     except json.JSONDecodeError as error:
@@ -148,9 +149,9 @@ def load_json(data: bytes, what: str) -> Mapping[str, Any]:
         raise Unreadable(f"found no JSON ({error.msg} at byte {error.pos}), expected {what}") from None
     except ValueError:  # wrong encodings, numbers of a million digits, endless nesting
         raise Unreadable(f"found no JSON, expected {what}") from None
-    if not isinstance(found, dict):
+    if not isinstance(document, dict):
         raise Unreadable(f"found no JSON object, expected {what}")
-    return found
+    return document
 
 
 def as_number(value: object) -> float | None:

@@ -44,7 +44,7 @@ def page(document: Json, pictures: Mapping[int, Json], notes: Sequence[str] = ()
     shared = files("framegauge.report.page").joinpath("assets", "study_page.css").read_text(encoding="utf-8")
     data = f'<script type="application/json" id="pictures-data">{_packed(document, pictures)}</script>\n'
     answer = _answer(document, worth)
-    names = ", ".join(dict.fromkeys(str(each["file"]) for each in document["captures"]))
+    names = ", ".join(dict.fromkeys(str(item["file"]) for item in document["captures"]))
     return "".join([
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n',
@@ -56,7 +56,7 @@ def page(document: Json, pictures: Mapping[int, Json], notes: Sequence[str] = ()
         '<main id="main" tabindex="-1">\n<h1>Why is TCP slow here?</h1>\n',
         f'<p class="answer {"worse" if worth else "better"}"><span class="sign" aria-hidden="true">'
         f"{'!' if worth else '✓'}</span><span>{text(answer)}</span></p>\n",
-        section("first", "Worth fixing first", "".join(_card(*each) for each in _first(document, worth, pictures))),
+        section("first", "Worth fixing first", "".join(_card(*item) for item in _first(document, worth, pictures))),
         section("pictures", "Pictures", _pictures(document, pictures, notes)),
         section("findings", "All findings", _findings(document, pictures)),
         places.between(document["joined"]),
@@ -90,59 +90,59 @@ def _answer(document: Json, worth: Sequence[Json]) -> str:
     if not worth:
         return f"Nothing worth fixing was found in {connections}."
     kind = worth[0]["kind"]  # that which cost most
-    said = f"{KINDS[kind].headline}; {_count(len(worth), 'finding')} worth fixing in {connections}"
+    sentence = f"{KINDS[kind].headline}; {_count(len(worth), 'finding')} worth fixing in {connections}"
     all_of_it, of_kind = (
         sum(finding["lost_seconds"] for finding in worth if only in (None, finding["kind"])) for only in (None, kind)
     )
     if not all_of_it:
-        return f"{said}."
-    mine = "all of it by this" if of_kind == all_of_it else f"{seconds(of_kind)} of it by this"
-    return f"{said}; {seconds(all_of_it)} lost, {mine}."
+        return f"{sentence}."
+    share = "all of it by this" if of_kind == all_of_it else f"{seconds(of_kind)} of it by this"
+    return f"{sentence}; {seconds(all_of_it)} lost, {share}."
 
 
 def _first(document: Json, worth: Sequence[Json], pictures: Mapping[int, Json]) -> Iterator[tuple[int, Json, str, str]]:
-    connections = {each["connection"]: each for each in document["connections"]}
-    for place, found in enumerate(worth[:FIRST], 1):
-        of = connections.get(found["connection"])
-        where = f"connection {of['connection']}, {ends(of)}, " if of else ""
-        link = to_picture(found, pictures, "See it in the picture")
-        yield place, found, where, link if found["connection"] in pictures else ""
+    connections = {entry["connection"]: entry for entry in document["connections"]}
+    for place, finding in enumerate(worth[:FIRST], 1):
+        connection = connections.get(finding["connection"])
+        where = f"connection {connection['connection']}, {ends(connection)}, " if connection else ""
+        link = to_picture(finding, pictures, "See it in the picture")
+        yield place, finding, where, link if finding["connection"] in pictures else ""
 
 
-def _card(place: int, found: Json, where: str, link: str) -> str:
-    cost = f", {lost(found)} lost" if found["lost_seconds"] else ""
-    packets = ", ".join(str(each) for each in found["packets"][:MOST_PACKETS])
-    packets += " …" if len(found["packets"]) > MOST_PACKETS else ""
-    shown = " · ".join(each for each in (link, f"packets {packets}" if packets else "") if each)
+def _card(place: int, finding: Json, where: str, link: str) -> str:
+    cost = f", {lost(finding)} lost" if finding["lost_seconds"] else ""
+    packets = ", ".join(str(part) for part in finding["packets"][:MOST_PACKETS])
+    packets += " …" if len(finding["packets"]) > MOST_PACKETS else ""
+    shown = " · ".join(part for part in (link, f"packets {packets}" if packets else "") if part)
     return (
-        f'<article class="finding g-{group_of(found["kind"])}"><h3>{place}. {text(found["kind"])}{cost}</h3>\n'
-        f'<p class="soft">{where}{interval(found)}</p>\n<p>{spoken(found["text"])}</p>\n'
-        f"<p><strong>Do:</strong> {spoken(found['remedy'])}</p>\n"
+        f'<article class="finding g-{group_of(finding["kind"])}"><h3>{place}. {text(finding["kind"])}{cost}</h3>\n'
+        f'<p class="soft">{where}{interval(finding)}</p>\n<p>{spoken(finding["text"])}</p>\n'
+        f"<p><strong>Do:</strong> {spoken(finding['remedy'])}</p>\n"
         + (f'<p class="soft">{shown}</p>\n' if shown else "")
         + "</article>\n"
     )
 
 
 def _findings(document: Json, pictures: Mapping[int, Json]) -> str:
-    found = sorted(document["findings"], key=lambda each: each["kind"] in WITHOUT_BANDS)
+    findings = sorted(document["findings"], key=lambda finding: finding["kind"] in WITHOUT_BANDS)
     head = ("finding", "connection", "when", "times", "lost", "packets", "what happened, and what helps")
     rows = (
         [
             whole(
-                f'<span class="swatch g-{group_of(each["kind"])}" aria-hidden="true"></span>'
-                + to_picture(each, pictures, text(each["kind"]))
+                f'<span class="swatch g-{group_of(finding["kind"])}" aria-hidden="true"></span>'
+                + to_picture(finding, pictures, text(finding["kind"]))
             ),
-            "-" if each["connection"] is None else f"{each['connection']}",
-            whole(interval(each)),
-            str(each["count"]),
-            whole(lost(each)),
-            ", ".join(map(str, each["packets"])) or "-",
-            f"{spoken(each['text'])} <strong>Do:</strong> {spoken(each['remedy'])}",
+            "-" if finding["connection"] is None else f"{finding['connection']}",
+            whole(interval(finding)),
+            str(finding["count"]),
+            whole(lost(finding)),
+            ", ".join(map(str, finding["packets"])) or "-",
+            f"{spoken(finding['text'])} <strong>Do:</strong> {spoken(finding['remedy'])}",
         ]
-        for each in found[:MOST_FINDINGS]
+        for finding in findings[:MOST_FINDINGS]
     )
-    shown = table(f"Findings, {min(len(found), MOST_FINDINGS)} of {len(found)}", head, rows, "wide")
-    return shown + (f"<p>{_more(len(found) - MOST_FINDINGS)}</p>\n" if len(found) > MOST_FINDINGS else "")
+    shown = table(f"Findings, {min(len(findings), MOST_FINDINGS)} of {len(findings)}", head, rows, "wide")
+    return shown + (f"<p>{_more(len(findings) - MOST_FINDINGS)}</p>\n" if len(findings) > MOST_FINDINGS else "")
 
 
 def _more(count: int) -> str:
@@ -151,17 +151,19 @@ def _more(count: int) -> str:
 
 def _connections(document: Json, worth: Sequence[Json], pictures: Mapping[int, Json]) -> str:
     cost: dict[int, float] = {}
-    for each in worth:
-        cost[each["connection"]] = cost.get(each["connection"], 0.0) + each["lost_seconds"]
-    ranked = sorted(document["connections"], key=lambda each: (-cost.get(each["connection"], -1.0), each["connection"]))
+    for entry in worth:
+        cost[entry["connection"]] = cost.get(entry["connection"], 0.0) + entry["lost_seconds"]
+    ranked = sorted(
+        document["connections"], key=lambda entry: (-cost.get(entry["connection"], -1.0), entry["connection"])
+    )
     rows = []
-    for each in ranked[:MOST_CONNECTIONS]:
-        number = each["connection"]
+    for entry in ranked[:MOST_CONNECTIONS]:
+        number = entry["connection"]
         name = f'<a href="#picture-{number}">{number}</a>' if number in pictures else str(number)
-        sent, received = (print_bytes(count) for count in each["bytes"])
-        life = seconds(each["end_seconds"] - each["begin_seconds"])
+        sent, received = (print_bytes(count) for count in entry["bytes"])
+        life = seconds(entry["end_seconds"] - entry["begin_seconds"])
         spent = seconds(cost[number]) if cost.get(number) else "-"
-        rows.append([name, ends(each), *map(whole, (life, spent, sent, received)), parts.bar(each)])
+        rows.append([name, ends(entry), *map(whole, (life, spent, sent, received)), parts.bar(entry)])
     head = ("connection", "client → server", "life", "lost", "sent", "received", "time by cause")
     shown = table(f"Connections, {len(rows)} of {len(ranked)}", head, rows, "wide")
     more = f"<p>{_more(len(ranked) - len(rows))}</p>\n" if len(ranked) > len(rows) else ""
@@ -169,13 +171,13 @@ def _connections(document: Json, worth: Sequence[Json], pictures: Mapping[int, J
 
 
 def _pictures(document: Json, pictures: Mapping[int, Json], notes: Sequence[str]) -> str:
-    connections = {each["connection"]: each for each in document["connections"]}
-    told = "".join(f'<p class="soft">{text(note)}</p>\n' for note in notes)
+    connections = {connection["connection"]: connection for connection in document["connections"]}
+    remarks = "".join(f'<p class="soft">{text(note)}</p>\n' for note in notes)
     if not pictures:
-        return told
+        return remarks
     shown = "".join(_picture(document, connections[number], pictures) for number in pictures)
     return (
-        f'{told}<p class="soft without-script">The pictures need JavaScript; all else on this page does not.</p>\n'
+        f'{remarks}<p class="soft without-script">The pictures need JavaScript; all else on this page does not.</p>\n'
         '<p class="soft needs-script" hidden>Drag to zoom into a time, double-click for the whole; after a click the '
         "wheel zooms, too. Keys: + and -, arrows, 0 for the whole, N and P for the next and previous finding.</p>\n"
         f"{shown}"
@@ -186,21 +188,23 @@ def _mss(connection: Json) -> list[str | None]:
     """What each SYN announced, or at least, by the largest segment of the other end; `None`: nobody knows."""
     largest = reversed(connection["largest_segment_bytes"])
     return [
-        f"at least {least}" if each is None and least else each
-        for each, least in zip(connection["mss"], largest, strict=True)
+        f"at least {least}" if announced is None and least else announced
+        for announced, least in zip(connection["mss"], largest, strict=True)
     ]
 
 
 def _picture(document: Json, connection: Json, pictures: Mapping[int, Json]) -> str:
     number = connection["connection"]
-    mine = [each for each in document["findings"] if each["connection"] == number and each["kind"] not in WITHOUT_BANDS]
+    findings = [
+        item for item in document["findings"] if item["connection"] == number and item["kind"] not in WITHOUT_BANDS
+    ]
     items = "".join(
-        f"<li>{to_picture(each, pictures, text(each['kind']))}"
-        f"{f', {lost(each)} lost' if each['lost_seconds'] else ''}</li>"
-        for each in mine
+        f"<li>{to_picture(item, pictures, text(item['kind']))}"
+        f"{f', {lost(item)} lost' if item['lost_seconds'] else ''}</li>"
+        for item in findings
     )
     mss, scales = (
-        " and ".join("none" if each is None else str(each) for each in values)
+        " and ".join("none" if item is None else str(item) for item in values)
         for values in (_mss(connection), connection["window_scale"])
     )
     facts = (
@@ -222,18 +226,18 @@ def _sent(connection: Json, side: int) -> str:
     count = connection["data_segments"][side]
     if not count:
         return f"the {end} sent no data"
-    again = f" ({resent} of them again)" if resent else ""
-    return f"the {end} sent {print_bytes(connection['bytes'][side])} in {_count(count, 'segment')}{again}"
+    resent_text = f" ({resent} of them again)" if resent else ""
+    return f"the {end} sent {print_bytes(connection['bytes'][side])} in {_count(count, 'segment')}{resent_text}"
 
 
 def _packed(document: Json, pictures: Mapping[int, Json]) -> str:
     """For each picture what the scripts need, with its marks compressed."""
-    connections = {each["connection"]: each for each in document["connections"]}
-    found = {}
+    connections = {entry["connection"]: entry for entry in document["connections"]}
+    packed = {}
     for number, picture in pictures.items():
         connection = connections[number]
         marks = json.dumps(picture["directions"], separators=(",", ":")).encode()
-        found[number] = {
+        packed[number] = {
             "ends": [connection["client"], connection["server"]],
             "begin": picture["begin_seconds"],
             "end": connection["end_seconds"],
@@ -242,42 +246,42 @@ def _packed(document: Json, pictures: Mapping[int, Json]) -> str:
             "marks": base64.b64encode(zlib.compress(marks, 6)).decode(),
         }
     # No text in it may end the script.
-    return json.dumps(found, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(packed, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _bands(document: Json, number: int, picture: Json) -> Iterator[Json]:
     """The stretches of each finding; where the picture has none of its kind, all of its time."""
-    stretches = {each["kind"]: each for each in picture["stretches"]}
-    for each in document["findings"]:
-        kind = each["kind"]
-        if each["connection"] != number or kind in WITHOUT_BANDS:
+    stretches = {entry["kind"]: entry for entry in picture["stretches"]}
+    for entry in document["findings"]:
+        kind = entry["kind"]
+        if entry["connection"] != number or kind in WITHOUT_BANDS:
             continue
-        spans = [[each["begin_seconds"], each["end_seconds"]]]
+        spans = [[entry["begin_seconds"], entry["end_seconds"]]]
         if kind in stretches:
             first = picture["begin_seconds"]
             pairs = zip(*(_summed(stretches[kind][name]) for name in ("begin", "end")), strict=True)
-            spans = [[first + at / 1e9 for at in pair] for pair in pairs]
-        yield {"kind": kind, "group": group_of(kind), "costs": each["lost_seconds"] > 0, "spans": spans}
+            spans = [[first + nanoseconds / 1e9 for nanoseconds in pair] for pair in pairs]
+        yield {"kind": kind, "group": group_of(kind), "costs": entry["lost_seconds"] > 0, "spans": spans}
 
 
 def _summed(differences: Sequence[int]) -> Iterator[int]:
     value = 0
-    for each in differences:
-        value += each
+    for difference in differences:
+        value += difference
         yield value
 
 
 def _captures(document: Json) -> str:
     rows = (
         [
-            text(each["file"]) + (f" ({text(each['interface'])})" if each["interface"] else ""),
-            str(each["packets"]),
-            str(each["segments"]),
-            seconds(each["seconds"]),
-            "-" if each["missed_packets"] is None else str(each["missed_packets"]),
-            text(each["broken"]) if each["broken"] else "-",
+            text(capture["file"]) + (f" ({text(capture['interface'])})" if capture["interface"] else ""),
+            str(capture["packets"]),
+            str(capture["segments"]),
+            seconds(capture["seconds"]),
+            "-" if capture["missed_packets"] is None else str(capture["missed_packets"]),
+            text(capture["broken"]) if capture["broken"] else "-",
         ]
-        for each in document["captures"]
+        for capture in document["captures"]
     )
     head = ("capture", "packets", "TCP segments here", "length", "packets that it lacks", "read up to here only")
     return table("What was read", head, rows)

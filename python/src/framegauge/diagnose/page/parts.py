@@ -60,7 +60,7 @@ def to_picture(found: Json, drawn: Iterable[int], words: str) -> str:
     number = found["connection"]
     if number not in drawn:
         return words
-    packets = " ".join(str(each) for each in found["packets"])
+    packets = " ".join(str(packet) for packet in found["packets"])
     return (
         f'<a class="to-picture" href="#picture-{number}" data-connection="{number}" '
         f'data-begin="{found["begin_seconds"]}" data-end="{found["end_seconds"]}" data-packets="{packets}">{words}</a>'
@@ -78,12 +78,12 @@ def bar(connection: Json) -> str:
         width = 1000 * value / all_of_it
         drawn.append(f'<rect class="g-{group_of(kind)}" x="{place:.2f}" y="0" width="{width:.2f}" height="10"/>')
         place += width
-    told = [
+    texts = [
         f"{kind} {seconds(value)} ({100 * value / all_of_it:.0f} %)"
         for kind, value in parts
         if value >= all_of_it / 200
     ]
-    words = ", ".join(told)
+    words = ", ".join(texts)
     return (
         f'<svg class="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img">'
         f"<title>Time by cause, connection {connection['connection']}</title><desc>{text(words)}</desc>"

@@ -25,21 +25,21 @@ def between(joined: Json | None) -> str:
     if joined is None:
         return ""
     names = {tap["tap"]: tap["name"] for tap in joined["taps"]}
-    told = "".join(f"<li>{text(line.strip())}</li>" for line in list(together.lines(joined))[2:])
+    items = "".join(f"<li>{text(line.strip())}</li>" for line in list(together.lines(joined))[2:])
     return section(
         "between", "Between the captures",
-        f"<ul>{told}</ul>\n" + _lost(joined, names) + _held(joined, names) + _delays(joined, names),
+        f"<ul>{items}</ul>\n" + _lost(joined, names) + _held(joined, names) + _delays(joined, names),
     )  # fmt: skip
 
 
 def _way(hop: Json, names: Mapping[int, str]) -> str:
-    one, other = (text(names[tap]) for tap in hop["between"])
-    return f"<bdi>{one}</bdi> → <bdi>{other}</bdi>"
+    near, far = (text(names[tap]) for tap in hop["between"])
+    return f"<bdi>{near}</bdi> → <bdi>{far}</bdi>"
 
 
 def _lost(joined: Json, names: Mapping[int, str]) -> str:
-    found = sorted(
-        (each for each in hops(joined) if each[2]["lost_packets"]), key=lambda each: -each[2]["lost_packets"]
+    losses = sorted(
+        (entry for entry in hops(joined) if entry[2]["lost_packets"]), key=lambda entry: -entry[2]["lost_packets"]
     )
     rows = (
         [
@@ -49,20 +49,20 @@ def _lost(joined: Json, names: Mapping[int, str]) -> str:
             whole(print_bytes(hop["lost_bytes"])),
             ", ".join(str(drop["packet"]) for drop in hop["drops"][:8]) + (" …" if len(hop["drops"]) > 8 else ""),
         ]
-        for connection, direction, hop in found[:MOST_ROWS]
+        for connection, direction, hop in losses[:MOST_ROWS]
     )
     head = ("between", "packets from", "lost", "payload", "packet numbers in the first capture")
-    return table(f"Where packets were lost, {min(len(found), MOST_ROWS)} of {len(found)}", head, rows)
+    return table(f"Where packets were lost, {min(len(losses), MOST_ROWS)} of {len(losses)}", head, rows)
 
 
 def _held(joined: Json, names: Mapping[int, str]) -> str:
-    found = [
+    held_waits = [
         (wait, connection, direction)
         for connection in joined["connections"]
         for direction, wait in waits(connection)
         if wait["held_seconds"] >= WORTH_SECONDS
     ]
-    found.sort(key=lambda each: -each[0]["held_seconds"])
+    held_waits.sort(key=lambda entry: -entry[0]["held_seconds"])
     rows = (
         [
             f"<bdi>{text(names[wait['between'][1]])}</bdi>",
@@ -72,7 +72,7 @@ def _held(joined: Json, names: Mapping[int, str]) -> str:
             whole(seconds(wait["held_seconds"])),
             whole(seconds(wait["longest_held_seconds"])),
         ]
-        for wait, connection, direction in found[:MOST_ROWS]
+        for wait, connection, direction in held_waits[:MOST_ROWS]
     )
     head = (
         "who answered",
@@ -82,15 +82,17 @@ def _held(joined: Json, names: Mapping[int, str]) -> str:
         "held back by who answered",
         "longest of those",
     )
-    return table(f"Who held answers back, {min(len(found), MOST_ROWS)} of {len(found)}", head, rows)
+    return table(f"Who held answers back, {min(len(held_waits), MOST_ROWS)} of {len(held_waits)}", head, rows)
 
 
 def _delays(joined: Json, names: Mapping[int, str]) -> str:
     """The delays that rise most, as pictures over time."""
-    known = [each for each in hops(joined) if each[2]["delay"] is not None and len(each[2]["delay"]["series"]) > 1]
-    known.sort(key=lambda each: each[2]["delay"]["least_seconds"] - each[2]["delay"]["p99_seconds"])
-    drawn = "".join(_delay(each, names) for each in known[:MOST_DELAYS])
-    rest = len(known) - MOST_DELAYS
+    measured = [
+        entry for entry in hops(joined) if entry[2]["delay"] is not None and len(entry[2]["delay"]["series"]) > 1
+    ]
+    measured.sort(key=lambda entry: entry[2]["delay"]["least_seconds"] - entry[2]["delay"]["p99_seconds"])
+    drawn = "".join(_delay(entry, names) for entry in measured[:MOST_DELAYS])
+    rest = len(measured) - MOST_DELAYS
     more = f"<p>{rest} more {'is' if rest == 1 else 'are'} in the JSON document.</p>\n" if rest > 0 else ""
     key = (
         '<p class="soft">One-way delays over time: the line is the median of each part, the band goes from the least '
@@ -99,37 +101,37 @@ def _delays(joined: Json, names: Mapping[int, str]) -> str:
     return f"<h3>One-way delays</h3>\n{key}{drawn}{more}" if drawn else ""
 
 
-def _delay(found: Hop, names: Mapping[int, str]) -> str:
-    connection, direction, hop = found
+def _delay(entry: Hop, names: Mapping[int, str]) -> str:
+    connection, direction, hop = entry
     delay = hop["delay"]
-    told = (
+    description = (
         f"median {_signed(delay['median_seconds'])}, 99 % below {_signed(delay['p99_seconds'])}, known to "
         f"{seconds(delay['uncertainty_seconds'])}"
     )
     return (
         f'<figure class="delay"><figcaption>{_way(hop, names)}, <bdi>{text(ends(connection, direction))}</bdi>: '
-        f"{text(told)}</figcaption>\n{_picture(delay, told)}</figure>\n"
+        f"{text(description)}</figcaption>\n{_picture(delay, description)}</figure>\n"
     )
 
 
-def _picture(delay: Json, told: str) -> str:
+def _picture(delay: Json, description: str) -> str:
     series = delay["series"]
     begin, end = series[0]["begin_seconds"], series[-1]["end_seconds"]
-    low = min(0.0, *(each["least_seconds"] for each in series))
-    high = max(each["most_seconds"] for each in series)
+    low = min(0.0, *(part["least_seconds"] for part in series))
+    high = max(part["most_seconds"] for part in series)
     across = WIDTH / (end - begin if end > begin else 1.0)
     up = HEIGHT / (high - low if high > low else 1.0)
 
-    def points(name: str, some: Sequence[Json]) -> Iterator[str]:
-        for each in some:
-            at = (each["begin_seconds"] + each["end_seconds"]) / 2
-            yield f"{(at - begin) * across:.1f},{HEIGHT - (each[name] - low) * up:.1f}"
+    def points(name: str, parts: Sequence[Json]) -> Iterator[str]:
+        for part in parts:
+            middle = (part["begin_seconds"] + part["end_seconds"]) / 2
+            yield f"{(middle - begin) * across:.1f},{HEIGHT - (part[name] - low) * up:.1f}"
 
     band = " ".join([*points("most_seconds", series), *points("least_seconds", series[::-1])])
     line = " ".join(points("median_seconds", series))
     return (
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" preserveAspectRatio="none" role="img"><title>One-way delay over time'
-        f'</title><desc>{text(told)}</desc><polygon class="band" points="{band}"/><polyline class="median" '
+        f'</title><desc>{text(description)}</desc><polygon class="band" points="{band}"/><polyline class="median" '
         f'points="{line}"/></svg>\n<p class="axis soft"><span>{_signed(low)} to {_signed(high)}, upwards</span>'
         f"<span>{seconds(end - begin)}, to the right</span></p>\n"
     )

@@ -39,18 +39,20 @@ def asked(ports: Sequence[str], runs: str | None) -> Captures:
         return Captures(names)
     if not names:
         raise InputError("--pcap-runs: found no --pcap, expected the ports or hosts to capture")
-    numbers = [each.strip() for each in runs.split(",")]
-    if not all(each.isascii() and each.isdecimal() and 0 < len(each) <= 9 and int(each) > 0 for each in numbers):
+    numbers = [number.strip() for number in runs.split(",")]
+    if not all(
+        number.isascii() and number.isdecimal() and 0 < len(number) <= 9 and int(number) > 0 for number in numbers
+    ):
         raise InputError(f'--pcap-runs: found "{runs}", expected numbers of runs, such as 1,2')
     return Captures(names, tuple(sorted(set(map(int, numbers)))))
 
 
 def planned(captures: Captures, blocks: Iterable[Sequence[Planned]]) -> list[Planned]:
     """The runs that are captured; InputError for a number that no run has."""
-    runs = [each for block in blocks for each in block]
+    runs = [run for block in blocks for run in block]
     if captures.runs and captures.runs[-1] > len(runs):
         raise InputError(f"--pcap-runs: found run {captures.runs[-1]}, expected numbers from 1 to {len(runs)}")
-    return [each for each in runs if captures.of(each)]
+    return [run for run in runs if captures.of(run)]
 
 
 def told(captures: Captures, runs: Sequence[Planned], of: int) -> str:
@@ -62,13 +64,13 @@ def told(captures: Captures, runs: Sequence[Planned], of: int) -> str:
 def check(captures: Captures, runs: Sequence[Planned], simulate: Simulate) -> None:
     """InputError if the network of one of these runs has no such port or host. The simulator says which ports there
     are: a network without work costs next to nothing."""
-    seen = set()
-    for each in runs:
-        idle = {**scenario_of(each), "flows": [], "end_seconds": NO_TIME_SECONDS, "seed": 1}
+    networks = set()
+    for run in runs:
+        idle = {**scenario_of(run), "flows": [], "end_seconds": NO_TIME_SECONDS, "seed": 1}
         network = json.dumps([idle.get(key) for key in ("hosts", "topology", "links")], sort_keys=True)
-        if network in seen:
+        if network in networks:
             continue
-        seen.add(network)
+        networks.add(network)
         there = {"port": [port["port"] for port in simulate(idle, lambda _: None).result["ports"]]}
         there["host"] = [host["name"] for host in idle["hosts"]]
         for name in captures.ports:

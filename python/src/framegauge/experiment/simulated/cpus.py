@@ -15,14 +15,14 @@ _SIDES = {"receiver_cpu_cost": "receivers", "sender_cpu_cost": "senders"}
 def metrics(record: Json) -> dict[str, float]:
     """The metrics of CPUs: core-seconds per gigabyte (10^9 bytes) delivered, of all hosts of a side that have a model;
     without those of a side that has none, and of workloads without sides."""
-    busy = {each["host"]: sum(each["busy_seconds"]) for each in record.get("cpus", ())}
+    busy = {row["host"]: sum(row["busy_seconds"]) for row in record.get("cpus", ())}
     gigabytes = record["workload"].get("bytes", 0) / GIGABYTE
-    found = {}
+    costs = {}
     for metric, side in _SIDES.items():
         hosts = set(record["workload"].get(side, ()))
         if gigabytes > 0 and hosts and hosts <= busy.keys():
-            found[metric] = sum(busy[host] for host in hosts) / gigabytes
-    return found
+            costs[metric] = sum(busy[host] for host in hosts) / gigabytes
+    return costs
 
 
 def readings(record: Json) -> Json:
@@ -36,12 +36,12 @@ def readings(record: Json) -> Json:
     return {
         "busiest_core_share": max(_cores(record)) / elapsed if elapsed > 0 else None,
         "packets_per_aggregate": {
-            each["host"]: each["received_packets"] / each["received_aggregates"]
-            for each in record["cpus"]
-            if each["received_aggregates"]
+            row["host"]: row["received_packets"] / row["received_aggregates"]
+            for row in record["cpus"]
+            if row["received_aggregates"]
         },
     }
 
 
 def _cores(record: Json) -> Iterable[float]:
-    return (seconds for each in record["cpus"] for seconds in each["busy_seconds"])
+    return (seconds for row in record["cpus"] for seconds in row["busy_seconds"])

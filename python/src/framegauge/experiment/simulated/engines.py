@@ -44,8 +44,8 @@ def opened(text: str, jobs: int | None = None) -> Iterator[Engine]:
         def simulate(scenario: Mapping[str, Any], on_progress: Progress) -> Simulated:
             del on_progress  # workers tell none
             data = json.dumps(scenario).encode()
-            code, line, said, left = work.answer("the simulation", remote.simulate, data, files(scenario))
-            return checked(json.loads(line).get("result") if line else None, code, said, lambda: left)
+            code, line, message, left = work.answer("the simulation", remote.simulate, data, files(scenario))
+            return checked(json.loads(line).get("result") if line else None, code, message, lambda: left)
 
         try:
             yield Engine(simulate, work.stop, jobs or work.threads())

@@ -17,22 +17,22 @@ __all__ = ["completions", "flows"]
 def completions(done: Outcome) -> pa.Table:
     """A row for each round of each flow, such as a transfer or a request with its answer, in the order of flows and
     rounds. Bytes and retransmits are those of both ways; a round that the end of the run cut off is not complete."""
-    found = done.all_transfers
-    begins = _begins(found["flow"], found["round"])
+    transfers = done.all_transfers
+    begins = _begins(transfers["flow"], transfers["round"])
     # Each message has what its ends have sent again in the round so far.
     resent = sum(
-        np.maximum.reduceat(found[f"{side}_retransmits"].astype(np.uint64), begins) for side in ("client", "server")
+        np.maximum.reduceat(transfers[f"{side}_retransmits"].astype(np.uint64), begins) for side in ("client", "server")
     )
     return pa.table(
         {
-            "flow": found["flow"][begins].astype(np.uint32),
-            "round": found["round"][begins].astype(np.uint32),
-            "start_seconds": np.minimum.reduceat(found["start_seconds"], begins),
-            "connected_seconds": found["connected_seconds"][begins],
-            "end_seconds": np.maximum.reduceat(found["end_seconds"], begins),
-            "bytes": np.add.reduceat(found["bytes"].astype(np.uint64), begins),
+            "flow": transfers["flow"][begins].astype(np.uint32),
+            "round": transfers["round"][begins].astype(np.uint32),
+            "start_seconds": np.minimum.reduceat(transfers["start_seconds"], begins),
+            "connected_seconds": transfers["connected_seconds"][begins],
+            "end_seconds": np.maximum.reduceat(transfers["end_seconds"], begins),
+            "bytes": np.add.reduceat(transfers["bytes"].astype(np.uint64), begins),
             "retransmits": resent,
-            "complete": np.minimum.reduceat(found["complete"].astype(np.uint32), begins) == 1,
+            "complete": np.minimum.reduceat(transfers["complete"].astype(np.uint32), begins) == 1,
         }
     )
 
@@ -62,15 +62,15 @@ def flows(work: Work, done: Outcome, rounds: pa.Table, network: Mapping[str, Any
     unknown = active <= 0
     goodput = np.divide(8.0 * amounts, active, out=np.zeros(count), where=~unknown)
     counts = {
-        name: pa.array([each[name] for each in done.counts], pa.uint64())
+        name: pa.array([item[name] for item in done.counts], pa.uint64())
         for name in ("connections", "segments", "retransmits", "timeouts")
     }
     return pa.table(
         {
             "flow": pa.array(np.arange(count, dtype=np.uint32)),
-            "client": [each.client for each in work.flows],
-            "server": [each.server for each in work.flows],
-            "hops": pa.array([distances.between(each.client, each.server) for each in work.flows], pa.uint32()),
+            "client": [item.client for item in work.flows],
+            "server": [item.server for item in work.flows],
+            "hops": pa.array([distances.between(item.client, item.server) for item in work.flows], pa.uint32()),
             "rounds": pa.array(np.bincount(flow, column["complete"], count).astype(np.uint32)),
             "start_seconds": pa.array(starts, mask=~began),
             "end_seconds": pa.array(ends, mask=~began),

@@ -51,9 +51,9 @@ def simulate(
     else:
         source = Source(yaml_file.read(study, "a study file"), str(study), seeds)
     base, _ = simulated(source)
-    found = points(source, axes([f"{key}={','.join(map(_text, values))}" for key, values in (sweep or {}).items()]))
+    grid = points(source, axes([f"{key}={','.join(map(_text, values))}" for key, values in (sweep or {}).items()]))
     stop = {"planned_blocks": base.blocks, "stop": base.stop}
-    told = {
+    document = {
         "question": base.question,
         "scope": "simulated",
         "treatment": base.treatment,
@@ -61,9 +61,9 @@ def simulate(
         **stop,
     }
     with temporary.folder() as folder, engines.opened(engine, jobs) as opened:
-        with Journal.create(folder / "out", study_file.dump(base), told) as journal:
-            settled = partial(judging.is_settled, told)
-            pool = Pool(plan.blocks(found), journal, opened.simulate, opened.jobs, stop=opened.stop, settled=settled)
+        with Journal.create(folder / "out", study_file.dump(base), document) as journal:
+            settled = partial(judging.is_settled, document)
+            pool = Pool(plan.blocks(grid), journal, opened.simulate, opened.jobs, stop=opened.stop, settled=settled)
             if pool.run(base.stop == "settled").interrupted:
                 raise KeyboardInterrupt
             write_tables(journal)

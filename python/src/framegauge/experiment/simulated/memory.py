@@ -22,8 +22,8 @@ def within(engine: Engine, blocks: Sequence[Sequence[Planned]], say: Callable[[s
     checked once more when it begins, and refused in one line if it does not fit at all."""
     if engine.memory is None or not blocks:
         return engine
-    largest = heapq.nlargest(LOOKED_AT, blocks[0], key=lambda each: len(conditions_of(each.study, each.slot).hosts))
-    needed, available = max((engine.memory(scenario_of(each)) for each in largest), key=lambda both: both[0])
+    largest = heapq.nlargest(LOOKED_AT, blocks[0], key=lambda run: len(conditions_of(run.study, run.slot).hosts))
+    needed, available = max((engine.memory(scenario_of(run)) for run in largest), key=lambda need: need[0])
     if needed < WORTH_SAYING_BYTES:
         return engine
     jobs = engine.jobs if available is None else max(1, min(engine.jobs, available // needed))

@@ -38,38 +38,40 @@ def blocks(points: Sequence[Point]) -> list[list[Planned]]:
     for point in points:
         offsets.append(offsets[-1] + len(cells(point.study)))
     stated = _stated(points)
-    found: list[list[Planned]] = []
+    all_blocks: list[list[Planned]] = []
     number = 0
     for block in range(points[0].study.blocks):
-        found.append([])
+        all_blocks.append([])
         for place, point in enumerate(points):
             for slot in block_order(point.study, block):
                 number += 1
                 cell = offsets[place] + slot.cell.index
-                found[-1].append(Planned(number, point.study, slot, cell, stated[cell]))
-    return found
+                all_blocks[-1].append(Planned(number, point.study, slot, cell, stated[cell]))
+    return all_blocks
 
 
 def _stated(points: Sequence[Point]) -> list[dict[str, Any]]:
     """The conditions of every cell. Keys of a sweep are stated only where nothing else tells the cells apart: a swept
     factor is among a cell's conditions anyway."""
-    found: list[tuple[str, dict[str, Any], Point]] = []
+    entries: list[tuple[str, dict[str, Any], Point]] = []
     for point in points:
         slots = {slot.cell.index: slot for slot in block_order(point.study, 0)}
-        found += [
+        entries += [
             (slots[index].cell.workload, stated_conditions(point.study, slots[index]), point) for index in sorted(slots)
         ]
     needed = list(points[0].at)
     for key in points[0].at:
-        fewer = [each for each in needed if each != key]
-        names = [json.dumps([work, _with(given, point, fewer)], sort_keys=True) for work, given, point in found]
+        fewer = [other_key for other_key in needed if other_key != key]
+        names = [
+            json.dumps([work, _with(conditions, point, fewer)], sort_keys=True) for work, conditions, point in entries
+        ]
         needed = fewer if len(set(names)) == len(names) else needed
-    return [_with(given, point, needed) for _, given, point in found]
+    return [_with(conditions, point, needed) for _, conditions, point in entries]
 
 
-def _with(given: Mapping[str, Any], point: Point, keys: Sequence[str]) -> dict[str, Any]:
+def _with(conditions: Mapping[str, Any], point: Point, keys: Sequence[str]) -> dict[str, Any]:
     """Conditions with those of these keys of the sweep."""
-    return {**given, **dict(_condition(point, key) for key in keys)}
+    return {**conditions, **dict(_condition(point, key) for key in keys)}
 
 
 def _condition(point: Point, key: str) -> tuple[str, Any]:

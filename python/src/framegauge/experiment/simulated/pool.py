@@ -69,10 +69,10 @@ def _prepared(planned: Planned) -> tuple[Conditions, Known, list[Host], Work, Js
         raise AgentFailure(f"{slot.cell.workload}: found a workload that cannot be simulated")
     hosts = [Host(name, name, nobody()) for name in conditions.hosts]
     work = workload.work(hosts)
-    asked = scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot))
+    request = scenario(conditions, work, study.testbed.jitter or 0.0, seed_of(study, slot))
     if study.testbed.cpu is not None:
-        asked["cpu"] = _cpu(study.testbed.cpu, conditions)
-    return conditions, workload, hosts, work, asked
+        request["cpu"] = _cpu(study.testbed.cpu, conditions)
+    return conditions, workload, hosts, work, request
 
 
 def _cpu(cpu: Cpu, conditions: Conditions) -> Json:
@@ -97,10 +97,10 @@ def _half(on_progress: Progress, place: int) -> Progress:
 def simulated(planned: Planned, simulate: Simulate, on_progress: Progress, capture: Sequence[str] = ()) -> Judged:
     """One run: its line, its record, its tables, and captures of these ports."""
     slot = planned.slot
-    conditions, workload, hosts, work, asked = _prepared(planned)
+    conditions, workload, hosts, work, request = _prepared(planned)
     is_double = _depends_on_hosts(planned.study)
-    asked_first = {**asked, "capture": list(capture)} if capture else asked
-    found = simulate(asked_first, _half(on_progress, 0) if is_double else on_progress)
+    first_request = {**request, "capture": list(capture)} if capture else request
+    answer = simulate(first_request, _half(on_progress, 0) if is_double else on_progress)
     run = Run(
         number=planned.number,
         block=slot.block,
@@ -113,15 +113,15 @@ def simulated(planned: Planned, simulate: Simulate, on_progress: Progress, captu
         conditions=planned.conditions,
         metrics={},
         excluded=[],
-        seconds=round(found.result["end_seconds"], 6),
+        seconds=round(answer.result["end_seconds"], 6),
     )
-    made = judged(run, conditions, workload, hosts, work, found)
+    judged_run = judged(run, conditions, workload, hosts, work, answer)
     if not is_double:
-        return made
-    found = simulate({**asked, "cpu": _cpu(MEASURED, conditions)}, _half(on_progress, 1))
-    costly, *_ = judged(run, conditions, workload, hosts, work, found)
+        return judged_run
+    answer = simulate({**request, "cpu": _cpu(MEASURED, conditions)}, _half(on_progress, 1))
+    costly, *_ = judged(run, conditions, workload, hosts, work, answer)
     readings = {MEASURED_HOSTS: {"metrics": dict(costly.metrics), "excluded": list(costly.excluded)}}
-    return replace(made[0], readings={**made[0].readings, **readings}), *made[1:]
+    return replace(judged_run[0], readings={**judged_run[0].readings, **readings}), *judged_run[1:]
 
 
 @dataclass
@@ -138,8 +138,8 @@ class _Costs:
         """The time of a run like those before it; None before any has finished."""
         if not self.took:
             return None
-        mine = self.took.get((planned.cell, planned.slot.arm.name))
-        return statistics.fmean(mine or [each for values in self.took.values() for each in values])
+        arm_times = self.took.get((planned.cell, planned.slot.arm.name))
+        return statistics.fmean(arm_times or [seconds for values in self.took.values() for seconds in values])
 
 
 class Pool:
@@ -168,7 +168,7 @@ class Pool:
 
     def run(self, may_settle: bool) -> Outcome:
         """Runs until everything is settled (asked only if it may be), done, or Ctrl-C. The first error is raised."""
-        groups = self._blocks if may_settle else [[each for block in self._blocks for each in block]]
+        groups = self._blocks if may_settle else [[planned for block in self._blocks for planned in block]]
         for place, group in enumerate(groups):
             begins = self._attempts.last_block() < place
             if may_settle and begins and self._settled(place, self._journal.runs):
@@ -181,7 +181,7 @@ class Pool:
         return Outcome(len(self._journal.runs), self._total)
 
     def _fill(self, group: Sequence[Planned]) -> None:
-        left = [each for each in group if not self._attempts.of(each.key)]
+        left = [candidate for candidate in group if not self._attempts.of(candidate.key)]
         finished: dict[int, Judged] = {}
         with ThreadPoolExecutor(self._jobs) as threads:
             running = {threads.submit(self._one, planned): planned for planned in left}
@@ -223,16 +223,16 @@ class Pool:
         with self._lock:
             self._shares[planned.number] = begun, 0.0
         try:
-            found = simulated(planned, self._simulate, heard, self._captured(planned))
+            result = simulated(planned, self._simulate, heard, self._captured(planned))
         finally:
             with self._lock:
                 del self._shares[planned.number]
         with self._lock:
             self._costs.add(planned, self._now() - begun)
-        return found
+        return result
 
-    def _add(self, found: Judged) -> None:
-        run, record, bulk = found
+    def _add(self, judged_run: Judged) -> None:
+        run, record, bulk = judged_run
         self._journal.add(run, record, bulk)
         if run.excluded:
             self._event(f"{run.workload}", run)
@@ -252,19 +252,19 @@ class Pool:
     def _event(self, text: str, run: Run | None, waiting: Sequence[Planned] = (), ahead: int = 0) -> None:
         with self._lock:
             left, shares = self._left(waiting), sum(share for _, share in self._shares.values())
-        done = len(self._journal.runs) + ahead
-        number, share = min(done + 1, self._total), min(shares, self._total - done)
+        done_count = len(self._journal.runs) + ahead
+        number, share = min(done_count + 1, self._total), min(shares, self._total - done_count)
         self._on_event(Event(number, self._total, left, text, share, run, exclusions(self._journal.runs)))
 
     def _left(self, waiting: Sequence[Planned]) -> float:
         """About how long the rest takes, by what runs took so far; NaN while nothing is known."""
         now, total = self._now(), 0.0
-        known = {number: (now - begun) / share for number, (begun, share) in self._shares.items() if share > 0.02}
-        if not known and not self._costs.took:
+        estimates = {number: (now - begun) / share for number, (begun, share) in self._shares.items() if share > 0.02}
+        if not estimates and not self._costs.took:
             return float("nan")
-        usual = statistics.fmean(known.values()) if known else 0.0
+        usual = statistics.fmean(estimates.values()) if estimates else 0.0
         for planned in waiting:
-            guess = known.get(planned.number, self._costs.guess(planned) or usual)
+            guess = estimates.get(planned.number, self._costs.guess(planned) or usual)
             begun, share = self._shares.get(planned.number, (now, 0.0))
             total += guess * (1 - share) if share > 0.02 else max(0.0, guess - (now - begun))
         return total / self._jobs

@@ -48,19 +48,19 @@ def judged(
     run: Run, conditions: Conditions, workload: Known, hosts: list[Host], work: Work, found: Simulated
 ) -> Judged:
     """The run with its metrics and the reasons to exclude it, its record, and its tables as files."""
-    done = _outcome(conditions, found)
+    outcome = _outcome(conditions, found)
     record = _record(conditions, work, found.result)
-    rounds = completions(done)
-    kept = {"completions": rounds, "flows": flows(work, done, rounds, found.result["network"])}
-    bulk = {"drops": found.tables["drops"], **found.captures, **{name: written(each) for name, each in kept.items()}}
+    rounds = completions(outcome)
+    files = {"completions": rounds, "flows": flows(work, outcome, rounds, found.result["network"])}
+    bulk = {"drops": found.tables["drops"], **found.captures, **{name: written(rows) for name, rows in files.items()}}
     if len(record["measure"]["fabric"]["ports"]) <= MOST_PORTS and work.sample_seconds:
         bulk["queues"] = found.tables["queues"]
-    broken = [f"{DOES_NOT_WORK}{line}" for line in stuck(work, done, record, _table(found, "drops"))]
+    broken = [f"{DOES_NOT_WORK}{line}" for line in stuck(work, outcome, record, _table(found, "drops"))]
     try:
-        told, tables = workload.simulated(hosts, done)
+        workload_record, tables = workload.simulated(hosts, outcome)
     except ProgramFailure as error:
         return replace(run, excluded=broken or [f"error: {one_line(error)}"]), _small(record), bulk
-    record["workload"] = told
+    record["workload"] = workload_record
     record["counters_after"] = _timeouts(work, found.result)
     run = _checked(run, conditions, (workload, work), record, tables)
     if broken:
@@ -68,24 +68,24 @@ def judged(
     if (course := over_time(record["workload"], tables)) is not None:
         bulk["few"] = written(course)
     if len(tables) > MOST_TABLES:
-        record["workload"] = {**told, "runs": []}
+        record["workload"] = {**workload_record, "runs": []}
     else:
-        bulk |= {name: written(each) for name, each in tables.items()}
+        bulk |= {name: written(rows) for name, rows in tables.items()}
     return run, _small(record), bulk
 
 
-def _outcome(conditions: Conditions, found: Simulated) -> Outcome:
-    transfers, samples = _table(found, "transfers"), _table(found, "samples")
+def _outcome(conditions: Conditions, answer: Simulated) -> Outcome:
+    transfers, samples = _table(answer, "transfers"), _table(answer, "samples")
     headers = HEADERS_BYTES[conditions.family] + (TIMESTAMPS_BYTES if has_timestamps(conditions) else 0)
     return Outcome(
-        transfers, samples, found.result["flows"], found.result["end_seconds"],
-        str(conditions.congestion_control), _inner(conditions, found.result), headers, found.result["requests"],
+        transfers, samples, answer.result["flows"], answer.result["end_seconds"],
+        str(conditions.congestion_control), _inner(conditions, answer.result), headers, answer.result["requests"],
     )  # fmt: skip
 
 
-def _table(found: Simulated, name: str) -> pa.Table:
+def _table(answer: Simulated, name: str) -> pa.Table:
     try:
-        there = table(found.tables[name], MOST_BYTES)
+        there = table(answer.tables[name], MOST_BYTES)
     except Unfit as error:
         raise BadAnswer(f"the simulation's table: {error}") from None
     if lacking := simulator.COLUMNS[name] - set(there.column_names):
@@ -96,12 +96,12 @@ def _table(found: Simulated, name: str) -> pa.Table:
 
 def _inner(conditions: Conditions, result: Mapping[str, Any]) -> dict[str, int]:
     """The MTU of each host, inside of the overlay if there is one."""
-    inner = {each["mtu"]: each["inner_mtu"] for each in result["ceilings"]}
+    inner = {ceiling["mtu"]: ceiling["inner_mtu"] for ceiling in result["ceilings"]}
     return {name: inner[mtu] for name, mtu in conditions.mtu.items()}
 
 
 def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Json:
-    ceilings = {each["mtu"]: each for each in result["ceilings"]}
+    ceilings = {ceiling["mtu"]: ceiling for ceiling in result["ceilings"]}
     mss = {name: mtu - HEADERS_BYTES[conditions.family] for name, mtu in _inner(conditions, result).items()}
     more = ("captured_left_out",) if result.get("captured_left_out") else ()
     hosts = dict.fromkeys(node_of(end) for flow in work.flows for end in (flow.client, flow.server))
@@ -127,49 +127,52 @@ def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Js
 def _made(conditions: Conditions, end_seconds: float) -> list[Json]:
     """The changes that were made: all whose time came before the run was over."""
     return [
-        {**each, "made_seconds": each["at_seconds"], "changed": [place_of(each["set"])], "error": None}
-        for each in conditions.changes
-        if each["at_seconds"] < end_seconds
+        {**change, "made_seconds": change["at_seconds"], "changed": [place_of(change["set"])], "error": None}
+        for change in conditions.changes
+        if change["at_seconds"] < end_seconds
     ]
 
 
 def _timeouts(work: Work, result: Mapping[str, Any]) -> Json:
     """The retransmission timeouts by host, as the kernel's counter has them: those of a flow are its bulk sender's."""
-    found: dict[str, int] = {}
+    timeouts: dict[str, int] = {}
     for flow, counts in zip(work.flows, result["flows"], strict=True):
         bulk = max(flow.steps, key=lambda step: float("inf") if step.size_bytes is None else step.size_bytes)
         sender = node_of(getattr(flow, bulk.side))
-        found[sender] = found.get(sender, 0) + counts["timeouts"]
-    return {name: {"nstat": {"TcpExtTCPTimeouts": count}} for name, count in found.items()}
+        timeouts[sender] = timeouts.get(sender, 0) + counts["timeouts"]
+    return {name: {"nstat": {"TcpExtTCPTimeouts": count}} for name, count in timeouts.items()}
 
 
 def _checked(
     run: Run, conditions: Conditions, does: tuple[Known, Work], record: Json, tables: Mapping[str, pa.Table]
 ) -> Run:
     workload, work = does
-    done = record["workload"]
-    done |= few.sharing(conditions, record)
-    done |= workload.evidence(done, tables)
-    metrics = workload.metrics(done, tables)
+    workload_record = record["workload"]
+    workload_record |= few.sharing(conditions, record)
+    workload_record |= workload.evidence(workload_record, tables)
+    metrics = workload.metrics(workload_record, tables)
     # A run with changes has no steady part.
-    part = None if conditions.changes else steady.of_streams(done, tables)
+    part = None if conditions.changes else steady.of_streams(workload_record, tables)
     metrics, short = steady.bulk(metrics, part, conditions.rtt_seconds)
     metrics |= cpus.metrics(record)
     excluded = [f"proof: {line}" for line in changes.change_failures(conditions, record)]
     excluded += [f"conservation: {line}" for line in conservation.disagreements(conditions, record)]
-    excluded += [f"load: {line}" for line in load_failures(done.get("offered_bits_per_second"), metrics.get("goodput"))]
-    lowest = min(each["goodput_bits_per_second"] for each in record["rack"]["ceilings"].values())
+    excluded += [
+        f"load: {line}"
+        for line in load_failures(workload_record.get("offered_bits_per_second"), metrics.get("goodput"))
+    ]
+    lowest = min(ceiling["goodput_bits_per_second"] for ceiling in record["rack"]["ceilings"].values())
     pairs = {(node_of(flow.client), node_of(flow.server)) for flow in work.flows}
     has_ceiling = not conditions.changes and not network.narrowed(conditions, pairs)
     readings: Json = {
         **waits.readings(record),
         **few.readings(record),
         **cpus.readings(record),
-        "ceiling_bits_per_second": lowest * done.get("links", 1) if has_ceiling else None,
+        "ceiling_bits_per_second": lowest * workload_record.get("links", 1) if has_ceiling else None,
         "steady": None if part is None else part.as_json(),
         "simulated_segments": record["simulation"]["segments"],
     }
-    if lacking := done.get("not_measured", {}) | short:
+    if lacking := workload_record.get("not_measured", {}) | short:
         readings["not_measured"] = lacking
     return replace(run, metrics=metrics, excluded=excluded, readings=readings)
 
@@ -179,13 +182,13 @@ def _small(record: Json) -> Json:
     ports = record["measure"]["fabric"]["ports"]
     if len(ports) > MOST_PORTS:
         longest = sorted(ports, key=lambda port: -port["peak_queue_bytes"])[:LONGEST_QUEUES]
-        named = {port["port"] for port in longest}
+        longest_names = {port["port"] for port in longest}
         counts = ("dropped_frames", "marked_frames", "pauses_sent")
-        kept = [port for port in ports if port["port"] in named or any(port[name] for name in counts)]
-        record["measure"]["fabric"]["ports"] = kept[:MOST_PORTS]
+        busy_ports = [port for port in ports if port["port"] in longest_names or any(port[name] for name in counts)]
+        record["measure"]["fabric"]["ports"] = busy_ports[:MOST_PORTS]
         record["rack"]["network"] = None
     if len(record["before"]) > MOST_HOSTS:
         for key in ("before", "wire", "counters_after"):
             record.pop(key, None)
-        record["rack"]["ceilings"] = {str(each["mtu"]): each for each in record["rack"]["ceilings"].values()}
+        record["rack"]["ceilings"] = {str(ceiling["mtu"]): ceiling for ceiling in record["rack"]["ceilings"].values()}
     return record

@@ -46,8 +46,8 @@ def scenario(conditions: Conditions, work: Work, jitter_seconds: float, seed: in
 
 def _changes(conditions: Conditions) -> Json:
     """What changes meanwhile. All changes of one time are made at once: routes need not be held between them."""
-    made = [each for each in conditions.changes if "route_mtu" not in each["set"]]
-    return {"changes": made} if made else {}
+    changes = [change for change in conditions.changes if "route_mtu" not in change["set"]]
+    return {"changes": changes} if changes else {}
 
 
 def has_timestamps(conditions: Conditions) -> bool:
@@ -60,7 +60,7 @@ def _sampling(work: Work) -> float:
 
 
 def _tcp(conditions: Conditions, work: Work) -> Json:
-    found: Json = {
+    settings: Json = {
         "congestion_control": conditions.congestion_control,
         "family": conditions.family,
         "nagle": "off" if work.nodelay else "on",
@@ -71,12 +71,12 @@ def _tcp(conditions: Conditions, work: Work) -> Json:
         **_expiry(conditions),
     }
     if conditions.initial_window_segments is not None:
-        found["initial_window_segments"] = conditions.initial_window_segments
+        settings["initial_window_segments"] = conditions.initial_window_segments
     if (segments := conditions.initial_receive_window_segments) is not None:
-        found["initial_receive_window_segments"] = segments
+        settings["initial_receive_window_segments"] = segments
     if (segments := conditions.slow_start_threshold_segments) is not None:
-        found["slow_start_threshold_segments"] = segments
-    return found
+        settings["slow_start_threshold_segments"] = segments
+    return settings
 
 
 def _expiry(conditions: Conditions) -> Json:
@@ -85,27 +85,27 @@ def _expiry(conditions: Conditions) -> Json:
     return {} if text is None else {"path_mtu_expires_seconds": float(text.split()[0])}
 
 
-def _sysctls(given: Mapping[str, str]) -> Json:
+def _sysctls(sysctls: Mapping[str, str]) -> Json:
     """The settings that the model obeys. Of a receive buffer, Linux gives half to the window."""
-    found: Json = {}
-    for name, text in given.items():
+    settings: Json = {}
+    for name, text in sysctls.items():
         values = text.split()
         match name.removeprefix("net.ipv4.tcp_"):
             case "sack" | "timestamps" | "slow_start_after_idle" as key:
-                found[key] = values[0] != "0"
+                settings[key] = values[0] != "0"
             case "ecn":
-                found["ecn"] = values[0] == "1"  # 2, the default: it grants what it does not ask for
+                settings["ecn"] = values[0] == "1"  # 2, the default: it grants what it does not ask for
             case "mtu_probing":
-                found["mtu_probing"] = int(values[0])
+                settings["mtu_probing"] = int(values[0])
             case "rto_min_us":
-                found["minimum_rto_seconds"] = int(values[0]) * 1e-6
+                settings["minimum_rto_seconds"] = int(values[0]) * 1e-6
             case "limit_output_bytes" | "tso_rtt_log" as key:
-                found[{"limit_output_bytes": "output_limit_bytes"}.get(key, key)] = int(values[0])
+                settings[{"limit_output_bytes": "output_limit_bytes"}.get(key, key)] = int(values[0])
             case "pacing_ss_ratio":
-                found["pacing_percent"] = (int(values[0]), found.get("pacing_percent", USUAL_PACING)[1])
+                settings["pacing_percent"] = (int(values[0]), settings.get("pacing_percent", USUAL_PACING)[1])
             case "pacing_ca_ratio":
-                found["pacing_percent"] = (found.get("pacing_percent", USUAL_PACING)[0], int(values[0]))
+                settings["pacing_percent"] = (settings.get("pacing_percent", USUAL_PACING)[0], int(values[0]))
             case "rmem" if len(values) == 3:
                 first, most = (int(value) // 2 for value in values[1:])
-                found["receive_window_bytes"] = (min(first, USUAL_WINDOWS[0]), max(most, 1))
-    return found
+                settings["receive_window_bytes"] = (min(first, USUAL_WINDOWS[0]), max(most, 1))
+    return settings

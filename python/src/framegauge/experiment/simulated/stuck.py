@@ -32,10 +32,10 @@ def stuck(work: Work, done: Outcome, record: Json, drops: pa.Table) -> Iterator[
         yield "; ".join([f"{lines[0]}{more}", *ports])
 
 
-def _nothing(flow: Flow, done: Outcome, number: int) -> Iterator[str]:
+def _nothing(flow: Flow, outcome: Outcome, number: int) -> Iterator[str]:
     """That nothing of a flow's last message came though it was sent again."""
-    rows = done.of_flow(number)
-    if not done.counts[number]["retransmits"] or not len(rows["step"]):
+    rows = outcome.of_flow(number)
+    if not outcome.counts[number]["retransmits"] or not len(rows["step"]):
         return
     is_whole = bool(rows["complete"][-1])
     # A request at a rate has no row for an answer of which nothing came.
@@ -48,5 +48,5 @@ def _nothing(flow: Flow, done: Outcome, number: int) -> Iterator[str]:
     if is_whole and step.think_seconds:  # it may not have been written yet
         return
     ends = (flow.client, flow.server) if step.side == CLIENT else (flow.server, flow.client)
-    what = "a transfer" if step.size_bytes is None else f"a message of {print_bytes(step.size_bytes)}"
-    yield f"{ends[0]} to {ends[1]}: nothing of {what} arrived"
+    noun = "a transfer" if step.size_bytes is None else f"a message of {print_bytes(step.size_bytes)}"
+    yield f"{ends[0]} to {ends[1]}: nothing of {noun} arrived"

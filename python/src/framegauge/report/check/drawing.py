@@ -27,10 +27,10 @@ def _short(text: object, most: int = MOST_CELLS) -> str:
     name = printable(str(text))
     if cell_len(name) <= most:
         return name
-    kept = len(name) // 2
-    while kept and cell_len(name[:kept] + name[-kept:]) >= most:
-        kept -= 1
-    return f"{name[:kept]}…{name[len(name) - kept :]}"
+    end_length = len(name) // 2
+    while end_length and cell_len(name[:end_length] + name[-end_length:]) >= most:
+        end_length -= 1
+    return f"{name[:end_length]}…{name[len(name) - end_length :]}"
 
 
 def _hops(node: Mapping[str, Any]) -> str:
@@ -153,7 +153,7 @@ def _lines(node: Mapping[str, Any]) -> tuple[str, ...]:
     """What stands in a node: for routers the address of each IP version."""
     if node["kind"] == "unknown":
         return ("unknown hops" if node["hops"] is None else "no answer", _hops(node))
-    addresses = [_short(each) for each in node["addresses"].values()]
+    addresses = [_short(address) for address in node["addresses"].values()]
     label = ({"router": "router"} | _SEGMENTS).get(node["kind"])
     return (label, *(addresses or [_short(node["name"])])) if label else (_short(node["name"]),)
 
@@ -190,12 +190,12 @@ def _boxes(texts: Sequence[tuple[str, ...]], kinds: Sequence[str], is_tall: bool
     """All nodes in a row (or below one another), their middles in one line."""
     widths = [max(48.0, max(map(cell_len, lines)) * _LETTER + 20) for lines in texts]
     heights = [len(lines) * _LINE + 14 for lines in texts]
-    found, at = [], 4.0
+    boxes, offset = [], 4.0
     for lines, kind, width, height in zip(texts, kinds, widths, heights, strict=True):
-        x, y = (28 + (max(widths) - width) / 2, at) if is_tall else (at, _TOP + (max(heights) - height) / 2)
-        found.append(_Box(x, y, width, height, kind, lines))
-        at += height + _DROP if is_tall else width + _GAP
-    return found
+        x, y = (28 + (max(widths) - width) / 2, offset) if is_tall else (offset, _TOP + (max(heights) - height) / 2)
+        boxes.append(_Box(x, y, width, height, kind, lines))
+        offset += height + _DROP if is_tall else width + _GAP
+    return boxes
 
 
 def _box(box: _Box) -> str:
@@ -203,8 +203,8 @@ def _box(box: _Box) -> str:
     first = box.y + box.height / 2 - (len(box.lines) - 1) * _LINE / 2 + 4.5
     texts = "".join(
         f'<text x="{middle:g}" y="{first + index * _LINE:g}"'
-        f"{' class=soft' if index == 0 and len(box.lines) > 1 else ''}>{_text(each)}</text>"
-        for index, each in enumerate(box.lines)
+        f"{' class=soft' if index == 0 and len(box.lines) > 1 else ''}>{_text(label)}</text>"
+        for index, label in enumerate(box.lines)
     )
     size = f'width="{box.width:g}" height="{box.height:g}"'
     return f'<rect class="{box.kind}" x="{box.x:g}" y="{box.y:g}" {size} rx="7"></rect>{texts}'

@@ -37,9 +37,9 @@ def grouped(found: Mapping[str, Any]) -> list[tuple[str, list[str]]]:
     """Its commands by the machine that they are for, with the reason: a heading, and lines to run."""
     commands = found.get("commands") or ()
     groups: dict[str, list[str]] = {}
-    for each in commands:
-        purpose = f" ({each['purpose']})" if each["purpose"] else ""
-        groups.setdefault(f"On {each['on']}{purpose}:", []).append(each["run"])
+    for command in commands:
+        purpose = f" ({command['purpose']})" if command["purpose"] else ""
+        groups.setdefault(f"On {command['on']}{purpose}:", []).append(command["run"])
     return list(groups.items())
 
 
@@ -47,24 +47,24 @@ def section(findings: Sequence[Mapping[str, Any]]) -> str:
     """All of them, as one section of the page."""
     parts = ['<section aria-labelledby="findings"><h2 id="findings" tabindex="-1">Findings</h2>\n']
     parts += [] if findings else ["<p>None.</p>\n"]
-    parts += [_finding(found, number) for number, found in enumerate(findings[:MOST_FINDINGS], 1)]
+    parts += [_finding(finding, number) for number, finding in enumerate(findings[:MOST_FINDINGS], 1)]
     if len(findings) > MOST_FINDINGS:
         parts.append(f"<p>… and {len(findings) - MOST_FINDINGS} more in the JSON document.</p>\n")
     return "".join([*parts, "</section>\n"])
 
 
-def _finding(found: Mapping[str, Any], number: int) -> str:
-    look, word = ("b", "fault") if is_fault(found) else ("q", "note")
-    count = len(found["pairs"])
+def _finding(finding: Mapping[str, Any], number: int) -> str:
+    look, word = ("b", "fault") if is_fault(finding) else ("q", "note")
+    count = len(finding["pairs"])
     pairs = f' <span class="soft">· {count} pair{"" if count == 1 else "s"}</span>' if count else ""
-    where = f'<p class="where">{text(place(found))}</p>\n' if place(found) else ""
-    ask = f'<p><span class="label">Ask the network team:</span> {text(found["ask"])}</p>' if found["ask"] else ""
+    where = f'<p class="where">{text(place(finding))}</p>\n' if place(finding) else ""
+    ask = f'<p><span class="label">Ask the network team:</span> {text(finding["ask"])}</p>' if finding["ask"] else ""
     return (
         f'<article class="finding {look}" id="f{number}"><h3><span class="tag {look}">{word}</span>'
-        f"{number}. {text(title(found['kind']))}{pairs}</h3>\n"
-        f"{where}<p>{text(found.get('summary') or found['evidence'])}</p>\n"
-        f"{_path(found.get('path'), number)}{_table(found)}{_commands(found, number)}{ask}"
-        f'<p class="soft">More: framegauge docs mtu-faults, {text(found["kind"])}</p></article>\n'
+        f"{number}. {text(title(finding['kind']))}{pairs}</h3>\n"
+        f"{where}<p>{text(finding.get('summary') or finding['evidence'])}</p>\n"
+        f"{_path(finding.get('path'), number)}{_table(finding)}{_commands(finding, number)}{ask}"
+        f'<p class="soft">More: framegauge docs mtu-faults, {text(finding["kind"])}</p></article>\n'
     )
 
 
@@ -77,8 +77,8 @@ def _path(path: Mapping[str, Any] | None, number: int) -> str:
     )
 
 
-def _table(found: Mapping[str, Any]) -> str:
-    shown = columns(found)
+def _table(finding: Mapping[str, Any]) -> str:
+    shown = columns(finding)
     if not shown:
         return ""
     head = "".join(f'<th scope="col">{name}</th>' for _, name in shown)
@@ -86,7 +86,7 @@ def _table(found: Mapping[str, Any]) -> str:
         f'<tr><th scope="row">{text(row["name"])}</th>'
         + "".join(f"<td>{text('–' if row[key] is None else row[key])}</td>" for key, _ in shown)
         + "</tr>\n"
-        for row in found["evidence_table"]
+        for row in finding["evidence_table"]
     )
     return (
         '<table class="evidence"><caption>Evidence</caption>\n'
@@ -94,12 +94,12 @@ def _table(found: Mapping[str, Any]) -> str:
     )
 
 
-def _commands(found: Mapping[str, Any], number: int) -> str:
+def _commands(entry: Mapping[str, Any], number: int) -> str:
     """Each block can be selected with one click, and scrolls instead of breaking a line."""
-    parts = [f'<p><span class="label">What to do:</span> {text(found["advice"])}</p>\n'] if found.get("advice") else []
-    groups = grouped(found)
+    parts = [f'<p><span class="label">What to do:</span> {text(entry["advice"])}</p>\n'] if entry.get("advice") else []
+    groups = grouped(entry)
     if not groups and not parts:
-        groups = [("On Linux:", str(found["fix"]).split("\n"))]
+        groups = [("On Linux:", str(entry["fix"]).split("\n"))]
     for index, (heading, lines) in enumerate(groups, 1):
         label = f"Finding {number}, commands {index}: {heading}"
         code = "\n".join(map(escaped, lines))

@@ -51,10 +51,10 @@ def page(document: Mapping[str, Any], when: str = "") -> str:
     style = "".join(looks.joinpath(name).read_text(encoding="utf-8") for name in ("matrix.css", "page.css"))
     drawn = matrices(document, MOST_HOSTS)
     about = " · ".join(
-        _text(each) for each in (
+        _text(item) for item in (
             f"target MTU {document['target_mtu']}", f"{len(document['hosts'])} hosts",
             f"{len(document['pairs'])} pairs", f"took {quantities.print_seconds(document['seconds'])}", when,
-        ) if each
+        ) if item
     )  # fmt: skip
     return "".join([
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -67,7 +67,7 @@ def page(document: Mapping[str, Any], when: str = "") -> str:
         f'<p class="soft">{about}</p>\n</header>\n<main>\n',
         findings.section(document["findings"]),
         '<section aria-labelledby="matrix"><h2 id="matrix">Matrix</h2>\n' if drawn else "",
-        *(_matrix(each, number, document["target_mtu"]) for number, each in enumerate(drawn)),
+        *(_matrix(item, number, document["target_mtu"]) for number, item in enumerate(drawn)),
         f"{_legend(drawn)}</section>\n" if drawn else "",
         _pairs(document),
         _hosts(document),
@@ -84,7 +84,7 @@ def matrix(document: Mapping[str, Any]) -> str:
     drawn = matrices(document, FEW_HOSTS)
     if not drawn:
         return ""
-    shown = max(drawn, key=lambda one: sum(cell.verdict != "carries_target" for cell in one.cells.values()))
+    shown = max(drawn, key=lambda candidate: sum(cell.verdict != "carries_target" for cell in candidate.cells.values()))
     return _matrix(shown, 0, document["target_mtu"]) + _legend([shown])
 
 
@@ -126,16 +126,16 @@ def _cell(matrix: Matrix, source: str, destination: str, is_dense: bool, target:
 
 
 def _legend(drawn: Iterable[Matrix]) -> str:
-    found = list(drawn)
-    used = {cell.verdict for each in found for cell in each.cells.values()}
-    is_dense = any(len(each.names) > DENSE_ABOVE for each in found)
+    grids = list(drawn)
+    used = {cell.verdict for grid in grids for cell in grid.cells.values()}
+    is_dense = any(len(grid.names) > DENSE_ABOVE for grid in grids)
     items = [
         f'<li><span class="{_CLASSES[name]}">{_text(Cell(name, 1500, False).text(is_dense))}</span>{_text(words)}</li>'
         for name, (_, words) in LEGEND.items() if name in used
     ]  # fmt: skip
-    if any(cell.is_partial for each in found for cell in each.cells.values()):
+    if any(cell.is_partial for grid in grids for cell in grid.cells.values()):
         items.append(f"<li><span>{PARTIAL}</span>only some flows or pairs</li>")
-    if any(cell.is_one_ended for each in found for cell in each.cells.values()):
+    if any(cell.is_one_ended for grid in grids for cell in grid.cells.values()):
         items.append(f"<li><span>{ONE_ENDED}</span>{ONE_ENDED_WORDS}</li>")
     return f'<ul class="legend">{"".join(items)}</ul>\n'
 
@@ -143,8 +143,8 @@ def _legend(drawn: Iterable[Matrix]) -> str:
 def _pairs(document: Mapping[str, Any]) -> str:
     """Pairs that are worth a row: with a fault, without a verdict, or whose route MTU differs from the path MTU."""
     numbers: dict[tuple[Any, ...], list[int]] = {}
-    for number, found in enumerate(document["findings"][: findings.MOST_FINDINGS], 1):
-        for pair in found["pairs"]:
+    for number, finding in enumerate(document["findings"][: findings.MOST_FINDINGS], 1):
+        for pair in finding["pairs"]:
             numbers.setdefault(tuple(pair), []).append(number)
     worth = [
         pair for pair in document["pairs"]
@@ -167,7 +167,7 @@ def _pairs(document: Mapping[str, Any]) -> str:
 
 def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[int]]) -> list[str]:
     flows = pair["flows"]
-    told = sorted({each["address"] or "the sender's kernel" for each in pair["told_by"]})
+    error_sources = sorted({source["address"] or "the sender's kernel" for source in pair["told_by"]})
     key = (pair["source"], pair["destination"], pair["family"])
     links = ", ".join(f'<a href="#f{number}">{number}</a>' for number in numbers.get(key, ()))
     sizes = ["?" if pair[name] is None else str(pair[name]) for name in ("path_mtu_bytes", "route_mtu_bytes")]
@@ -176,7 +176,7 @@ def _pair(pair: Mapping[str, Any], numbers: Mapping[tuple[Any, ...], Sequence[in
     return [
         _name(pair["source"]), _name(pair["destination"]), str(pair["family"]),
         f'<span class="tag {look}">{words}</span>', *sizes, f"{flows['bad']} of {flows['probed']}",
-        ", ".join(map(_name, told)), links,
+        ", ".join(map(_name, error_sources)), links,
     ]  # fmt: skip
 
 
@@ -186,14 +186,14 @@ def _hosts(document: Mapping[str, Any]) -> str:
     for host in hosts[:MOST_HOST_ROWS]:
         facts = host["facts"]
         interfaces = facts["interfaces"] if facts else []
-        said = "; ".join(
-            f"{_name(each['name'])} {each['mtu']}" + (f" ({_text(each['driver'])})" if each.get("driver") else "")
-            for each in interfaces
+        nic_text = "; ".join(
+            f"{_name(nic['name'])} {nic['mtu']}" + (f" ({_text(nic['driver'])})" if nic.get("driver") else "")
+            for nic in interfaces
         )
-        said = said or ("no interface" if facts else "no readings")
+        nic_text = nic_text or ("no interface" if facts else "no readings")
         error = f'<br><span class="tag u">error</span>{_text(host["error"])}' if host["error"] else ""
         addresses = ", ".join(map(_name, host["addresses"]))
-        rows.append([_name(host["name"]), addresses, f"{said}{error}"])
+        rows.append([_name(host["name"]), addresses, f"{nic_text}{error}"])
     more = (
         f"<p>{len(hosts) - MOST_HOST_ROWS} more are in the JSON document.</p>\n" if len(hosts) > MOST_HOST_ROWS else ""
     )

@@ -95,12 +95,12 @@ def matrices(document: Mapping[str, Any], most_hosts: int) -> list[Matrix]:
     for pair in document["pairs"]:
         flows = pair["flows"]
         is_partial = 0 < flows["bad"] < flows["probed"] - flows["unknown"]
-        here = Cell(pair["verdict"], pair["path_mtu_bytes"], is_partial, is_one_ended=_is_one_ended(pair))
-        cells[pair["family"]][pair["source"], pair["destination"]] = here
-    found = {family: each for family, each in cells.items() if each}
-    if len(found) == 2 and found[4] == found[6]:
-        return [Matrix("IPv4 and IPv6", tuple(names), found[4])]
-    return [Matrix(f"IPv{family}", tuple(names), each) for family, each in found.items()]
+        cell = Cell(pair["verdict"], pair["path_mtu_bytes"], is_partial, is_one_ended=_is_one_ended(pair))
+        cells[pair["family"]][pair["source"], pair["destination"]] = cell
+    by_family = {family: family_cells for family, family_cells in cells.items() if family_cells}
+    if len(by_family) == 2 and by_family[4] == by_family[6]:
+        return [Matrix("IPv4 and IPv6", tuple(names), by_family[4])]
+    return [Matrix(f"IPv{family}", tuple(names), family_cells) for family, family_cells in by_family.items()]
 
 
 def _is_one_ended(pair: Mapping[str, Any]) -> bool:
@@ -109,16 +109,16 @@ def _is_one_ended(pair: Mapping[str, Any]) -> bool:
 
 def _of_subnets(document: Mapping[str, Any], most: int) -> list[Matrix]:
     prefixes = {
-        each["address"]: each["prefix_length"]
+        entry["address"]: entry["prefix_length"]
         for host in document["hosts"] for interface in (host["facts"] or {}).get("interfaces", ())
-        for each in interface.get("addresses", ())
+        for entry in interface.get("addresses", ())
     }  # fmt: skip
 
     def place(pair: Mapping[str, Any], end: str) -> str:
         address = pair[f"{end}_address"]
         return str(pair[end]) if address is None else subnet(address, prefixes.get(address))
 
-    found = []
+    grids = []
     for family in (4, 6):
         groups: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
         for pair in document["pairs"]:
@@ -127,8 +127,8 @@ def _of_subnets(document: Mapping[str, Any], most: int) -> list[Matrix]:
         names = tuple(sorted({name for way in groups for name in way}, key=as_people_count))
         if groups and len(names) <= most:
             cells = {way: _summed(pairs) for way, pairs in groups.items()}
-            found.append(Matrix(f"IPv{family}, by subnet", names, cells, of_subnets=True))
-    return found
+            grids.append(Matrix(f"IPv{family}, by subnet", names, cells, of_subnets=True))
+    return grids
 
 
 def _summed(pairs: Sequence[Mapping[str, Any]]) -> Cell:
@@ -159,21 +159,21 @@ def legend(matrix: Matrix, is_short: bool = False) -> str:
 
 def counts(document: Mapping[str, Any]) -> dict[str, int]:
     """Pairs by verdict, all verdicts."""
-    found = Counter(pair["verdict"] for pair in document["pairs"])
-    return {name: found[name] for name in VERDICTS}
+    tally = Counter(pair["verdict"] for pair in document["pairs"])
+    return {name: tally[name] for name in VERDICTS}
 
 
 def headline(document: Mapping[str, Any]) -> str:
     """The verdict in a sentence."""
-    found, total, target = counts(document), len(document["pairs"]), document["target_mtu"]
-    bad = found["too_small"] + found["black_hole"] + found["unreachable"]
+    tally, total, target = counts(document), len(document["pairs"]), document["target_mtu"]
+    bad = tally["too_small"] + tally["black_hole"] + tally["unreachable"]
     if document["verdict"] == "carries_target":
         return f"All {total} pairs carry packets of {target} bytes."
-    without = f" {found['unknown']} without a verdict." if found["unknown"] else ""
+    without = f" {tally['unknown']} without a verdict." if tally["unknown"] else ""
     if document["verdict"] == "fault":
         return f"{bad} of {total} pairs {'does' if bad == 1 else 'do'} not carry packets of {target} bytes.{without}"
     return (
-        f"No verdict for {found['unknown']} of {total} pairs: too little data to say whether they carry {target} bytes."
+        f"No verdict for {tally['unknown']} of {total} pairs: too little data to say whether they carry {target} bytes."
     )
 
 

@@ -24,16 +24,16 @@ def text(document: Mapping[str, Any], timestamp_seconds: float) -> str:
     carried: dict[_Pair, float] = {}
     for pair in document["pairs"]:
         key = (pair["source"], pair["destination"], str(pair["family"]))
-        for found, name in ((path, "path_mtu_bytes"), (route, "route_mtu_bytes")):
+        for record, name in ((path, "path_mtu_bytes"), (route, "route_mtu_bytes")):
             if pair[name] is not None:
-                found[key] = min(pair[name], found.get(key, pair[name]))
+                record[key] = min(pair[name], record.get(key, pair[name]))
         if pair["verdict"] != "unknown":
             carried[key] = min(int(pair["verdict"] == "carries_target"), carried.get(key, 1))
     one_ended = {
         (pair["source"], pair["destination"], str(pair["family"])): 1.0
         for pair in document["pairs"] if pair.get("method") == "one_ended"
     }  # fmt: skip
-    kinds = Counter(found["kind"] for found in document["findings"])
+    kinds = Counter(record["kind"] for record in document["findings"])
     kinds.update(dict.fromkeys(CATALOGUE, 0))
     lines = [
         *_metric("path_mtu_bytes", "Measured path MTU over all flows; at most the target.", _pairs(path)),
@@ -51,10 +51,10 @@ def text(document: Mapping[str, Any], timestamp_seconds: float) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _pairs(found: Mapping[_Pair, float]) -> list[_Sample]:
+def _pairs(by_pair: Mapping[_Pair, float]) -> list[_Sample]:
     return [
         ({"source": source, "destination": destination, "family": family}, value)
-        for (source, destination, family), value in found.items()
+        for (source, destination, family), value in by_pair.items()
     ]
 
 

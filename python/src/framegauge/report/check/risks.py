@@ -14,22 +14,22 @@ __all__ = ["of_check"]
 
 def of_check(document: Mapping[str, Any]) -> Risks:
     """The risks in a document of a check, the faults before what is only worth knowing."""
-    ordered = sorted(document["findings"], key=lambda each: not findings.is_fault(each))
+    ordered = sorted(document["findings"], key=lambda finding: not findings.is_fault(finding))
     faults = sum(map(findings.is_fault, ordered))
     is_clear = document["verdict"] == "carries_target"
-    then = []
+    steps = []
     if faults:
-        them = "the fault" if faults == 1 else f"the {faults} faults"
-        then.append(
-            f"Remove {them} of the paths before any host gets a larger MTU; framegauge check prints the remedies"
+        fault_text = "the fault" if faults == 1 else f"the {faults} faults"
+        steps.append(
+            f"Remove {fault_text} of the paths before any host gets a larger MTU; framegauge check prints the remedies"
         )
     elif not is_clear:
-        then.append("Repeat the check: of some pairs it could not tell")
+        steps.append("Repeat the check: of some pairs it could not tell")
     return Risks(
         headline=matrix.headline(document).removesuffix("."),
-        found=[f"{title(each['kind'])}: {each['where']}" for each in ordered],
+        found=[f"{title(finding['kind'])}: {finding['where']}" for finding in ordered],
         limits=[matrix.plan_text(document).partition(". ")[0]],
         target_mtu=document["target_mtu"],
         is_clear=is_clear,
-        then=then,
+        then=steps,
     )

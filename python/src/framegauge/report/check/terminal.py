@@ -55,12 +55,12 @@ def show(document: Mapping[str, Any], console: Console, details: bool = False) -
     _print(console, headline(document), _STYLES[document["verdict"]])
     console.print()
     drawn = matrices(document, MOST_HOSTS)
-    for each in drawn:
-        _matrix(console, each)
+    for matrix in drawn:
+        _matrix(console, matrix)
     if not drawn or drawn[0].of_subnets:
         _summary(console, document)
-    if (inside := document.get("encapsulation")) is not None:
-        _peers(console, inside)
+    if (encapsulation := document.get("encapsulation")) is not None:
+        _peers(console, encapsulation)
     if details:
         _findings(console, document)
     else:
@@ -70,13 +70,13 @@ def show(document: Mapping[str, Any], console: Console, details: bool = False) -
         _print(console, f"It took {quantities.print_seconds(document['seconds'])}.", "dim")
 
 
-def _peers(console: Console, inside: Mapping[str, Any]) -> None:
+def _peers(console: Console, encapsulation: Mapping[str, Any]) -> None:
     """What was proved through a tunnel, a line for each peer, as many as fit."""
-    told = list(tunnels.lines(inside))
-    for line in told[:MOST_PEER_LINES]:
+    lines = list(tunnels.lines(encapsulation))
+    for line in lines[:MOST_PEER_LINES]:
         _print(console, line)
-    if len(told) > MOST_PEER_LINES:
-        _print(console, f"and {len(told) - MOST_PEER_LINES} lines more (--json)")
+    if len(lines) > MOST_PEER_LINES:
+        _print(console, f"and {len(lines) - MOST_PEER_LINES} lines more (--json)")
     console.print()
 
 
@@ -111,18 +111,18 @@ def _name(console: Console, text: str, width: int) -> str:
 def _matrix(console: Console, matrix: Matrix) -> None:
     """Numbered rows send, columns of the same numbers receive. Signs alone where sizes do not fit."""
     # As they are printed: a name may be of nothing but what has no width, or gets one by being made printable.
-    named = min(NAME_WIDTH, max((cell_len(printable(name)) for name in matrix.names), default=1))
+    name_width = min(NAME_WIDTH, max((cell_len(printable(name)) for name in matrix.names), default=1))
     is_short, wide = False, 0
     for is_short in (False, True):
-        cells = [each.text(is_short) for each in matrix.cells.values()]
+        cells = [entry.text(is_short) for entry in matrix.cells.values()]
         wide = max(map(len, [*cells, str(len(matrix.names))])) + 1
-        if named + 4 + wide * len(matrix.names) <= console.width:
+        if name_width + 4 + wide * len(matrix.names) <= console.width:
             break
     _print(console, caption_of(matrix), "bold")
     head = "".join(str(number).rjust(wide) for number in range(1, len(matrix.names) + 1))
-    console.print(Text(" " * (named + 4) + head, style="dim"), soft_wrap=True)
+    console.print(Text(" " * (name_width + 4) + head, style="dim"), soft_wrap=True)
     for number, source in enumerate(matrix.names, 1):
-        line = Text(f"{number:3} {_name(console, source, named)}")
+        line = Text(f"{number:3} {_name(console, source, name_width)}")
         for destination in matrix.names:
             cell = matrix.cells.get((source, destination))
             if cell is None:
@@ -137,8 +137,8 @@ def _matrix(console: Console, matrix: Matrix) -> None:
 
 def _summary(console: Console, document: Mapping[str, Any]) -> None:
     """Counts, and the hosts that most faults concern."""
-    found = counts(document)
-    words = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in found.items() if number)
+    tally = counts(document)
+    words = ", ".join(f"{number} {name.replace('_', ' ')}" for name, number in tally.items() if number)
     _print(console, f"{len(document['hosts'])} hosts, {len(document['pairs'])} pairs: {words or 'none'}")
     sending, receiving, all_of = Counter[str](), Counter[str](), Counter[str]()
     for pair in document["pairs"]:
@@ -157,88 +157,88 @@ def _summary(console: Console, document: Mapping[str, Any]) -> None:
 
 
 def _findings(console: Console, document: Mapping[str, Any]) -> None:
-    found = document["findings"]
-    for number, each in enumerate(found[:MOST_FINDINGS], 1):
-        _finding(console, each, number)
-    if len(found) > MOST_FINDINGS:
-        _print(console, f"… and {len(found) - MOST_FINDINGS} more findings: see --json", "yellow")
+    all_findings = document["findings"]
+    for number, finding in enumerate(all_findings[:MOST_FINDINGS], 1):
+        _finding(console, finding, number)
+    if len(all_findings) > MOST_FINDINGS:
+        _print(console, f"… and {len(all_findings) - MOST_FINDINGS} more findings: see --json", "yellow")
         console.print()
 
 
 def _briefly(console: Console, document: Mapping[str, Any]) -> None:
-    found = document["findings"]
-    if not found:
+    all_findings = document["findings"]
+    if not all_findings:
         return
-    _heading(console, found[0], 1)
-    _print(console, found[0].get("summary") or found[0]["evidence"], "", INDENT)
-    if found[0].get("path") is not None:
-        _unbroken(console, drawing.line(found[0]["path"], console.width - INDENT, _is_unicode(console)), "bold")
-    _remedy(console, found[0], MOST_COMMANDS)
-    if found[0]["ask"]:
-        _print(console, f"Ask the network team: {found[0]['ask']}", "", INDENT)
+    _heading(console, all_findings[0], 1)
+    _print(console, all_findings[0].get("summary") or all_findings[0]["evidence"], "", INDENT)
+    if all_findings[0].get("path") is not None:
+        _unbroken(console, drawing.line(all_findings[0]["path"], console.width - INDENT, _is_unicode(console)), "bold")
+    _remedy(console, all_findings[0], MOST_COMMANDS)
+    if all_findings[0]["ask"]:
+        _print(console, f"Ask the network team: {all_findings[0]['ask']}", "", INDENT)
     console.print()
-    for number, each in enumerate(found[1 : MOST_BRIEF + 1], 2):
-        _heading(console, each, number)
-        first = next(iter(each.get("commands") or ()), None)
+    for number, finding in enumerate(all_findings[1 : MOST_BRIEF + 1], 2):
+        _heading(console, finding, number)
+        first = next(iter(finding.get("commands") or ()), None)
         if first is not None:
             _unbroken(console, f"{first['run']}  # on {first['on']}", "cyan")
-    if len(found) > MOST_BRIEF + 1:
-        _print(console, f"… and {len(found) - MOST_BRIEF - 1} more findings", "yellow")
-    kinds = ", ".join(dict.fromkeys(each["kind"] for each in found))
+    if len(all_findings) > MOST_BRIEF + 1:
+        _print(console, f"… and {len(all_findings) - MOST_BRIEF - 1} more findings", "yellow")
+    kinds = ", ".join(dict.fromkeys(finding["kind"] for finding in all_findings))
     _print(console, f"More: --details, --html FILE, framegauge docs mtu-faults ({kinds})", "dim")
     console.print()
 
 
-def _heading(console: Console, found: Mapping[str, Any], number: int) -> None:
+def _heading(console: Console, finding: Mapping[str, Any], number: int) -> None:
     """What it is, and where."""
-    _print(console, f"{number}. {title(found['kind'])}", "bold red" if findings.is_fault(found) else "bold yellow")
-    if where := (str(found["where"]) if number > 1 else findings.place(found)):
+    _print(console, f"{number}. {title(finding['kind'])}", "bold red" if findings.is_fault(finding) else "bold yellow")
+    if where := (str(finding["where"]) if number > 1 else findings.place(finding)):
         _print(console, where, "bold" if number == 1 else "", INDENT)
 
 
-def _finding(console: Console, found: Mapping[str, Any], number: int) -> None:
+def _finding(console: Console, finding: Mapping[str, Any], number: int) -> None:
     """A paragraph, the path in one line, the evidence as a table, and commands that are never broken."""
-    _print(console, f"{number}. {title(found['kind'])}", "bold red" if findings.is_fault(found) else "bold yellow")
-    if where := findings.place(found):
+    _print(console, f"{number}. {title(finding['kind'])}", "bold red" if findings.is_fault(finding) else "bold yellow")
+    if where := findings.place(finding):
         _print(console, where, "bold", INDENT)
     console.print()
-    _print(console, found.get("summary") or found["evidence"], "", INDENT)
-    path = found.get("path")
+    _print(console, finding.get("summary") or finding["evidence"], "", INDENT)
+    path = finding.get("path")
     if path is not None:
         drawn = drawing.line(path, console.width - INDENT, _is_unicode(console))
         console.print()
         _unbroken(console, drawn, "bold")
         _print(console, drawing.words(path), "dim", INDENT)
-    _evidence(console, found)
-    _remedy(console, found)
-    if found["ask"]:
+    _evidence(console, finding)
+    _remedy(console, finding)
+    if finding["ask"]:
         console.print()
-        _print(console, f"Ask the network team: {found['ask']}", "", INDENT)
-    _print(console, f"More: framegauge docs mtu-faults, {found['kind']}", "dim", INDENT)
+        _print(console, f"Ask the network team: {finding['ask']}", "", INDENT)
+    _print(console, f"More: framegauge docs mtu-faults, {finding['kind']}", "dim", INDENT)
     console.print()
 
 
-def _evidence(console: Console, found: Mapping[str, Any]) -> None:
+def _evidence(console: Console, finding: Mapping[str, Any]) -> None:
     """IPv4 and IPv6 side by side."""
-    shown = findings.columns(found)
+    shown = findings.columns(finding)
     if not shown:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for name in ("", *(name for _, name in shown)):
         table.add_column(name, overflow="fold")
-    for row in found["evidence_table"]:
+    for row in finding["evidence_table"]:
         cells = [_fit(console, "–" if row[key] is None else row[key]) for key, _ in shown]
         table.add_row(Text(_fit(console, row["name"]), style="dim"), *map(Text, cells))
     console.print()
     console.print(Padding(table, (0, 0, 0, INDENT), expand=False))
 
 
-def _remedy(console: Console, found: Mapping[str, Any], most: int | None = None) -> None:
+def _remedy(console: Console, finding: Mapping[str, Any], most: int | None = None) -> None:
     """What to do; where that is more than so many lines, the first of them."""
-    groups = findings.grouped(found)
-    advice = found.get("advice") or ""
+    groups = findings.grouped(finding)
+    advice = finding.get("advice") or ""
     if not groups and not advice:
-        groups = [("On Linux:", str(found["fix"]).split("\n"))]
+        groups = [("On Linux:", str(finding["fix"]).split("\n"))]
     if advice:
         if most is None:
             console.print()

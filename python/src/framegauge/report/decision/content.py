@@ -56,18 +56,18 @@ def _beside(summary: Summary, risks: Risks | None) -> Iterator[str]:
         yield f"Risk: the paths were checked with packets of {risks.target_mtu} bytes only, not with MTU {largest}"
     elif risks is None and largest:
         yield f"Not known: whether every path of your network carries packets of {largest} bytes"
-    if said := trial.briefly(summary):
-        yield f"{said}, which this machine did not carry"
+    if note := trial.briefly(summary):
+        yield f"{note}, which this machine did not carry"
 
 
 def _treated(summary: Summary) -> list[Verdict]:
-    return [each for each in summary["verdicts"] if not words.is_control(each)]
+    return [verdict for verdict in summary["verdicts"] if not words.is_control(verdict)]
 
 
 def _largest_mtu(summary: Summary) -> int | None:
     """The largest MTU of a study of MTUs above 1500; None if it is about something else."""
-    found = [each["treatment"].get("mtu") for each in _treated(summary)]
-    sizes = [size for each in found for size in (each.values() if isinstance(each, Mapping) else [each])]
+    mtus = [entry["treatment"].get("mtu") for entry in _treated(summary)]
+    sizes = [size for entry in mtus for size in (entry.values() if isinstance(entry, Mapping) else [entry])]
     known = [size for size in sizes if isinstance(size, int)]
     return max(known) if known and max(known) > 1500 else None
 
@@ -75,22 +75,22 @@ def _largest_mtu(summary: Summary) -> int | None:
 def _verdicts(summary: Summary) -> Part:
     """One row per metric, workload and level of the treatment: the range over its comparisons."""
     if not judging.is_evidence(summary):
-        counts = _counted([words.verdict(each) for each in _treated(summary)])
+        counts = _counted([words.verdict(verdict) for verdict in _treated(summary)])
         return Part("verdicts", "Verdicts", [NO_EVIDENCE + (f"; comparisons: {counts}" if counts else "")])
     treated = _treated(summary)
     groups: dict[tuple[str, str, str], list[Verdict]] = {}
-    for each in treated:
-        groups.setdefault((each["metric"], str(each["workload"]), claims.level_of(each)), []).append(each)
+    for verdict in treated:
+        groups.setdefault((verdict["metric"], str(verdict["workload"]), claims.level_of(verdict)), []).append(verdict)
     named = words.of_workload(treated)
     rows = [
         [
-            named(mine[0]),
+            named(group[0]),
             level,
-            *_range(mine),
-            words.margin(mine[0].get("margin") or 0),
-            _counted([words.verdict(each) for each in mine]),
+            *_range(group),
+            words.margin(group[0].get("margin") or 0),
+            _counted([words.verdict(verdict) for verdict in group]),
         ]
-        for (_, _, level), mine in groups.items()
+        for (_, _, level), group in groups.items()
     ]
     rows.sort(key=lambda row: WORSE not in row[-1].split())  # where a table is cut, these stay
     head = ["metric", "treatment", "change", CORRECTED, "margin", "verdict"]
@@ -98,24 +98,24 @@ def _verdicts(summary: Summary) -> Part:
     return Part("verdicts", "Verdicts", lines, head, rows)
 
 
-def _range(found: Sequence[Verdict]) -> tuple[str, str]:
+def _range(entries: Sequence[Verdict]) -> tuple[str, str]:
     """The smallest and the largest change, and the interval that all intervals lie in; of verdicts alone."""
-    known = [each for each in found if each["verdict"] not in losses.NO_VERDICT and each["ratio"] is not None]
+    known = [entry for entry in entries if entry["verdict"] not in losses.NO_VERDICT and entry["ratio"] is not None]
     if not known:
         return "-", "-"
-    ratios = [float(each["ratio"]) for each in known]
+    ratios = [float(entry["ratio"]) for entry in known]
     ends = sorted({min(ratios), max(ratios)})
     change = words.change(ends[0], shown(known[0])) if len(ends) == 1 else words.change_interval(ends)
-    intervals = [interval for each in known if (interval := shown(each)) is not None]
+    intervals = [interval for entry in known if (interval := shown(entry)) is not None]
     if len(intervals) < len(known):
         return change, words.change_interval(None)
     hull = [min(low for low, _ in intervals), max(high for _, high in intervals)]
     return change, words.change_interval(hull)
 
 
-def _counted(found: Sequence[str]) -> str:
+def _counted(verdicts: Sequence[str]) -> str:
     """Verdicts in words: "better", "better in all 8", "6 better, 2 undecided"."""
-    counts = Counter(found).most_common()
+    counts = Counter(verdicts).most_common()
     if len(counts) == 1:
         verdict, count = counts[0]
         return verdict if count == 1 else f"{verdict} in all {count}"
@@ -125,49 +125,49 @@ def _counted(found: Sequence[str]) -> str:
 def _smallest(summary: Summary) -> Part:
     treated = _treated(summary)
     name = next((name for name in (treated[0]["treatment"] if treated else {}) if name != "estimate"), "mtu")
-    ordered = name in {FACTOR_KEYS.get(each, each) for each in judging.ORDERED}
-    title = f"The smallest sufficient {words.factor(name) if ordered else 'MTU'}"
+    is_ordered = name in {FACTOR_KEYS.get(factor, factor) for factor in judging.ORDERED}
+    title = f"The smallest sufficient {words.factor(name) if is_ordered else 'MTU'}"
     if not judging.is_evidence(summary):
         return Part("smallest", title, [NO_EVIDENCE])
-    said = list(map(sentence, levels.lines(summary)))
-    return Part("smallest", title, said or [_not_asked(treated, ordered)])
+    lines = list(map(sentence, levels.lines(summary)))
+    return Part("smallest", title, lines or [_not_asked(treated, is_ordered)])
 
 
-def _not_asked(treated: Sequence[Verdict], ordered: bool) -> str:
+def _not_asked(treated: Sequence[Verdict], is_ordered: bool) -> str:
     """Why no smallest level is named."""
-    if ordered:
-        tried = list(dict.fromkeys(words.levels(each[side]) for each in treated for side in ("baseline", "treatment")))
+    if is_ordered:
+        tried = list(dict.fromkeys(words.levels(item[side]) for item in treated for side in ("baseline", "treatment")))
         few = f"Not asked: the study tried {words.joined(tried)} alone" if tried else "Nothing was compared"
         return few if len(tried) < 3 else "Not known: no level could be set against the largest"
-    found = {json.dumps(each["conditions"].get("mtu")): each["conditions"].get("mtu") for each in treated}
-    known = [words.condition("mtu", each) for each in found.values() if each is not None]
-    at = f"; its runs had {words.alternatives(known, 'and')}" if known else ""
-    return f"Not asked: the study does not compare MTUs{at}"
+    mtus = {json.dumps(item["conditions"].get("mtu")): item["conditions"].get("mtu") for item in treated}
+    known = [words.condition("mtu", item) for item in mtus.values() if item is not None]
+    note = f"; its runs had {words.alternatives(known, 'and')}" if known else ""
+    return f"Not asked: the study does not compare MTUs{note}"
 
 
 def _competitors(summary: Summary) -> Part:
     title = "What competes: other settings"
     if not judging.is_evidence(summary):
         return Part("competitors", title, [NO_EVIDENCE])
-    found = _of_largest(summary.get("competitors", ()))
-    if found:
-        less = [words.metric(name) for name in claims.metrics_of(found) if not METRICS[name].higher_is_better]
-        said = (
+    entries = _of_largest(summary.get("competitors", ()))
+    if entries:
+        less = [words.metric(name) for name in claims.metrics_of(entries) if not METRICS[name].higher_is_better]
+        note = (
             f"Changes against neither, over all else, with intervals of their own ({intervals.label(summary)}): "
             "they describe, and are no verdicts"
         )
-        lines = [said, *([f"Less is better: {', '.join(less)}"] if less else [])]
-        return Part("competitors", title, lines, competitors.head(found), list(competitors.rows(found)))
+        lines = [note, *([f"Less is better: {', '.join(less)}"] if less else [])]
+        return Part("competitors", title, lines, competitors.head(entries), list(competitors.rows(entries)))
     return Part("competitors", title, ["No other setting was varied, so nothing is known of what one gives instead"])
 
 
-def _of_largest(found: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _of_largest(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The entries on the largest level of the treatment, where its levels are numbers; else all."""
-    keys = {name for each in found for name in each["treatment"]}
-    sizes = [each["treatment"][name] for each in found for name in keys]
+    keys = {name for entry in entries for name in entry["treatment"]}
+    sizes = [entry["treatment"][name] for entry in entries for name in keys]
     if not all(isinstance(size, int | float) and not isinstance(size, bool) for size in sizes):
-        return list(found)
-    return [each for each, size in zip(found, sizes, strict=True) if size == max(sizes)]
+        return list(entries)
+    return [entry for entry, size in zip(entries, sizes, strict=True) if size == max(sizes)]
 
 
 def _risks(summary: Summary, place: Path, risks: Risks | None) -> Part:
@@ -199,13 +199,13 @@ def _to_check(largest: int | None, place: Path) -> Iterator[Line]:
 def _not_measured(summary: Summary) -> Part:
     scope, *rest = evidence.limits(summary)
     lines = [scope]
-    if found := competitors.fixed(summary["verdicts"]):
-        lines.append(f"Not varied: {', '.join(found)}")
-    lost = [each for each in summary["verdicts"] if each["verdict"] in losses.NO_VERDICT]
+    if factors := competitors.fixed(summary["verdicts"]):
+        lines.append(f"Not varied: {', '.join(factors)}")
+    lost = [verdict for verdict in summary["verdicts"] if verdict["verdict"] in losses.NO_VERDICT]
     if lost and judging.is_evidence(summary):
         cells = words.Cells(summary["verdicts"])
-        named = list(dict.fromkeys(f"{words.metric(each['metric'])} ({cells.name(each)})" for each in lost))
-        lines.append(f"No verdict in {losses.counted(summary['verdicts'])}: {', '.join(named)}")
+        names = list(dict.fromkeys(f"{words.metric(verdict['metric'])} ({cells.name(verdict)})" for verdict in lost))
+        lines.append(f"No verdict in {losses.counted(summary['verdicts'])}: {', '.join(names)}")
     if excluded := summary["excluded"]:
         runs = "run was" if len(excluded) == 1 else "runs were"
         first = next((reason for run in excluded for reason in run["reasons"]), "no reason given")
@@ -244,7 +244,7 @@ def _go_on(summary: Summary, place: Path) -> Iterator[Line]:
     """What to do where something is open, and it is not known how many blocks would decide it."""
     stopping = summary.get("stopping") or {}
     blocks, planned = stopping.get("blocks", 0), stopping.get("planned_blocks") or 0
-    if blocks < planned and any(each["verdict"] == UNDECIDED for each in _treated(summary)):
+    if blocks < planned and any(verdict["verdict"] == UNDECIDED for verdict in _treated(summary)):
         verb = "simulate" if evidence.is_simulated(summary) else "study"
         resume = shlex.join(["framegauge", verb, "--resume", "--out", str(place)])
         yield f"Run the rest of the study: {blocks} of {planned} planned blocks were run", resume
@@ -252,7 +252,7 @@ def _go_on(summary: Summary, place: Path) -> Iterator[Line]:
 
 def _wider(summary: Summary) -> Iterator[Line]:
     """What another study would have to vary."""
-    if not any(words.is_control(each) for each in summary["verdicts"]) and not evidence.is_simulated(summary):
+    if not any(words.is_control(verdict) for verdict in summary["verdicts"]) and not evidence.is_simulated(summary):
         yield "Add control: true to the study, which shows what the experiment makes of no difference"
     is_open = answer(summary).kind is Kind.UNDECIDED  # then more levels would be more that is open
     if _largest_mtu(summary) and not summary.get("smallest_levels") and not is_open:

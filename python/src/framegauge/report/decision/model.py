@@ -95,11 +95,11 @@ def sections(parts: Sequence[Part]) -> list[dict[str, Any]]:
     """The sections as JSON."""
     return [
         {
-            "name": each.name,
-            "title": each.title,
-            "head": list(each.head),
-            "rows": [list(row) for row in each.rows],
-            "lines": [{"text": text, "command": command or None} for text, command in map(split, each.lines)],
+            "name": part.name,
+            "title": part.title,
+            "head": list(part.head),
+            "rows": [list(row) for row in part.rows],
+            "lines": [{"text": text, "command": command or None} for text, command in map(split, part.lines)],
         }
-        for each in parts
+        for part in parts
     ]

@@ -53,7 +53,7 @@ def shortened(found: Decision, drawn: bool = False) -> Decision:
     """The same, cut to what fits on a sheet, beside drawings if there is room for them."""
     room = LINES - (DRAWN if drawn and has_room(found) else 0)
     cut = (_cut_to(found, limits) for limits in LIMITS)
-    return next((each for each in cut if _height(each) <= room), _cut_to(found, LIMITS[-1]))
+    return next((decision for decision in cut if _height(decision) <= room), _cut_to(found, LIMITS[-1]))
 
 
 def has_room(found: Decision) -> bool:
@@ -61,13 +61,13 @@ def has_room(found: Decision) -> bool:
     return _height(_cut_to(found, LIMITS[-1])) <= LINES - DRAWN
 
 
-def _cut_to(found: Decision, limits: Limits) -> Decision:
+def _cut_to(decision: Decision, limits: Limits) -> Decision:
     return replace(
-        found,
-        goal=_cut(found.goal, limits.text),
-        answer=Answer(found.answer.kind, _clauses(found.answer.text, limits.answer, found.whole)),
-        beside=[_cut(line, limits.text) for line in found.beside],
-        parts=[_short(each, limits, found.whole) for each in found.parts],
+        decision,
+        goal=_cut(decision.goal, limits.text),
+        answer=Answer(decision.answer.kind, _clauses(decision.answer.text, limits.answer, decision.whole)),
+        beside=[_cut(line, limits.text) for line in decision.beside],
+        parts=[_short(part, limits, decision.whole) for part in decision.parts],
     )
 
 
@@ -75,9 +75,9 @@ def _short(part: Part, limits: Limits, whole: str) -> Part:
     rows = [[_cut(cell, limits.cell) for cell in row] for row in part.rows[: limits.rows.get(part.name, 0)]]
     lines = [_short_line(line, limits) for line in part.lines[: limits.lines[part.name]]]
     left = [(len(part.rows) - len(rows), "row"), (len(part.lines) - len(lines), "line")]
-    if said := " and ".join(f"{count} more {what}{'' if count == 1 else 's'}" for count, what in left if count):
-        named = "The check" if part.name == "risks" else sentence(whole)
-        lines.append(f"{named} has {said}")
+    if rest := " and ".join(f"{count} more {what}{'' if count == 1 else 's'}" for count, what in left if count):
+        holder = "The check" if part.name == "risks" else sentence(whole)
+        lines.append(f"{holder} has {rest}")
     return replace(part, rows=rows, lines=lines)
 
 
@@ -101,7 +101,7 @@ def _clauses(text: str, most: int, whole: str) -> str:
     left = clauses[len(shown) :]
     if not shown:
         return _cut(text, most)
-    worse = ", also on what is worse" if any(each.startswith("but ") for each in left) else ""
+    worse = ", also on what is worse" if any(clause.startswith("but ") for clause in left) else ""
     return f"{'; '.join(shown)}; {len(left)} more clause{'' if len(left) == 1 else 's'} in {whole}{worse}."
 
 
@@ -114,12 +114,12 @@ def _fitting(clauses: Sequence[str], most: int) -> Iterator[str]:
         yield clause
 
 
-def _height(found: Decision) -> float:
+def _height(decision: Decision) -> float:
     """In lines: the parts below each other, but for the two halves."""
-    halves = [_part_height(each, HALF) for each in found.parts if each.name in HALVES]
-    others = [_part_height(each, FULL) for each in found.parts if each.name not in HALVES]
-    head = 1.5 + 1.6 * _wrapped(found.goal, TITLE) + 1.3 * _wrapped(found.answer.text, ANSWER) + 2
-    return head + sum(_wrapped(line, FULL) for line in found.beside) + max(halves, default=0.0) + sum(others) + 2
+    halves = [_part_height(part, HALF) for part in decision.parts if part.name in HALVES]
+    others = [_part_height(part, FULL) for part in decision.parts if part.name not in HALVES]
+    head = 1.5 + 1.6 * _wrapped(decision.goal, TITLE) + 1.3 * _wrapped(decision.answer.text, ANSWER) + 2
+    return head + sum(_wrapped(line, FULL) for line in decision.beside) + max(halves, default=0.0) + sum(others) + 2
 
 
 def _part_height(part: Part, width: int) -> float:

@@ -14,14 +14,14 @@ HEAD = ("change", "requested at", "made, over all runs")
 
 def section_of(material: Material) -> str:
     """The section: goodput around the moments, and when each change was made; empty without changes."""
-    found = changes(material.saved, material.saved.runs)
+    all_changes = changes(material.saved, material.saved.runs)
     rows = [
         [
-            each.label,
-            f"{each.asked_seconds:g} s",
-            f"{min(each.made_seconds):.3f} to {max(each.made_seconds):.3f} s",
+            change.label,
+            f"{change.asked_seconds:g} s",
+            f"{min(change.made_seconds):.3f} to {max(change.made_seconds):.3f} s",
         ]
-        for each in found
+        for change in all_changes
     ]
     if not rows:
         return ""

@@ -57,12 +57,12 @@ def _drawn(drawings: Sequence[Drawing], is_printed: bool) -> str:
     return f'<div class="drawings wide{"" if is_printed else " data"}">\n{shown}</div>\n' if shown else ""
 
 
-def _inside(found: Decision, heading: str, drawn: str = "") -> str:
+def _inside(decision: Decision, heading: str, drawn: str = "") -> str:
     """Everything but the goal."""
-    tables = any(part.rows for part in found.parts if part.name == "competitors")
+    tables = any(part.rows for part in decision.parts if part.name == "competitors")
     wide = (*_WIDE, *(("smallest",) if tables else ()))
-    parts = "".join(_part(each, heading, bool(each.rows) or each.name in wide) for each in found.parts)
-    above = answered(found.answer) + items(found.beside, "beside-answer") + drawn
+    parts = "".join(_part(entry, heading, bool(entry.rows) or entry.name in wide) for entry in decision.parts)
+    above = answered(decision.answer) + items(decision.beside, "beside-answer") + drawn
     return f'<div class="decision">\n{above}{parts}</div>\n'
 
 
@@ -71,12 +71,12 @@ def _part(part: Part, heading: str, is_wide: bool) -> str:
     rows: list[Sequence[Cell]] = [
         [*row[:-1], (row[-1], _look(row[-1]))] if part.name == "verdicts" else list(row) for row in part.rows
     ]
-    listed = "".join(f"<li>{_line(each)}</li>" for each in part.lines)
+    bullets = "".join(f"<li>{_line(line)}</li>" for line in part.lines)
     return (
         f'<section aria-labelledby="{name}"{" class=wide" if is_wide else ""}>'
         f'<{heading} id="{name}">{text(part.title)}</{heading}>\n'
         + table(part.title, part.head, rows)
-        + f"<ul>{listed}</ul></section>\n"
+        + f"<ul>{bullets}</ul></section>\n"
     )
 
 
@@ -86,5 +86,5 @@ def _look(verdict: str) -> str:
 
 
 def _line(line: Line) -> str:
-    said, command = split(line)
-    return f"{text(said)}: <code>{lines(command)}</code>" if command else text(said)
+    words, command = split(line)
+    return f"{text(words)}: <code>{lines(command)}</code>" if command else text(words)

@@ -12,8 +12,8 @@ __all__ = ["section_of"]
 
 def section_of(material: Material) -> str:
     """Words, the share at each level with its verdict, and what each group carried over time."""
-    said = list(few.lines(material.summary))
-    if not said:
+    lines = list(few.lines(material.summary))
+    if not lines:
         return ""
     margin = material.summary["few"][0]["margin"]
     key = (
@@ -26,7 +26,7 @@ def section_of(material: Material) -> str:
         "the range of the runs.</p>\n"
     )
     drawn = "".join(map(figure, material.of("few")))
-    inside = items(said) + key + (f'<div class="grid">\n{drawn}</div>\n' if drawn else "")
+    inside = items(lines) + key + (f'<div class="grid">\n{drawn}</div>\n' if drawn else "")
     return section(
         "few", "Few flows beside many",
         inside + table("The share of the few, by level", few.HEAD, [list(row) for row in few.rows(material.summary)]),

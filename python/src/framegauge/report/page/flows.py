@@ -21,8 +21,8 @@ Entry = Mapping[str, Any]
 
 def flows(material: Material) -> str:
     """The section on goodput, retransmits and timeouts by flow, or by input port."""
-    found = shown(material.summary)
-    more = len(material.summary.get("flows", ())) - len(found)
+    entries = shown(material.summary)
+    more = len(material.summary.get("flows", ())) - len(entries)
     key = (
         '<p class="soft">Shown where three or more flows go to one host. Each mark is one run, the stroke their mean, '
         "the thick line its 95&nbsp;% interval. More than eight flows are grouped by their input port at the receiver’s"
@@ -31,7 +31,7 @@ def flows(material: Material) -> str:
     rest = f"<p>{more} more are in summary.json.</p>\n" if more else ""
     parts = [
         (entry, _figures(material, "flows", number) + _goodput(material, entry) + _index(material, entry))
-        for number, entry in enumerate(found, 1)
+        for number, entry in enumerate(entries, 1)
     ]
     return section("flows", "Flows", key + _folded(material, parts) + rest) if parts else ""
 
@@ -56,8 +56,8 @@ def drops(material: Material) -> str:
 def _cause(material: Material) -> str:
     """The note that this section describes and names no cause; differences between arms are left to the verdicts."""
     differs = any(
-        each["verdict"] in ("better", "worse") and each["metric"] in contention.SHARED and not words.is_control(each)
-        for each in material.summary["verdicts"]
+        entry["verdict"] in ("better", "worse") and entry["metric"] in contention.SHARED and not words.is_control(entry)
+        for entry in material.summary["verdicts"]
     )
     if differs:
         return "This section only describes; the verdicts state how the arms differ."
@@ -76,20 +76,20 @@ def _folded(material: Material, parts: Sequence[tuple[Entry, str]]) -> str:
 
 def _figures(material: Material, kind: str, number: int) -> str:
     """The charts of one entry."""
-    mine = [each for each in material.of(kind) if each.name.split("-")[1] == str(number)]
-    drawn = "".join(map(figure, mine))
-    said = "".join(f"<p>{text(each.text)}</p>\n" for each in mine if each.name.startswith("blackout"))
-    return f'<div class="grid">\n{drawn}</div>\n{said}' if drawn else ""
+    pictures = [picture for picture in material.of(kind) if picture.name.split("-")[1] == str(number)]
+    drawn = "".join(map(figure, pictures))
+    notes = "".join(f"<p>{text(picture.text)}</p>\n" for picture in pictures if picture.name.startswith("blackout"))
+    return f'<div class="grid">\n{drawn}</div>\n{notes}' if drawn else ""
 
 
 def _goodput(material: Material, entry: Entry) -> str:
     grouped = entry["grouped"]
-    every = [(arm, row) for arm in entry["arms"] for row in arm["rows"]]
-    names = dict.fromkeys(contention.row_name(row, grouped) for _, row in every)
+    arm_rows = [(arm, row) for arm in entry["arms"] for row in arm["rows"]]
+    names = dict.fromkeys(contention.row_name(row, grouped) for _, row in arm_rows)
     body = [
         list(_row(name, material.looks[arm["arm"]].label, arm, row, grouped))
         for name in names
-        for arm, row in every
+        for arm, row in arm_rows
         if contention.row_name(row, grouped) == name
     ]
     members = ("lowest flow", "highest flow") if grouped else ()
@@ -144,8 +144,8 @@ def _index(material: Material, entry: Entry) -> str:
     return table(f"Jain’s index by arm, {title_of(entry, material.cells)}", head, body)
 
 
-def _interval(found: Sequence[float] | None) -> str:
-    return "-" if found is None else f"{found[0]:.3f} to {found[1]:.3f}"
+def _interval(interval: Sequence[float] | None) -> str:
+    return "-" if interval is None else f"{interval[0]:.3f} to {interval[1]:.3f}"
 
 
 def _lengths(material: Material, entry: Entry) -> str:

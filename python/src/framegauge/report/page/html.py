@@ -59,10 +59,10 @@ def _contents(sections: str) -> str:
 
 def _answer(material: Material) -> str:
     numbers = "".join(map(_number, material.numbers))
-    said = "".join(f'<p class="beside-answer">{text(line)}</p>\n' for line in beside.lines(material.summary))
+    notes = "".join(f'<p class="beside-answer">{text(line)}</p>\n' for line in beside.lines(material.summary))
     return (
         answered(material.answer)
-        + said
+        + notes
         + (f'<dl class="numbers">{numbers}</dl>\n' if numbers else "")
         + '<div class="beside"><section aria-labelledby="sure"><h2 id="sure">How sure is that?</h2>\n'
         + items(evidence.how_sure(material.summary))

@@ -72,7 +72,7 @@ def slug(value: str) -> str:
 
 def items(found: Iterable[str], look: str = "") -> str:
     """A list, each item escaped; empty without items."""
-    inside = "".join(f"<li>{text(each)}</li>" for each in found)
+    inside = "".join(f"<li>{text(item)}</li>" for item in found)
     return f'<ul class="{look}">{inside}</ul>\n' if inside else ""
 
 

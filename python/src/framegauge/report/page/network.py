@@ -48,7 +48,7 @@ def ports(material: Material) -> str:
 
 
 def _section(material: Material, kind: str, name: str, title: str, key: str) -> str:
-    found = material.of(kind)
-    said = "".join(items(each.text.removesuffix(".").split("; ")) for each in found if each.name == "completions")
-    drawn = f'<div class="grid">\n{"".join(map(figure, found))}</div>\n'
-    return section(name, title, key + drawn + said) if found else ""
+    charts = material.of(kind)
+    notes = "".join(items(chart.text.removesuffix(".").split("; ")) for chart in charts if chart.name == "completions")
+    drawn = f'<div class="grid">\n{"".join(map(figure, charts))}</div>\n'
+    return section(name, title, key + drawn + notes) if charts else ""

@@ -33,8 +33,8 @@ _SERIES_TITLES = {"goodput": "goodput", "srtt": "srtt", "cwnd": "cwnd_bytes"}
 
 
 def _grid(material: Material, kind: str) -> str:
-    found = material.of(kind)
-    return f'<div class="grid">\n{"".join(map(figure, found))}</div>\n' if found else ""
+    pictures = material.of(kind)
+    return f'<div class="grid">\n{"".join(map(figure, pictures))}</div>\n' if pictures else ""
 
 
 def _effects(material: Material) -> str:
@@ -45,20 +45,20 @@ def _effects(material: Material) -> str:
         f"verdict: all comparisons are judged together. Grey band: no practical difference. {controls}Logarithmic "
         "axis.</p>\n"
     )
-    common = f"<p>{text(said)}</p>\n" if (said := method.common(material)) else ""
+    common = f"<p>{text(common_text)}</p>\n" if (common_text := method.common(material)) else ""
     rows: list[list[Cell]] = []
     for row in method.verdicts(material):
         kind = row[-1].split(" [")[0].replace(" ", "-")
         rows.append([*row[:-1], (row[-1], f"v {kind}")])
     notes = "".join(f"<li>{text(line)}</li>" for line in method.warnings(material))
-    listed = f"<p>Notes:</p>\n<ol>{notes}</ol>\n" if notes else ""
+    note_list = f"<p>Notes:</p>\n<ol>{notes}</ol>\n" if notes else ""
     verdicts = table("All comparisons and their verdicts", method.verdict_head(material), rows)
-    return section("effects", "Effects", common + key * bool(rows) + _grid(material, "effects") + verdicts + listed)
+    return section("effects", "Effects", common + key * bool(rows) + _grid(material, "effects") + verdicts + note_list)
 
 
 def _levels(material: Material) -> str:
-    said = list(levels.lines(material.summary))
-    if not said:
+    notes = list(levels.lines(material.summary))
+    if not notes:
         return ""
     key = (
         '<p class="soft">A level is enough if it is not worse than the largest by more than the margin (grey band). '
@@ -67,27 +67,27 @@ def _levels(material: Material) -> str:
         f"Bars: against the baseline, {text(CORRECTED)}. Dashed: what the headers "
         "alone would give, from the goodput ceilings.</p>\n"
     )
-    inside = items(said) + _grid(material, "levels") + key
+    inside = items(notes) + _grid(material, "levels") + key
     return section("levels", "The smallest level that is enough", inside)
 
 
 def _big_tcp(material: Material) -> str:
-    said = list(big_tcp.lines(material.summary))
+    notes = list(big_tcp.lines(material.summary))
     intro = (
         '<p class="soft">Shares are of the logarithm of the effect (Fieller\'s intervals). These figures are '
         "descriptive, and hold all together; verdicts apply to comparisons only.</p>\n"
     )
-    return section("big-tcp", "What larger aggregates give", items(said) + intro) if said else ""
+    return section("big-tcp", "What larger aggregates give", items(notes) + intro) if notes else ""
 
 
 def _interactions(material: Material) -> str:
     entries = material.summary.get("interactions", ())
-    said = list(sentences(entries)) if material.summary["faithful"] else []
-    if not any(each["factors"] for each in entries):
+    notes = list(sentences(entries)) if material.summary["faithful"] else []
+    if not any(interaction["factors"] for interaction in entries):
         return ""
-    intro = (
+    lead = (
         f"<p>How the effect depends on what else was varied: {text(ALONE)}.</p>\n"
-        if said
+        if notes
         else "<p>This study is no evidence, so nothing follows from these figures.</p>\n"
         if not material.summary["faithful"]
         else "<p>Nothing else that was varied changes the effect by more than chance.</p>\n"
@@ -96,20 +96,20 @@ def _interactions(material: Material) -> str:
         [
             words.metric(entry["metric"]),
             f"{entry['workload']}, {words.levels(entry['treatment'])}",
-            ", ".join(words.condition(name, level) for name, level in at["levels"].items()),
-            what,
-            words.change(at["ratio"], at["ci95"]),
-            words.change_interval(at["ci95"]),
+            ", ".join(words.condition(name, level) for name, level in effect["levels"].items()),
+            label,
+            words.change(effect["ratio"], effect["ci95"]),
+            words.change_interval(effect["ci95"]),
         ]
         for entry in entries
         if entry["factors"]
-        for what, found in (("effect", entry["at"]), ("differs from the first by", entry["contrasts"]))
-        for at in found
+        for label, effects in (("effect", entry["at"]), ("differs from the first by", entry["contrasts"]))
+        for effect in effects
     ]
     head = ("metric", "of", "with", "", "change", f"interval ({intervals.label(material.summary)})")
     return section(
         "interactions", "What the effect depends on",
-        intro + items(said) + _grid(material, "interactions") + table("Effects by level, and interactions", head, rows),
+        lead + items(notes) + _grid(material, "interactions") + table("Effects by level, and interactions", head, rows),
     )  # fmt: skip
 
 
@@ -124,15 +124,15 @@ def _why(material: Material) -> str:
 
 
 def _lost_time(material: Material) -> str:
-    said = list(lost_time.lines(material.summary)) if material.summary["faithful"] else []
+    notes = list(lost_time.lines(material.summary)) if material.summary["faithful"] else []
     intro = (
         '<p class="soft">The packets of every run were captured and diagnosed: each gap of a connection has one cause '
         "(<code>framegauge docs diagnose</code> has their meanings). Shares are of the connections’ time. A change is "
         "that of the time for each byte, as a share of the baseline’s, and the causes’ changes add up to the whole. "
         "These figures describe; verdicts do not rest on them.</p>\n"
     )
-    found = table("Time of connections, by cause", lost_time.HEAD, lost_time.rows(material.summary))
-    return section("lost", "Where the time of connections went", found and items(said) + intro + found)
+    time_table = table("Time of connections, by cause", lost_time.HEAD, lost_time.rows(material.summary))
+    return section("lost", "Where the time of connections went", time_table and items(notes) + intro + time_table)
 
 
 def _runs(material: Material) -> str:
@@ -165,9 +165,9 @@ def _over_time(material: Material) -> str:
     )
     folded = len(material.courses) > MOST_OPEN
     parts = []
-    for index, found in enumerate(material.courses):
-        title = text(material.title_of(found.cell))
-        inside = f'<div class="courses" data-cell="{index}" hidden></div>\n{_courses_table(material, found)}'
+    for index, group in enumerate(material.courses):
+        title = text(material.title_of(group.cell))
+        inside = f'<div class="courses" data-cell="{index}" hidden></div>\n{_courses_table(material, group)}'
         parts.append(
             f"<details><summary><h3>{title}</h3></summary>\n{inside}</details>\n"
             if folded
@@ -176,46 +176,46 @@ def _over_time(material: Material) -> str:
     return section("time", "Over time", key + "".join(parts))
 
 
-def _courses_table(material: Material, found: Courses) -> str:
-    trims = _trims(material, found)
+def _courses_table(material: Material, group: Courses) -> str:
+    trims = _trims(material, group)
     rule = "<p>Left out of goodput as warm-up and cool-down by MSER-5, shaded in the charts:</p>\n" if trims else ""
     rows = []
-    for course in found.courses:
+    for course in group.courses:
         row = [material.looks[course.run.arm].label, str(course.run.number)]
         for name, unit in SERIES.items():
             values = [value for value in course.values[name] if value is not None]
-            factor, scaled = unit_scale(unit, _most(found, name))
+            factor, scaled = unit_scale(unit, _most(group, name))
             row.append(f"{statistics.median(values) / factor:.4g} {scaled}" if values else "-")
         rows.append(row)
     head = ("arm", "run", *(f"{title}, median" for title in _SERIES_TITLES.values()))
-    return rule + items(trims) + table(f"Medians over time, {material.title_of(found.cell)}", head, rows)
+    return rule + items(trims) + table(f"Medians over time, {material.title_of(group.cell)}", head, rows)
 
 
-def _most(found: Courses, name: str) -> float:
+def _most(group: Courses, name: str) -> float:
     """The largest value of a series in any arm, which sets the unit for all of them."""
-    return max((value for each in found.courses for value in each.values[name] if value is not None), default=1)
+    return max((value for course in group.courses for value in course.values[name] if value is not None), default=1)
 
 
 def courses_json(material: Material) -> str:
     """The data of the charts over time for the page's script, escaped for a script element."""
     cells: list[dict[str, Any]] = []
-    for found in material.courses:
+    for group in material.courses:
         charts = []
         for name, unit in SERIES.items():
-            factor, scaled = unit_scale(unit, _most(found, name))
+            factor, scaled = unit_scale(unit, _most(group, name))
             rows = [
                 [None if value is None else float(f"{value / factor:.4g}") for value in course.values[name]]
-                for course in found.courses
+                for course in group.courses
             ]
             charts.append({"title": f"{_SERIES_TITLES[name]} ({scaled})", "rows": rows})
-        arms = [material.looks[course.run.arm] for course in found.courses]
+        arms = [material.looks[course.run.arm] for course in group.courses]
         cells.append({
-            "title": material.title_of(found.cell), "seconds": list(found.seconds), "charts": charts,
-            "trimmed": [_trimmed(course.run) for course in found.courses],
+            "title": material.title_of(group.cell), "seconds": list(group.seconds), "charts": charts,
+            "trimmed": [_trimmed(course.run) for course in group.courses],
             "arms": [{"label": look.label, "role": look.role} for look in arms],
         })  # fmt: skip
-    said = json.dumps(cells, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
-    return said.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    document = json.dumps(cells, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return document.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def _trimmed(run: Run) -> list[tuple[float, float]]:
@@ -227,16 +227,16 @@ def _trimmed(run: Run) -> list[tuple[float, float]]:
     return [part for part in parts if part[1] - part[0] > 1e-3]
 
 
-def _trims(material: Material, found: Courses) -> list[str]:
+def _trims(material: Material, group: Courses) -> list[str]:
     """The same in words, for the arms that are shown."""
-    said = []
-    for course in found.courses:
+    trims = []
+    for course in group.courses:
         steady = course.run.readings.get("steady")
         if steady:
-            begin, end, of = (steady[f"{name}_seconds"] for name in ("begin", "end", "of"))
+            begin, end, span = (steady[f"{name}_seconds"] for name in ("begin", "end", "of"))
             label = material.looks[course.run.arm].label
-            said.append(f"{label}: {begin:.3g} s at the beginning and {of - end:.3g} s at the end, of {of:.3g} s")
-    return said
+            trims.append(f"{label}: {begin:.3g} s at the beginning and {span - end:.3g} s at the end, of {span:.3g} s")
+    return trims
 
 
 def _cpu(material: Material) -> str:
@@ -259,13 +259,13 @@ def _medians(material: Material, caption: str, heads: dict[str, str]) -> str:
     """A table with one row per arm and cell; columns without any value are left out."""
     cells = sorted({run.cell for run in material.saved.runs})
     medians = records.medians(material.readings)
-    found = [(cell, look.label, medians.get((cell, arm), {})) for cell in cells for arm, look in material.looks.items()]
-    there = {name: title for name, title in heads.items() if any(name in figures for *_, figures in found)}
+    stats = [(cell, look.label, medians.get((cell, arm), {})) for cell in cells for arm, look in material.looks.items()]
+    columns = {name: title for name, title in heads.items() if any(name in figures for *_, figures in stats)}
     rows = [
-        [material.title_of(cell), arm, *(words.figure(figures[name]) if name in figures else "-" for name in there)]
-        for cell, arm, figures in found
+        [material.title_of(cell), arm, *(words.figure(figures[name]) if name in figures else "-" for name in columns)]
+        for cell, arm, figures in stats
     ]
-    return table(caption, ("comparison", "arm", *there.values()), rows if there else ())
+    return table(caption, ("comparison", "arm", *columns.values()), rows if columns else ())
 
 
 def _method(material: Material) -> str:

@@ -23,8 +23,8 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Html]], loo
     body = "".join(f"<tr>{_row(head, row)}</tr>\n" for row in rows)
     if not body:
         return ""
-    named = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
-    top = f"<thead><tr>{named}</tr></thead>\n" if any(head) else ""
+    head_cells = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
+    top = f"<thead><tr>{head_cells}</tr></thead>\n" if any(head) else ""
     return (
         f'<div class="scroll cards" role="region" tabindex="0" aria-label="{text(caption)}"><table{_class(look)}>'
         f"<caption>{text(caption)}</caption>\n{top}<tbody>\n{body}</tbody></table></div>\n"

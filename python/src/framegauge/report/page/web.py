@@ -25,11 +25,11 @@ Found = Sequence[tuple[str, Mapping[str, Sequence[Site]]]]  # by comparison and 
 
 def section_of(material: Material) -> str:
     """The section; empty for a study without the workload web."""
-    found = [
+    comparisons = [
         (material.title_of(cell), {material.looks[arm].label: webs for arm, webs in by_arm.items()})
         for cell, by_arm in sites(material.saved, material.looks).items()
     ]
-    if not found:
+    if not comparisons:
         return ""
     key = (
         '<p class="soft">Medians over the runs of an arm; the largest and smallest share of a CPU are those of any '
@@ -45,9 +45,9 @@ def section_of(material: Material) -> str:
         if drawn
         else ""
     )
-    steps = table("Steps until the site was saturated", STEPS_HEAD, _steps(found))
-    parts = table("Components: CPU and connections", COMPONENTS_HEAD, _components(found))
-    times = table("Response times by operation and by part", TIMES_HEAD, _times(found))
+    steps = table("Steps until the site was saturated", STEPS_HEAD, _steps(comparisons))
+    parts = table("Components: CPU and connections", COMPONENTS_HEAD, _components(comparisons))
+    times = table("Response times by operation and by part", TIMES_HEAD, _times(comparisons))
     return section("web", "The web site", key + steps + parts + charts + times)
 
 
@@ -55,39 +55,39 @@ def _all(by_arm: Mapping[str, Sequence[Site]]) -> list[Site]:
     return [web for webs in by_arm.values() for web in webs]
 
 
-def _steps(found: Found) -> Iterator[list[str]]:
+def _steps(comparisons: Found) -> Iterator[list[str]]:
     """A row for each number of users that runs of an arm have tried."""
-    for where, by_arm in found:
+    for comparison, by_arm in comparisons:
         for users in sorted({step["users"] for web in _all(by_arm) for step in web.get("steps", ())}):
             for arm, webs in by_arm.items():
-                mine = [step for web in webs for step in web.get("steps", ()) if step["users"] == users]
-                if mine:
-                    rate = statistics.median(step["operations_per_second"] for step in mine)
-                    held = sum(not step.get("beyond") for step in mine)
-                    counts = str(len(mine)), number(rate)
-                    yield [where, str(users), arm, *counts, _nearest(mine), f"{held} of {len(mine)}"]
+                steps = [step for web in webs for step in web.get("steps", ()) if step["users"] == users]
+                if steps:
+                    rate = statistics.median(step["operations_per_second"] for step in steps)
+                    held = sum(not step.get("beyond") for step in steps)
+                    counts = str(len(steps)), number(rate)
+                    yield [comparison, str(users), arm, *counts, _nearest(steps), f"{held} of {len(steps)}"]
 
 
 def _nearest(steps: Sequence[Mapping[str, Any]]) -> str:
     """The operation that is nearest to its limit, or furthest beyond: its time, the median of runs, and the limit."""
     times: dict[tuple[str, float], list[float]] = {}
     for step in steps:
-        for name, each in step.get("judged", {}).items():
-            times.setdefault((name, each["limit_seconds"]), []).append(each["found_seconds"])
+        for name, entry in step.get("judged", {}).items():
+            times.setdefault((name, entry["limit_seconds"]), []).append(entry["found_seconds"])
     if not times:
         return "-"
-    (name, limit), found = max(times.items(), key=lambda each: statistics.median(each[1]) / each[0][1])
-    return f"{name}: {print_seconds(statistics.median(found), DIGITS)} of {print_seconds(limit, DIGITS)}"
+    (name, limit), seconds = max(times.items(), key=lambda entry: statistics.median(entry[1]) / entry[0][1])
+    return f"{name}: {print_seconds(statistics.median(seconds), DIGITS)} of {print_seconds(limit, DIGITS)}"
 
 
-def _components(found: Found) -> Iterator[list[str]]:
-    for where, by_arm in found:
+def _components(comparisons: Found) -> Iterator[list[str]]:
+    for comparison, by_arm in comparisons:
         for component in components(_all(by_arm)):
             for arm, webs in by_arm.items():
                 flows = [web["flows"][component] for web in webs if component in web.get("flows", {})]
                 if flows:
-                    count = f"{statistics.median(each['connections'] for each in flows):g}"
-                    yield [where, component, arm, *_shares(webs, component), count, *_sizes(webs, component)]
+                    count = f"{statistics.median(flow['connections'] for flow in flows):g}"
+                    yield [comparison, component, arm, *_shares(webs, component), count, *_sizes(webs, component)]
 
 
 def _shares(webs: Sequence[Site], component: str) -> list[str]:
@@ -95,9 +95,9 @@ def _shares(webs: Sequence[Site], component: str) -> list[str]:
     shares = [web["cpu"][component] for web in webs if component in web.get("cpu", {})]
     if not shares:
         return ["-", "-", "-"]
-    mean = statistics.median(each["mean"] for each in shares)
-    most, least = max(each["most"] for each in shares), min(each["least"] for each in shares)
-    return [f"{100 * each:.1f} %" for each in (mean, most, least)]
+    mean = statistics.median(share["mean"] for share in shares)
+    most, least = max(share["most"] for share in shares), min(share["least"] for share in shares)
+    return [f"{100 * share:.1f} %" for share in (mean, most, least)]
 
 
 def _sizes(webs: Sequence[Site], component: str) -> list[str]:
@@ -105,18 +105,18 @@ def _sizes(webs: Sequence[Site], component: str) -> list[str]:
     return [print_bytes(middle(ordered, share), DIGITS) if ordered else "-" for share in (0.5, 0.9)]
 
 
-def _times(found: Found) -> Iterator[list[str]]:
-    for where, by_arm in found:
-        for key, word in (("by_operation", ""), ("parts", "part: ")):
+def _times(comparisons: Found) -> Iterator[list[str]]:
+    for comparison, by_arm in comparisons:
+        for key, prefix in (("by_operation", ""), ("parts", "part: ")):
             for name in dict.fromkeys(name for web in _all(by_arm) for name in web.get(key, {})):
                 for arm, webs in by_arm.items():
                     if times := [web[key][name] for web in webs if name in web.get(key, {})]:
-                        count = str(sum(each["count"] for each in times))
-                        yield [where, word + name, arm, count, *_medians(times)]
+                        count = str(sum(timing["count"] for timing in times))
+                        yield [comparison, prefix + name, arm, count, *_medians(times)]
 
 
 def _medians(times: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
-        print_seconds(statistics.median(each[which] for each in times), DIGITS)
-        for which in ("mean_seconds", "p90_seconds")
+        print_seconds(statistics.median(timing[key] for timing in times), DIGITS)
+        for key in ("mean_seconds", "p90_seconds")
     ]

@@ -34,21 +34,21 @@ def in_order(runs: Sequence[Run]) -> list[Run]:
 
 def looks(plan: Mapping[str, Any], runs: Sequence[Run]) -> dict[str, Look]:
     """The look of each arm, in the order in which arms are shown."""
-    found: dict[str, Look] = {}
+    by_arm: dict[str, Look] = {}
     treatments = 0
     for run in in_order(runs):
-        if run.arm in found:
+        if run.arm in by_arm:
             continue
         label = printable(words.levels({factor_key(plan["treatment"]): run.level}))
         if run.role == "baseline":
-            found[run.arm] = Look(label, "baseline", "circle")
+            by_arm[run.arm] = Look(label, "baseline", "circle")
         elif run.role == "control":
-            found[run.arm] = Look(f"{label} (A/A)", "control", "diamond")
+            by_arm[run.arm] = Look(f"{label} (A/A)", "control", "diamond")
         else:
             role, shape = _TREATMENTS[treatments % len(_TREATMENTS)]
-            found[run.arm] = Look(label, role, shape)
+            by_arm[run.arm] = Look(label, role, shape)
             treatments += 1
-    return found
+    return by_arm
 
 
 def cell_title(runs: Sequence[Run], cells: words.Cells) -> str:

@@ -52,40 +52,40 @@ class _Course:
 
 def changes(saved: Saved, runs: Sequence[Run]) -> list[Change]:
     """The changes in runs that count, in order of their moments."""
-    told = (dig(spools.record(saved.folder, run), "changes") for run in runs if not run.excluded)
-    made = [each for each in told if each]
+    records = (dig(spools.record(saved.folder, run), "changes") for run in runs if not run.excluded)
+    by_run = [entry for entry in records if entry]
     moments: dict[float, list[Mapping[str, Any]]] = {}
-    for each in made[0] if made else ():
-        moments.setdefault(each["at_seconds"], []).append(each["set"])
+    for entry in by_run[0] if by_run else ():
+        moments.setdefault(entry["at_seconds"], []).append(entry["set"])
     return [
         Change(
-            together(asked),
-            at,
-            [max(each["made_seconds"] for each in one if each["at_seconds"] == at) for one in made],
+            together(settings),
+            time,
+            [max(entry["made_seconds"] for entry in run_log if entry["at_seconds"] == time) for run_log in by_run],
         )
-        for at, asked in sorted(moments.items())
+        for time, settings in sorted(moments.items())
     ]
 
 
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """One chart per cell that has samples: goodput over time, with the moments marked."""
-    for cell, inside in by_cell(saved.runs).items():
-        moments = changes(saved, inside)
+    for cell, cell_runs in by_cell(saved.runs).items():
+        moments = changes(saved, cell_runs)
         if not moments:
             continue
-        sampled = [(run, found) for run in inside if not run.excluded and (found := _sampled(saved, run))]
+        sampled = [(run, samples) for run in cell_runs if not run.excluded and (samples := _sampled(saved, run))]
         if sampled:
-            yield _picture(cell, f"Goodput over time, {arms.cell_title(inside, cells)}", sampled, moments, looks)
+            yield _picture(cell, f"Goodput over time, {arms.cell_title(cell_runs, cells)}", sampled, moments, looks)
 
 
 def _sampled(saved: Saved, run: Run) -> tuple[float, list[series.Connection]] | None:
     """The start of the first stream in seconds from the start of the measurement, and all connections."""
-    found = series.connections(saved.folder / "runs" / str(run.number), run.files)
+    flows = series.connections(saved.folder / "runs" / str(run.number), run.files)
     record = spools.record(saved.folder, run)
-    told = [dig(each, "result", "started_seconds") for each in dig(record, "workload", "runs") or ()]
-    started = [each for each in told if each is not None]
+    starts = [dig(item, "result", "started_seconds") for item in dig(record, "workload", "runs") or ()]
+    known_starts = [item for item in starts if item is not None]
     begun = record.get("begun_seconds")
-    return (min(started) - begun, found) if found and started and begun is not None else None
+    return (min(known_starts) - begun, flows) if flows and known_starts and begun is not None else None
 
 
 def _picture(
@@ -95,18 +95,18 @@ def _picture(
     moments: Sequence[Change],
     looks: Mapping[str, Look],
 ) -> Picture:
-    ends = [offset + max(float(each.time[-1]) for each in found) for _, (offset, found) in sampled]
+    ends = [offset + max(float(item.time[-1]) for item in flows) for _, (offset, flows) in sampled]
     step = max(max(ends) / MOST_POINTS, LEAST_STEP_SECONDS)
     edges = np.arange(0, int(np.ceil(max(ends) / step)) + 1) * step
     first, last = moments[0].moment.seconds, moments[-1].moment.seconds
     by_arm: dict[str, list[_Course]] = {}
-    for run, (offset, found) in sampled:
-        by_arm.setdefault(run.arm, []).append(_course(offset, found, edges, first, last))
-    middles = {name: _quartiles(np.array([each.values for each in by_arm[name]])) for name in by_arm}
-    factor, unit = units.unit_scale("bits_per_second", max(float(np.nanmax(each)) for each in middles.values()))
+    for run, (offset, flows) in sampled:
+        by_arm.setdefault(run.arm, []).append(_course(offset, flows, edges, first, last))
+    middles = {name: _quartiles(np.array([item.values for item in by_arm[name]])) for name in by_arm}
+    factor, unit = units.unit_scale("bits_per_second", max(float(np.nanmax(item)) for item in middles.values()))
     lines = [
         course.Line(
-            rows.Row("", look.label, _around([each.around for each in by_arm[name]]), look.role),
+            rows.Row("", look.label, _around([item.around for item in by_arm[name]]), look.role),
             *(_known(middles[name][place] / factor) for place in (1, 0, 2)),
         )
         for name, look in looks.items()
@@ -114,32 +114,32 @@ def _picture(
     ]
     drawn = draw.svg(
         course.course(
-            lines, (edges[:-1] + step / 2).tolist(), [each.moment for each in moments], unit,
+            lines, (edges[:-1] + step / 2).tolist(), [item.moment for item in moments], unit,
             "seconds since the measurement began",
         )
     )  # fmt: skip
-    said = "; ".join(f"{each.row.label}: {each.row.note}" for each in lines)
-    marked = "; ".join(f"{each.label} at {each.asked_seconds:g} s" for each in moments)
-    return Picture(f"changes-{cell + 1}", "changes", title, f"{marked}. {said}.", drawn)
+    summary = "; ".join(f"{item.row.label}: {item.row.note}" for item in lines)
+    marked = "; ".join(f"{item.label} at {item.asked_seconds:g} s" for item in moments)
+    return Picture(f"changes-{cell + 1}", "changes", title, f"{marked}. {summary}.", drawn)
 
 
-def _course(offset: float, found: Sequence[series.Connection], edges: np.ndarray, first: float, last: float) -> _Course:
-    end = offset + max(float(each.time[-1]) for each in found)
+def _course(offset: float, flows: Sequence[series.Connection], edges: np.ndarray, first: float, last: float) -> _Course:
+    end = offset + max(float(flow.time[-1]) for flow in flows)
     marks = np.array([offset, first, last, end])
-    acked = series.acked(found, marks - offset)
+    acked = series.acked(flows, marks - offset)
     before, after = (8 * np.diff(acked) / np.maximum(np.diff(marks), 1e-9))[[0, 2]]
-    goodput = 8 * np.diff(series.acked(found, edges - offset)) / np.diff(edges)
+    goodput = 8 * np.diff(series.acked(flows, edges - offset)) / np.diff(edges)
     # An incomplete step would look like a collapse.
-    inside = (edges[:-1] >= offset) & (edges[1:] <= end)
-    return _Course(np.where(inside, goodput, np.nan), (float(before), float(after)))
+    is_inside = (edges[:-1] >= offset) & (edges[1:] <= end)
+    return _Course(np.where(is_inside, goodput, np.nan), (float(before), float(after)))
 
 
 def _quartiles(values: np.ndarray) -> np.ndarray:
     """The quartiles of each step over the runs that fill it; NaN if none does."""
-    found = np.full((len(QUARTILES), values.shape[1]), np.nan)
-    there = np.isfinite(values).any(axis=0)
-    found[:, there] = np.nanpercentile(values[:, there], QUARTILES, axis=0)
-    return found
+    quartiles = np.full((len(QUARTILES), values.shape[1]), np.nan)
+    is_filled = np.isfinite(values).any(axis=0)
+    quartiles[:, is_filled] = np.nanpercentile(values[:, is_filled], QUARTILES, axis=0)
+    return quartiles
 
 
 def _around(pairs: Sequence[tuple[float, float]]) -> str:

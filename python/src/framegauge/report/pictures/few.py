@@ -41,19 +41,19 @@ def pictures(saved: Saved, summary: Mapping[str, Any], looks: Mapping[str, Look]
 def _shares(entries: Sequence[Mapping[str, Any]], cells: words.Cells) -> Iterator[Picture]:
     if not entries:
         return
-    found = [
+    effects = [
         effect.Effect(
             rows.Row(
-                printable(cells.of(each)), printable(words.levels(each["levels"])),
-                f"{few.share(each['share'])}, {each['verdict']}", ROLES.get(each["verdict"], "soft"),
+                printable(cells.of(entry)), printable(words.levels(entry["levels"])),
+                f"{few.share(entry['share'])}, {entry['verdict']}", ROLES.get(entry["verdict"], "soft"),
             ),
-            each["share"], each["judged"]["interval"],
+            entry["share"], entry["judged"]["interval"],
         )
-        for each in entries
+        for entry in entries
     ]  # fmt: skip
     margin = entries[0]["margin"]
-    text = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in found)
-    drawn = draw.svg(effect.effect(found, margin, "goodput of each of the few, against each of the many"))
+    text = "; ".join(f"{entry.row.heading}, {entry.row.label}: {entry.row.note}" for entry in effects)
+    drawn = draw.svg(effect.effect(effects, margin, "goodput of each of the few, against each of the many"))
     band = f"Band: the same within a factor of {1 + margin:g}. "
     yield Picture("few-shares", "few", "Share of the few by level", f"{band}{text}.", drawn)
 
@@ -62,15 +62,15 @@ def _over_time(
     saved: Saved, entries: Sequence[Mapping[str, Any]], looks: Mapping[str, Look], cells: words.Cells
 ) -> Iterator[Picture]:
     number, counted = 0, by_cell(run for run in saved.runs if not run.excluded)
-    for cell in dict.fromkeys(each["cell"] for each in entries):
-        inside = counted.get(cell, [])
-        for arm in dict.fromkeys(run.arm for run in arms.in_order(inside)):
-            found = [rates for run in inside if run.arm == arm and (rates := _read(saved, run))]
-            windows = min((len(next(iter(rates.values()))) for rates in found), default=0)
+    for cell in dict.fromkeys(entry["cell"] for entry in entries):
+        cell_runs = counted.get(cell, [])
+        for arm in dict.fromkeys(run.arm for run in arms.in_order(cell_runs)):
+            run_rates = [rates for run in cell_runs if run.arm == arm and (rates := _read(saved, run))]
+            windows = min((len(next(iter(rates.values()))) for rates in run_rates), default=0)
             if arm in looks and looks[arm].role != "control" and windows >= LEAST_WINDOWS and number < MOST_SHOWN:
                 number += 1
-                title = ", ".join(filter(None, (looks[arm].label, arms.cell_title(inside, cells))))
-                yield _course(number, title, found, windows)
+                title = ", ".join(filter(None, (looks[arm].label, arms.cell_title(cell_runs, cells))))
+                yield _course(number, title, run_rates, windows)
 
 
 def _read(saved: Saved, run: Run) -> Rates:
@@ -79,11 +79,11 @@ def _read(saved: Saved, run: Run) -> Rates:
     table = spools.columns(place, _COLUMNS, files=run.files) if place.exists() else None
     if table is None:
         return {}
-    found: dict[str, dict[int, list[float]]] = {}
+    groups: dict[str, dict[int, list[float]]] = {}
     for group, begin, rate in zip(*(table[name] for name in _COLUMNS), strict=True):
         if group in GROUPS and _is_amount(begin) and _is_amount(rate) and begin < MOST_SECONDS:
-            found.setdefault(group, {}).setdefault(round(begin / FEW_WINDOW_SECONDS), []).append(rate)
-    means = {name: [statistics.fmean(each[place]) for place in sorted(each)] for name, each in found.items()}
+            groups.setdefault(group, {}).setdefault(round(begin / FEW_WINDOW_SECONDS), []).append(rate)
+    means = {name: [statistics.fmean(rates[place]) for place in sorted(rates)] for name, rates in groups.items()}
     return {name: means[name] for name in GROUPS if name in means}
 
 
@@ -91,18 +91,18 @@ def _is_amount(value: object) -> bool:
     return isinstance(value, float) and 0 <= value < math.inf
 
 
-def _course(number: int, title: str, found: Sequence[Rates], windows: int) -> Picture:
-    names = [name for name in GROUPS if all(len(rates.get(name, ())) >= windows for rates in found)]
-    values = {name: np.array([rates[name][:windows] for rates in found]) for name in names}
-    factor, unit = units.unit_scale("bits_per_second", max(float(each.max()) for each in values.values()))
+def _course(number: int, title: str, run_rates: Sequence[Rates], windows: int) -> Picture:
+    names = [name for name in GROUPS if all(len(rates.get(name, ())) >= windows for rates in run_rates)]
+    values = {name: np.array([rates[name][:windows] for rates in run_rates]) for name in names}
+    factor, unit = units.unit_scale("bits_per_second", max(float(item.max()) for item in values.values()))
     times = [FEW_WINDOW_SECONDS * (place + 0.5) for place in range(windows)]
     lines = []
-    for name, each in values.items():
-        middle, low, high = (take(each, axis=0) / factor for take in (np.mean, np.min, np.max))
+    for name, item in values.items():
+        middle, low, high = (take(item, axis=0) / factor for take in (np.mean, np.min, np.max))
         note = f"{middle[0]:.3g} {unit} at first, {middle[-1]:.3g} {unit} at last"
         row = rows.Row("", f"the {name}" if name != "mid" else "between", note, GROUPS[name])
         lines.append(course.Line(row, list(map(float, middle)), list(map(float, low)), list(map(float, high))))
-    text = "; ".join(f"{each.row.label}: {', '.join(f'{value:.3g}' for value in each.middle)} {unit}" for each in lines)
+    text = "; ".join(f"{item.row.label}: {', '.join(f'{value:.3g}' for value in item.middle)} {unit}" for item in lines)
     drawn = draw.svg(course.course(lines, times, (), unit, "seconds from the first start of a flow"))
     head = printable(f"Goodput per flow over time, {title}")
     return Picture(

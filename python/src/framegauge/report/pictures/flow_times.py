@@ -41,35 +41,35 @@ Arms = Mapping[str, Sequence[Run]]
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """The distributions of all cells in one chart, and a chart of distances for each cell."""
     counted: dict[int, Arms] = {}
-    for cell, inside in by_cell(run for run in saved.runs if not run.excluded).items():
-        mine = {arm: [run for run in inside if run.arm == arm][:MOST_RUNS] for arm in looks}
-        counted[cell] = {arm: runs for arm, runs in mine.items() if runs}
+    for cell, cell_runs in by_cell(run for run in saved.runs if not run.excluded).items():
+        runs_by_arm = {arm: [run for run in cell_runs if run.arm == arm][:MOST_RUNS] for arm in looks}
+        counted[cell] = {arm: runs for arm, runs in runs_by_arm.items() if runs}
     yield from _completions(saved, counted, looks, cells)
     drawn = 0
     for cell, by_arm in counted.items():
         title = arms.cell_title(next(iter(by_arm.values())), cells)
-        found = _distances(saved.folder, by_arm, looks)
-        if found and (drawn := drawn + 1) <= MOST_CELLS:
-            yield _by_hops(f"hops-{cell + 1}", title, found)
+        distances = _distances(saved.folder, by_arm, looks)
+        if distances and (drawn := drawn + 1) <= MOST_CELLS:
+            yield _by_hops(f"hops-{cell + 1}", title, distances)
 
 
 def _completions(
     saved: Saved, by_cell: Mapping[int, Arms], looks: Mapping[str, Look], cells: words.Cells
 ) -> Iterator[Picture]:
-    panels, said = [], []
+    panels, notes = [], []
     for by_arm in by_cell.values():
         times = {arm: _times(saved.folder, runs) for arm, runs in by_arm.items()}
-        whole = {arm: found for arm, found in times.items() if len(found) >= LEAST_COMPLETIONS}
-        if whole and max(found[-1] / max(found[0], 1e-12) for found in whole.values()) >= LEAST_SPREAD:
+        whole = {arm: seconds for arm, seconds in times.items() if len(seconds) >= LEAST_COMPLETIONS}
+        if whole and max(seconds[-1] / max(seconds[0], 1e-12) for seconds in whole.values()) >= LEAST_SPREAD:
             name = arms.cell_title(next(iter(by_arm.values())), cells)
             panels.append(_panel(name, whole, looks))
-            said += [f"{name}, {looks[arm].label}: {_quantiles(found)}" for arm, found in whole.items()]
+            notes += [f"{name}, {looks[arm].label}: {_quantiles(seconds)}" for arm, seconds in whole.items()]
         if len(panels) == MOST_PANELS:
             break
     if panels:
         drawn = draw.svg(distribution.distributions(panels, "time to completion (logarithmic)", _seconds, close=True))
         yield Picture(
-            "completions", "flow-times", "Completion times, share of all up to each time", f"{'; '.join(said)}.", drawn
+            "completions", "flow-times", "Completion times, share of all up to each time", f"{'; '.join(notes)}.", drawn
         )
 
 
@@ -77,18 +77,18 @@ def _seconds(value: float) -> str:
     return print_seconds(value, DIGITS)
 
 
-def _quantiles(found: np.ndarray) -> str:
-    middle, late = (_seconds(float(np.quantile(found, share))) for share in (0.5, 0.99))
-    return f"median {middle}, 99 % {late}, n = {len(found):,}"
+def _quantiles(seconds: np.ndarray) -> str:
+    middle, late = (_seconds(float(np.quantile(seconds, share))) for share in (0.5, 0.99))
+    return f"median {middle}, 99 % {late}, n = {len(seconds):,}"
 
 
 def _panel(name: str, times: Mapping[str, np.ndarray], looks: Mapping[str, Look]) -> distribution.Panel:
     lines = [
-        distribution.Line(rows.Row("", looks[arm].label, role=looks[arm].role), found.tolist())
-        for arm, found in times.items()
+        distribution.Line(rows.Row("", looks[arm].label, role=looks[arm].role), seconds.tolist())
+        for arm, seconds in times.items()
     ]
-    middle = " / ".join(_seconds(float(np.median(found))) for found in times.values())
-    counts = sorted({len(found) for found in times.values()})
+    middle = " / ".join(_seconds(float(np.median(seconds))) for seconds in times.values())
+    counts = sorted({len(seconds) for seconds in times.values()})
     count = f", n = {counts[0]:,}{'' if len(counts) == 1 else f' to {counts[-1]:,}'}"
     # The text has all of it: more would not fit above a panel.
     return distribution.Panel(name, f"median {middle}{count if len(lines) <= MOST_NOTED else ''}", lines)
@@ -96,8 +96,8 @@ def _panel(name: str, times: Mapping[str, np.ndarray], looks: Mapping[str, Look]
 
 def _times(folder: Path, runs: Sequence[Run]) -> np.ndarray:
     """The completion times of all rounds of all flows of these runs, in order."""
-    found = [part for run in runs for part in _times_of(folder, run)]
-    return np.sort(np.concatenate(found)) if found else np.zeros(0)
+    parts = [part for run in runs for part in _times_of(folder, run)]
+    return np.sort(np.concatenate(parts)) if parts else np.zeros(0)
 
 
 def _times_of(folder: Path, run: Run) -> Iterator[np.ndarray]:
@@ -114,36 +114,36 @@ def _times_of(folder: Path, run: Run) -> Iterator[np.ndarray]:
 
 def _transfers(folder: Path, run: Run) -> Iterator[tuple[str, str, Mapping[str, Sequence[Any]]]]:
     """The ends and the transfers of each `stream.run`, of a run on hosts."""
-    for each, found in flows.transfers_of(folder, run):
-        yield str(each.get("client")), str(each.get("server")), found
+    for stream, transfers in flows.transfers_of(folder, run):
+        yield str(stream.get("client")), str(stream.get("server")), transfers
 
 
 def _distances(folder: Path, by_arm: Arms, looks: Mapping[str, Look]) -> list[tuple[int, Look, list[np.ndarray]]]:
     """The goodput of every flow by hops and arm, a list for each run; empty unless there are two distances."""
-    found: dict[tuple[int, str], list[np.ndarray]] = {}
+    goodputs: dict[tuple[int, str], list[np.ndarray]] = {}
     for arm, runs in by_arm.items():
         for run in runs:
             for hops, goodput in _by_distance(folder, run).items():
-                found.setdefault((hops, arm), []).append(np.array(goodput))
-    if len({hops for hops, _ in found}) < 2:
+                goodputs.setdefault((hops, arm), []).append(np.array(goodput))
+    if len({hops for hops, _ in goodputs}) < 2:
         return []
     return [
-        (hops, looks[arm], found[hops, arm])
-        for hops in sorted({hops for hops, _ in found})
+        (hops, looks[arm], goodputs[hops, arm])
+        for hops in sorted({hops for hops, _ in goodputs})
         for arm in looks
-        if (hops, arm) in found
+        if (hops, arm) in goodputs
     ]
 
 
 def _by_distance(folder: Path, run: Run) -> Mapping[int, Sequence[float]]:
     place = folder / "runs" / str(run.number)
     table = spools.columns(place / "flows.parquet", ("hops", "goodput_bits_per_second"), files=run.files)
-    found: dict[int, list[float]] = {}
+    goodputs: dict[int, list[float]] = {}
     if table is not None:
         for hops, goodput in zip(table["hops"], table["goodput_bits_per_second"], strict=True):
             if hops is not None and goodput is not None:
-                found.setdefault(hops, []).append(goodput)
-        return found
+                goodputs.setdefault(hops, []).append(goodput)
+        return goodputs
     ports = dig(spools.record(folder, run), "rack", "network", "ports") or ()
     distances = Distances((port["from"], port["to"]) for port in ports if {"from", "to"} <= set(port))
     for client, server, transfers in _transfers(folder, run):
@@ -151,20 +151,20 @@ def _by_distance(folder: Path, run: Run) -> Mapping[int, Sequence[float]]:
         spent = np.array(transfers["end_seconds"]) - np.array(transfers["start_seconds"])
         amounts, times = np.bincount(flows, transfers["bytes"]), np.bincount(flows, spent)
         if (hops := distances.between(client, server)) is not None:
-            found.setdefault(hops, []).extend((8 * amounts[times > 0] / times[times > 0]).tolist())
-    return found
+            goodputs.setdefault(hops, []).extend((8 * amounts[times > 0] / times[times > 0]).tolist())
+    return goodputs
 
 
-def _by_hops(name: str, title: str, found: Sequence[tuple[int, Look, Sequence[np.ndarray]]]) -> Picture:
-    most = max(float(np.percentile(np.concatenate(runs), HIGH)) for *_, runs in found)
+def _by_hops(name: str, title: str, distances: Sequence[tuple[int, Look, Sequence[np.ndarray]]]) -> Picture:
+    most = max(float(np.percentile(np.concatenate(runs), HIGH)) for *_, runs in distances)
     factor, unit = unit_scale("bits_per_second", most)
     drawn = []
-    for hops, look, runs in found:
-        every, means = np.concatenate(runs), [float(run.mean()) / factor for run in runs]
+    for hops, look, runs in distances:
+        goodputs, means = np.concatenate(runs), [float(run.mean()) / factor for run in runs]
         middle = float(np.mean(means))
-        row = rows.Row(f"{hops} hops", look.label, f"{middle:.4g} {unit}, {len(every):,} flows", look.role)
-        ends = [float(np.percentile(every, share)) / factor for share in (LOW, HIGH)]
+        row = rows.Row(f"{hops} hops", look.label, f"{middle:.4g} {unit}, {len(goodputs):,} flows", look.role)
+        ends = [float(np.percentile(goodputs, share)) / factor for share in (LOW, HIGH)]
         drawn.append(spread.Spread(row, look.shape, means, middle, None, ends))
-    said = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in drawn)
+    notes = "; ".join(f"{entry.row.heading}, {entry.row.label}: {entry.row.note}" for entry in drawn)
     chart = spread.spread(drawn, f"goodput of a flow ({unit}); thin line: 5 % to 95 % of flows")
-    return Picture(name, "flow-times", printable(f"Goodput by distance, {title}"), f"{said}.", draw.svg(chart))
+    return Picture(name, "flow-times", printable(f"Goodput by distance, {title}"), f"{notes}.", draw.svg(chart))

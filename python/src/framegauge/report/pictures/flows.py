@@ -25,8 +25,8 @@ Entry = Mapping[str, Any]
 
 def shown(summary: Mapping[str, Any]) -> Sequence[Entry]:
     """The entries that the page shows."""
-    found: Sequence[Entry] = summary.get("flows", ())
-    return found[:MOST_SHOWN]
+    entries: Sequence[Entry] = summary.get("flows", ())
+    return entries[:MOST_SHOWN]
 
 
 def title_of(entry: Entry, cells: words.Cells) -> str:
@@ -45,19 +45,19 @@ def pictures(saved: Saved, summary: Mapping[str, Any], looks: Mapping[str, Look]
 
 
 def _flows(number: int, entry: Entry, looks: Mapping[str, Look], where: str) -> Picture:
-    every = [(arm, row) for arm in entry["arms"] for row in arm["rows"]]
-    factor, unit = units.unit_scale("bits_per_second", max(max(row["by_run_bits_per_second"]) for _, row in every))
-    names = dict.fromkeys(contention.row_name(row, entry["grouped"]) for _, row in every)
-    found = [
+    arm_rows = [(arm, row) for arm in entry["arms"] for row in arm["rows"]]
+    factor, unit = units.unit_scale("bits_per_second", max(max(row["by_run_bits_per_second"]) for _, row in arm_rows))
+    names = dict.fromkeys(contention.row_name(row, entry["grouped"]) for _, row in arm_rows)
+    spreads = [
         _spread(name, looks[arm["arm"]], row, factor)
         for name in names
-        for arm, row in every
+        for arm, row in arm_rows
         if contention.row_name(row, entry["grouped"]) == name
     ]
-    text = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in found)
-    what = "goodput per flow" if entry["grouped"] else "goodput"
-    drawn = draw.svg(spread.spread(found, f"{what} ({unit}), mean over runs"))
-    title = f"{what[0].upper()}{what[1:]}, {where}"
+    text = "; ".join(f"{item.row.heading}, {item.row.label}: {item.row.note}" for item in spreads)
+    quantity = "goodput per flow" if entry["grouped"] else "goodput"
+    drawn = draw.svg(spread.spread(spreads, f"{quantity} ({unit}), mean over runs"))
+    title = f"{quantity[0].upper()}{quantity[1:]}, {where}"
     return Picture(f"flows-{number}", "flows", title, f"{text}.", drawn)
 
 
@@ -89,22 +89,22 @@ def dropped_note(drops: Mapping[str, Any]) -> str:
 
 
 def _drops(number: int, entry: Entry, looks: Mapping[str, Look], where: str) -> Iterator[Picture]:
-    every = [(arm, drops) for arm in entry["arms"] for drops in arm["drops"] if drops["port"] in entry["ports"]]
-    if not every:
+    arm_drops = [(arm, drops) for arm in entry["arms"] for drops in arm["drops"] if drops["port"] in entry["ports"]]
+    if not arm_drops:
         return
-    found = [
+    charts = [
         histogram.Histogram(
             rows.Row(
                 printable(f"by {name}"), looks[arm["arm"]].label, dropped_note(drops), looks[arm["arm"]].role
             ),
             drops["share_by_length"],
         )
-        for name in dict.fromkeys(ports_name(drops) for _, drops in every)
-        for arm, drops in every
+        for name in dict.fromkeys(ports_name(drops) for _, drops in arm_drops)
+        for arm, drops in arm_drops
         if ports_name(drops) == name
     ]  # fmt: skip
-    text = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}; {_bins(each.shares)}" for each in found)
-    drawn = draw.svg(histogram.histograms(found, "frames dropped in a row; height: share of the dropped frames"))
+    text = "; ".join(f"{item.row.heading}, {item.row.label}: {item.row.note}; {_bins(item.shares)}" for item in charts)
+    drawn = draw.svg(histogram.histograms(charts, "frames dropped in a row; height: share of the dropped frames"))
     yield Picture(f"drops-{number}", "drops", f"Consecutive drops, {where}", f"{text}.", drawn)
 
 
@@ -116,28 +116,28 @@ def _blackouts(saved: Saved, number: int, entry: Entry, looks: Mapping[str, Look
     """One chart per arm: the longest run of drops in the run nearest to the arm's median."""
     for place, (arm, look) in enumerate(looks.items(), 1):
         run = series.representative([run for run in saved.runs if run.arm == arm and run.cell == entry["cell"]])
-        found = None if run is None else blackout.find(saved.folder, run, entry["receiver"])
-        if found is not None:
+        burst = None if run is None else blackout.find(saved.folder, run, entry["receiver"])
+        if burst is not None:
             title = f"Longest run of drops, {look.label}, {where}"
-            yield Picture(f"blackout-{number}-{place}", "drops", title, _said(found, look.label), _drawn(found))
+            yield Picture(f"blackout-{number}-{place}", "drops", title, _said(burst, look.label), _drawn(burst))
 
 
-def _said(found: Blackout, arm: str) -> str:
+def _said(burst: Blackout, arm: str) -> str:
     """The chart in words: when it was, how many frames of which input port, and the fate of the others' frames."""
-    seconds = found.end_seconds - found.begin_seconds
-    said = (
-        f"{arm}, run {found.run.number}, {found.begin_seconds:.6f} s after its start, at {found.port}: {found.length} "
-        f"frames that came by {found.input_port} were dropped in a row, within {seconds * 1e6:,.0f} us."
+    seconds = burst.end_seconds - burst.begin_seconds
+    text = (
+        f"{arm}, run {burst.run.number}, {burst.begin_seconds:.6f} s after its start, at {burst.port}: {burst.length} "
+        f"frames that came by {burst.input_port} were dropped in a row, within {seconds * 1e6:,.0f} us."
     )
-    for names in _together(list(found.lost)):
+    for names in _together(list(burst.lost)):
         label = names[0] if len(names) == 1 else f"{len(names)} other input ports"
-        lost = sum(found.lost[name] for name in names)
-        if found.taken is None:
-            said += f" Meanwhile, {lost} of those by {label} were dropped; how many were taken in is not on record."
+        lost = sum(burst.lost[name] for name in names)
+        if burst.taken is None:
+            text += f" Meanwhile, {lost} of those by {label} were dropped; how many were taken in is not on record."
         else:
-            taken = sum(found.taken[name] for name in names)
-            said += f" Meanwhile, of those by {label}, {taken} were taken in and {lost} dropped."
-    return said
+            taken = sum(burst.taken[name] for name in names)
+            text += f" Meanwhile, of those by {label}, {taken} were taken in and {lost} dropped."
+    return text
 
 
 def _together(names: list[str]) -> list[list[str]]:
@@ -145,36 +145,36 @@ def _together(names: list[str]) -> list[list[str]]:
     return [[name] for name in names] if len(names) <= MOST_INPUTS else [names]
 
 
-def _drawn(found: Blackout) -> str:
-    begin, end = (1e6 * each for each in (-found.around_seconds, found.around_seconds))
-    most = max(amount for _, amount in found.held)
-    known = "" if found.whole else ", known from drops only"
-    top = rows.Row("", printable(f"queue at {found.port}{known}"), f"up to {most / 1e3:.3g} kB", "first")
+def _drawn(burst: Blackout) -> str:
+    begin, end = (1e6 * seconds for seconds in (-burst.around_seconds, burst.around_seconds))
+    most = max(amount for _, amount in burst.held)
+    known = "" if burst.whole else ", known from drops only"
+    top = rows.Row("", printable(f"queue at {burst.port}{known}"), f"up to {most / 1e3:.3g} kB", "first")
     drawn = queue.queue(
         top,
-        [(1e6 * time, amount) for time, amount in found.held],
-        found.whole,
-        list(_arrivals(found)),
-        (begin, end + 1e6 * (found.end_seconds - found.begin_seconds)),
+        [(1e6 * time, amount) for time, amount in burst.held],
+        burst.whole,
+        list(_arrivals(burst)),
+        (begin, end + 1e6 * (burst.end_seconds - burst.begin_seconds)),
         "time from the first of these drops (us)",
     )
     return draw.svg(drawn)
 
 
-def _arrivals(found: Blackout) -> Iterator[queue.Arrivals]:
+def _arrivals(burst: Blackout) -> Iterator[queue.Arrivals]:
     """The input port whose frames were dropped, then the others: together, if there are many."""
-    for names in ([found.input_port], *_together(list(found.lost))):
-        mine = names == [found.input_port]
-        lost = found.length if mine else sum(found.lost[name] for name in names)
-        taken = "" if mine or found.taken is None else f", {sum(found.taken[name] for name in names)} taken in"
+    for names in ([burst.input_port], *_together(list(burst.lost))):
+        is_own = names == [burst.input_port]
+        lost = burst.length if is_own else sum(burst.lost[name] for name in names)
+        taken = "" if is_own or burst.taken is None else f", {sum(burst.taken[name] for name in names)} taken in"
         label = f"by {names[0]}" if len(names) == 1 else f"by {len(names)} other input ports"
         row = rows.Row(
             "",
             printable(label),
-            f"{lost} dropped{'' if mine else ' meanwhile'}{taken}",
-            BLACKED_OUT if mine else BESIDE,
+            f"{lost} dropped{'' if is_own else ' meanwhile'}{taken}",
+            BLACKED_OUT if is_own else BESIDE,
         )
-        yield queue.Arrivals(row, _merged(found.arrived, names), _merged(found.dropped, names))
+        yield queue.Arrivals(row, _merged(burst.arrived, names), _merged(burst.dropped, names))
 
 
 def _merged(times: Mapping[str, Sequence[float]], names: Sequence[str]) -> list[float]:

@@ -27,39 +27,39 @@ def pictures(summary: Mapping[str, Any]) -> Iterator[Picture]:
     """A map for each metric, workload and level of the treatment, up to MOST_MAPS; none with fewer than two factors
     that were varied besides the treatment."""
     number = 0
-    verdicts = [each for each in summary["verdicts"] if not words.is_control(each)]
-    for metric in dict.fromkeys(each["metric"] for each in verdicts):
-        for where, axes, mine in _grids([each for each in verdicts if each["metric"] == metric]):
+    verdicts = [verdict for verdict in summary["verdicts"] if not words.is_control(verdict)]
+    for metric in dict.fromkeys(verdict["metric"] for verdict in verdicts):
+        for where, axes, group in _grids([verdict for verdict in verdicts if verdict["metric"] == metric]):
             baselines = set()
-            arms = dict.fromkeys(words.levels(each["treatment"]) for each in mine)
+            arms = dict.fromkeys(words.levels(verdict["treatment"]) for verdict in group)
             for arm in arms:
-                found = _grid([each for each in mine if words.levels(each["treatment"]) == arm], axes)
+                grid = _grid([verdict for verdict in group if words.levels(verdict["treatment"]) == arm], axes)
                 number += 2
                 if number > 2 * MOST_MAPS:
                     return
-                yield _effects(f"map-{number - 1}", metric, where, axes, found)
+                yield _effects(f"map-{number - 1}", metric, where, axes, grid)
                 if where not in baselines:
                     baselines.add(where)
-                    yield _values(f"map-{number}", metric, where, axes, found)
+                    yield _values(f"map-{number}", metric, where, axes, grid)
 
 
 def _grids(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, tuple[str, str], list[Verdict]]]:
     """The verdicts that differ in two conditions only: what else they have in common, and the two, columns first."""
-    for workload in dict.fromkeys(each["workload"] for each in verdicts):
-        mine = [each for each in verdicts if each["workload"] == workload]
-        levels = {name: _levels(mine, name) for each in mine for name in each["conditions"]}
-        varied = sorted((name for name, found in levels.items() if len(found) > 1), key=lambda name: len(levels[name]))
-        if len(varied) < 2:
+    for workload in dict.fromkeys(verdict["workload"] for verdict in verdicts):
+        members = [verdict for verdict in verdicts if verdict["workload"] == workload]
+        levels = {name: _levels(members, name) for verdict in members for name in verdict["conditions"]}
+        names = sorted((name for name, values in levels.items() if len(values) > 1), key=lambda name: len(levels[name]))
+        if len(names) < 2:
             continue
-        first, second = varied[-2:]  # those with the most levels
+        first, second = names[-2:]  # those with the most levels
         axes = (second, first) if len(levels[second]) <= heat.MOST_COLUMNS else (first, second)
         if len(levels[axes[0]]) > heat.MOST_COLUMNS or len(levels[axes[1]]) > MOST_ROWS:
             continue
-        rest = [name for name in varied if name not in axes]
+        rest = [name for name in names if name not in axes]
         groups: dict[str, list[Verdict]] = {}
-        for each in mine:
-            told = [words.condition(name, each["conditions"].get(name)) for name in rest]
-            groups.setdefault(", ".join([workload, *told]), []).append(each)
+        for verdict in members:
+            conditions = [words.condition(name, verdict["conditions"].get(name)) for name in rest]
+            groups.setdefault(", ".join([workload, *conditions]), []).append(verdict)
         for where, group in groups.items():
             if all(len(_levels(group, name)) > 1 for name in axes):
                 yield where, axes, group
@@ -67,27 +67,27 @@ def _grids(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, tuple[str, str], 
 
 def _levels(verdicts: Sequence[Verdict], name: str) -> list[Any]:
     """The levels of a condition, numbers in their order, others as they come."""
-    found: list[Any] = []
-    for each in verdicts:
-        value = each["conditions"].get(name)
-        if value not in found:
-            found.append(value)
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in found)
-    return sorted(found) if numbers else found
+    levels: list[Any] = []
+    for verdict in verdicts:
+        value = verdict["conditions"].get(name)
+        if value not in levels:
+            levels.append(value)
+    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in levels)
+    return sorted(levels) if numbers else levels
 
 
 def _grid(verdicts: Sequence[Verdict], axes: tuple[str, str]) -> Grid:
     columns, levels = (_levels(verdicts, name) for name in axes)
-    there = [
+    body = [
         [
             next(
-                (each for each in verdicts if [each["conditions"].get(name) for name in axes] == [column, level]), None
+                (item for item in verdicts if [item["conditions"].get(name) for name in axes] == [column, level]), None
             )
             for column in columns
         ]
         for level in levels
     ]
-    return [_label(axes[0], each) for each in columns], [_label(axes[1], each) for each in levels], there
+    return [_label(axes[0], item) for item in columns], [_label(axes[1], item) for item in levels], body
 
 
 def _label(name: str, value: Any) -> str:
@@ -96,41 +96,41 @@ def _label(name: str, value: Any) -> str:
 
 
 def _effects(name: str, metric: str, where: str, axes: tuple[str, str], grid: Grid) -> Picture:
-    columns, levels, there = grid
-    found = [each for row in there for each in row if each is not None and each["ratio"] is not None]
-    most = max([LEAST_RANGE, *(abs(math.log(each["ratio"])) for each in found if each["ratio"] > 0)])
+    columns, levels, body = grid
+    entries = [entry for row in body for entry in row if entry is not None and entry["ratio"] is not None]
+    most = max([LEAST_RANGE, *(abs(math.log(entry["ratio"])) for entry in entries if entry["ratio"] > 0)])
     sign = 1 if METRICS[metric].higher_is_better else -1
 
-    def cell(each: Verdict | None) -> heat.Cell:
-        if each is None or not each["ratio"] or each["ratio"] <= 0:
+    def cell(entry: Verdict | None) -> heat.Cell:
+        if entry is None or not entry["ratio"] or entry["ratio"] <= 0:
             return heat.Cell(None, ["-"])
-        verdict = words.verdict(each)
+        verdict = words.verdict(entry)
         short = "same" if verdict.startswith("no ") else verdict.split(" ")[0]
-        return heat.Cell(sign * math.log(each["ratio"]) / most, [words.change(each["ratio"]), short])
+        return heat.Cell(sign * math.log(entry["ratio"]) / most, [words.change(entry["ratio"]), short])
 
-    cells = [[cell(each) for each in row] for row in there]
+    cells = [[cell(entry) for entry in row] for row in body]
     worst, best = (words.change(math.exp(-sign * most)), words.change(math.exp(sign * most)))
-    arm, base = (printable(words.levels(found[0][side])) if found else "" for side in ("treatment", "baseline"))
+    arm, base = (printable(words.levels(entries[0][side])) if entries else "" for side in ("treatment", "baseline"))
     title = f"Change of {words.metric(metric)} by {arm} against {base}, {where}"
     legend = (f"{worst} (worse)", "no change", f"{best} (better)")
     return _picture(name, title, axes, (columns, levels, cells), legend)
 
 
 def _values(name: str, metric: str, where: str, axes: tuple[str, str], grid: Grid) -> Picture:
-    columns, levels, there = grid
-    values = [each["baseline"]["estimate"] for row in there for each in row if each is not None]
+    columns, levels, body = grid
+    values = [entry["baseline"]["estimate"] for row in body for entry in row if entry is not None]
     known = [value for value in values if value is not None]
     low, high = (min(known), max(known)) if known else (0.0, 0.0)
     factor, unit = unit_scale(METRICS[metric].unit, high)
 
-    def cell(each: Verdict | None) -> heat.Cell:
-        value = None if each is None else each["baseline"]["estimate"]
+    def cell(entry: Verdict | None) -> heat.Cell:
+        value = None if entry is None else entry["baseline"]["estimate"]
         if value is None:
             return heat.Cell(None, ["-"])
         return heat.Cell((value - low) / (high - low) if high > low else 0.0, [f"{value / factor:.3g}"])
 
-    cells = [[cell(each) for each in row] for row in there]
-    base = next((words.levels(each["baseline"]) for row in there for each in row if each is not None), "")
+    cells = [[cell(entry) for entry in row] for row in body]
+    base = next((words.levels(entry["baseline"]) for row in body for entry in row if entry is not None), "")
     title = f"{words.metric(metric)} with {printable(base)}{f' ({unit})' if unit else ''}, {where}"
     legend = (quantity(low, METRICS[metric].unit), "", quantity(high, METRICS[metric].unit))
     return _picture(name, title[0].upper() + title[1:], axes, (columns, levels, cells), legend, from_low=True)
@@ -147,9 +147,9 @@ def _picture(
     columns, levels, cells = drawn
     names = (printable(words.factor(axes[0])), printable(words.factor(axes[1])))
     chart = heat.heat(columns, levels, cells, names, legend, from_low)
-    said = "; ".join(
+    text = "; ".join(
         f"{names[1]} {level}: "
         + ", ".join(f"{column} {' '.join(cell.lines)}" for column, cell in zip(columns, row, strict=True))
         for level, row in zip(levels, cells, strict=True)
     )
-    return Picture(name, "maps", printable(title), f"Columns: {names[0]}. {said}.", draw.svg(chart))
+    return Picture(name, "maps", printable(title), f"Columns: {names[0]}. {text}.", draw.svg(chart))

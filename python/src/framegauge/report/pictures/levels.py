@@ -25,44 +25,44 @@ LEAST_LEVELS = 3
 def pictures(saved: Saved, summary: Mapping[str, Any]) -> Iterator[Picture]:
     """The charts, metric by metric; none unless the summary names smallest sufficient levels."""
     key = factor_key(saved.plan["treatment"])
-    named = words.Cells(summary["verdicts"])
-    asked = {each["metric"]: each["margin"] for each in summary.get("smallest_levels", ())}
-    for metric, margin in asked.items():
-        for inside in by_cell(saved.runs).values():
-            if not any(metric in run.metrics for run in inside):
+    cells = words.Cells(summary["verdicts"])
+    margins = {entry["metric"]: entry["margin"] for entry in summary.get("smallest_levels", ())}
+    for metric, margin in margins.items():
+        for cell_runs in by_cell(saved.runs).values():
+            if not any(metric in run.metrics for run in cell_runs):
                 continue
-            mine = [
-                each for each in summary["verdicts"]
-                if each["metric"] == metric and each["workload"] == inside[0].workload
-                and each["conditions"] == dict(inside[0].conditions)
-                and each["ratio"] is not None and not words.is_control(each)
+            verdicts = [
+                entry for entry in summary["verdicts"]
+                if entry["metric"] == metric and entry["workload"] == cell_runs[0].workload
+                and entry["conditions"] == dict(cell_runs[0].conditions)
+                and entry["ratio"] is not None and not words.is_control(entry)
             ]  # fmt: skip
-            if len(mine) >= LEAST_LEVELS - 1:
-                yield _picture(mine, inside, key, margin, named)
+            if len(verdicts) >= LEAST_LEVELS - 1:
+                yield _picture(verdicts, cell_runs, key, margin, cells)
 
 
 def _picture(
-    verdicts: Sequence[Mapping[str, Any]], inside: Sequence[Run], key: str, margin: float, cells: words.Cells
+    verdicts: Sequence[Mapping[str, Any]], cell_runs: Sequence[Run], key: str, margin: float, cells: words.Cells
 ) -> Picture:
     metric = verdicts[0]["metric"]
     points = [_point(key, verdicts[0]["baseline"][key], 1.0, None)]
-    points += [_point(key, each["treatment"][key], each["ratio"], shown(each)) for each in verdicts]
-    top = max(points, key=lambda each: each.level)
+    points += [_point(key, item["treatment"][key], item["ratio"], shown(item)) for item in verdicts]
+    top = max(points, key=lambda item: item.level)
     band = (top.ratio / (1 + margin), top.ratio * (1 + margin))
-    of = f"{words.metric(metric)} against {words.levels(verdicts[0]['baseline'])}"
+    subject = f"{words.metric(metric)} against {words.levels(verdicts[0]['baseline'])}"
     better = "higher" if METRICS[metric].higher_is_better else "lower"
     measured = rows.Row("", f"measured ({better} is better)", f"{words.change(top.ratio)} at {top.label}", "first")
-    ceilings = _ceilings(inside, key) if metric == "goodput" else []
+    ceilings = _ceilings(cell_runs, key) if metric == "goodput" else []
     arithmetic = None
     if len(ceilings) == len(points):
-        most = max(ceilings, key=lambda each: each.level)
+        most = max(ceilings, key=lambda item: item.level)
         arithmetic = (rows.Row("", "by arithmetic: headers alone", words.change(most.ratio), "second"), ceilings)
     drawn = draw.svg(dose.dose((measured, points), arithmetic, band, printable(words.factor(key))))
-    said = [f"{each.label}: {words.change(each.ratio, each.interval)}" for each in points[1:]]
-    said += [f"by arithmetic {each.label}: {words.change(each.ratio)}" for each in ceilings if each.ratio != 1]
-    where = cells.of(verdicts[0])
-    head = printable(f"Change of {of} by level" + (f", {where}" if where else ""))
-    return Picture(f"levels-{inside[0].cell + 1}-{metric}", "levels", head, f"{'; '.join(said)}.", drawn)
+    changes = [f"{item.label}: {words.change(item.ratio, item.interval)}" for item in points[1:]]
+    changes += [f"by arithmetic {item.label}: {words.change(item.ratio)}" for item in ceilings if item.ratio != 1]
+    cell = cells.of(verdicts[0])
+    head = printable(f"Change of {subject} by level" + (f", {cell}" if cell else ""))
+    return Picture(f"levels-{cell_runs[0].cell + 1}-{metric}", "levels", head, f"{'; '.join(changes)}.", drawn)
 
 
 def _point(key: str, level: Any, ratio: float, interval: Sequence[float] | None) -> dose.Point:
@@ -70,14 +70,14 @@ def _point(key: str, level: Any, ratio: float, interval: Sequence[float] | None)
     return dose.Point(float(level), label, ratio, interval)
 
 
-def _ceilings(inside: Sequence[Run], key: str) -> list[dose.Point]:
+def _ceilings(cell_runs: Sequence[Run], key: str) -> list[dose.Point]:
     """The goodput ceiling at each level, as a ratio to that at the baseline."""
-    found: dict[Any, list[float]] = {}
-    for run in inside:
+    by_level: dict[Any, list[float]] = {}
+    for run in cell_runs:
         if ceiling := run.readings.get("ceiling_bits_per_second"):
-            found.setdefault(run.level, []).append(ceiling)
-    baseline = next((run.level for run in inside if run.role == "baseline"), None)
-    if baseline not in found:
+            by_level.setdefault(run.level, []).append(ceiling)
+    baseline = next((run.level for run in cell_runs if run.role == "baseline"), None)
+    if baseline not in by_level:
         return []
-    first = statistics.median(found[baseline])
-    return [_point(key, level, statistics.median(each) / first, None) for level, each in sorted(found.items())]
+    first = statistics.median(by_level[baseline])
+    return [_point(key, level, statistics.median(values) / first, None) for level, values in sorted(by_level.items())]

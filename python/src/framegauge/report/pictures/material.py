@@ -57,7 +57,7 @@ class Material:
 
     def of(self, kind: str) -> list[Picture]:
         """The charts of one section."""
-        return [each for each in self.pictures if each.kind == kind]
+        return [picture for picture in self.pictures if picture.kind == kind]
 
     @cached_property
     def cells(self) -> words.Cells:
@@ -78,9 +78,9 @@ def gather(saved: Saved, summary: Mapping[str, Any], risks: Risks | None = None)
     readings = records.read(saved)
     study = _text(saved, "study.yaml")
     looks = arms.looks(saved.plan, saved.runs)
-    named = words.Cells(summary["verdicts"])
+    cells = words.Cells(summary["verdicts"])
     contended = contention_charts.pictures(saved, summary, looks)
-    changed = changes_charts.pictures(saved, looks, named)
+    changed = changes_charts.pictures(saved, looks, cells)
     return Material(
         saved=saved,
         summary=summary,
@@ -92,12 +92,12 @@ def gather(saved: Saved, summary: Mapping[str, Any], risks: Risks | None = None)
             *charts.pictures(saved, summary, readings),
             *levels_charts.pictures(saved, summary),
             *heat_charts.pictures(summary),
-            *flow_charts.pictures(saved, looks, named),
-            *few_charts.pictures(saved, summary, looks, named),
+            *flow_charts.pictures(saved, looks, cells),
+            *few_charts.pictures(saved, summary, looks, cells),
             *contended,
-            *port_charts.pictures(saved, looks, named),
+            *port_charts.pictures(saved, looks, cells),
             *changed,
-            *web_charts.pictures(saved, looks, named),
+            *web_charts.pictures(saved, looks, cells),
         ],
         courses=list(series.cells(saved.folder, saved.runs)),
         readings=readings,
@@ -120,14 +120,14 @@ def _environment(saved: Saved) -> Mapping[str, Any]:
         data = foreign.read(path)
     except OSError:
         return {}
-    found = shapes.load(data, str(path), "the environment of a study")
-    return shapes.checked(found, shapes.Environment, str(path))
+    environment = shapes.load(data, str(path), "the environment of a study")
+    return shapes.checked(environment, shapes.Environment, str(path))
 
 
 def _mapping(text: str, parse: Any) -> Mapping[str, Any]:
     """A parsed file; empty if it cannot be parsed, because the page does not depend on it."""
     try:
-        found = parse(text)
+        settings = parse(text)
     except (ValueError, RecursionError, StudyError):
         return {}
-    return found if isinstance(found, Mapping) else {}
+    return settings if isinstance(settings, Mapping) else {}

@@ -53,19 +53,19 @@ class _Seen:
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """Of the first cells that dropped or marked anything: the port that did most of it, in one run of each arm."""
     drawn = 0
-    for cell, inside in by_cell(saved.runs).items():
-        chosen = {arm: series.representative([run for run in inside if run.arm == arm]) for arm in looks}
+    for cell, cell_runs in by_cell(saved.runs).items():
+        chosen = {arm: series.representative([run for run in cell_runs if run.arm == arm]) for arm in looks}
         runs = {arm: run for arm, run in chosen.items() if run is not None}
         port = _busiest(saved.folder, list(runs.values()))
         if port is None or drawn == MOST_CELLS:
             continue
-        found = [each for arm, run in runs.items() if (each := _seen(saved.folder, run, port, looks[arm])) is not None]
-        title = arms.cell_title(inside, cells)
-        if found:
+        traces = [item for arm, run in runs.items() if (item := _seen(saved.folder, run, port, looks[arm])) is not None]
+        title = arms.cell_title(cell_runs, cells)
+        if traces:
             drawn += 1
-            yield _whole(f"port-{cell + 1}", title, port, found)
-            yield from _burst(f"burst-{cell + 1}", title, port, found)
-        yield from _lengths(f"lengths-{cell + 1}", title, port, saved, inside, looks)
+            yield _whole(f"port-{cell + 1}", title, port, traces)
+            yield from _burst(f"burst-{cell + 1}", title, port, traces)
+        yield from _lengths(f"lengths-{cell + 1}", title, port, saved, cell_runs, looks)
 
 
 def _busiest(folder: Path, runs: Sequence[Run]) -> str | None:
@@ -103,36 +103,36 @@ def _of(path: Path, run: Run, port: str, names: Sequence[str]) -> Columns | None
     table = spools.table(path, {*names, "port"}, files=run.files)
     if table is None or not {*names, "port"} <= set(table.column_names):
         return None
-    mine = table.filter(pc.equal(table["port"], pa.scalar(port, pa.string()))).sort_by("time_seconds")
-    return {name: mine[name].to_numpy(zero_copy_only=False) for name in names}
+    port_rows = table.filter(pc.equal(table["port"], pa.scalar(port, pa.string()))).sort_by("time_seconds")
+    return {name: port_rows[name].to_numpy(zero_copy_only=False) for name in names}
 
 
-def _whole(name: str, title: str, port: str, found: Sequence[_Seen]) -> Picture:
-    end = max(each.end for each in found)
+def _whole(name: str, title: str, port: str, traces: Sequence[_Seen]) -> Picture:
+    end = max(trace.end for trace in traces)
     factor, unit = unit_scale("seconds", end)
-    amounts, bytes_unit = unit_scale("bytes", max(float(each.peak.max()) for each in found))
+    amounts, bytes_unit = unit_scale("bytes", max(float(trace.peak.max()) for trace in traces))
     edges = np.linspace(0.0, end, STEPS + 1)
     panels = []
-    for each in found:
-        held = np.zeros(STEPS)
+    for trace in traces:
+        queue_bytes = np.zeros(STEPS)
         # A sample is of the time since the one before: a step shows the most that was held in it, or reached into it.
-        np.maximum.at(held, np.clip(np.searchsorted(edges, each.time) - 1, 0, STEPS - 1), each.peak)
+        np.maximum.at(queue_bytes, np.clip(np.searchsorted(edges, trace.time) - 1, 0, STEPS - 1), trace.peak)
         panels.append(
             timeline.Panel(
-                rows.Row("", each.look.label, _note(each, float(each.peak.max())), each.look.role),
-                _steps(edges / factor, held / amounts),
-                *(_steps(edges / factor, np.histogram(times, edges)[0]) for times in (each.marked, each.dropped)),
+                rows.Row("", trace.look.label, _note(trace, float(trace.peak.max())), trace.look.role),
+                _steps(edges / factor, queue_bytes / amounts),
+                *(_steps(edges / factor, np.histogram(times, edges)[0]) for times in (trace.marked, trace.dropped)),
             )
         )
-    said = "; ".join(f"{panel.row.label}: {panel.row.note}" for panel in panels)
+    notes = "; ".join(f"{panel.row.label}: {panel.row.note}" for panel in panels)
     chart = timeline.timeline(panels, (0.0, end / factor), bytes_unit, f"time ({unit}), in steps of 1/{STEPS}")
-    return Picture(name, "ports", printable(f"Queue of {port} over time, {title}"), f"{said}.", draw.svg(chart))
+    return Picture(name, "ports", printable(f"Queue of {port} over time, {title}"), f"{notes}.", draw.svg(chart))
 
 
-def _note(each: _Seen, most: float) -> str:
-    marked = f"{len(each.marked):,} marked, " if len(each.marked) else ""
+def _note(trace: _Seen, most: float) -> str:
+    marked = f"{len(trace.marked):,} marked, " if len(trace.marked) else ""
     factor, unit = unit_scale("bytes", most)
-    return f"{len(each.dropped):,} dropped, {marked}up to {most / factor:.3g} {unit}"
+    return f"{len(trace.dropped):,} dropped, {marked}up to {most / factor:.3g} {unit}"
 
 
 def _steps(edges: np.ndarray, values: np.ndarray) -> list[tuple[float, float, float]]:
@@ -143,29 +143,29 @@ def _steps(edges: np.ndarray, values: np.ndarray) -> list[tuple[float, float, fl
     ]
 
 
-def _burst(name: str, title: str, port: str, found: Sequence[_Seen]) -> Iterator[Picture]:
+def _burst(name: str, title: str, port: str, traces: Sequence[_Seen]) -> Iterator[Picture]:
     """The same at the time at which most was dropped; none without drops."""
-    spans = {place: _worst(each.dropped) for place, each in enumerate(found) if len(each.dropped)}
+    spans = {place: _worst(trace.dropped) for place, trace in enumerate(traces) if len(trace.dropped)}
     if not spans:
         return
     longest = max(end - begin for begin, end in spans.values())
     width = min(LONGEST_BURST, max(SHORTEST_BURST, 1.4 * longest))
-    most = max((amount for each in found for _, amount in each.told), default=0.0)
-    most = max(most, *(float(each.peak.max()) for each in found))
+    most = max((amount for trace in traces for _, amount in trace.told), default=0.0)
+    most = max(most, *(float(trace.peak.max()) for trace in traces))
     factor, unit = unit_scale("bytes", most)
     panels = []
     for place, (begin, _) in spans.items():
-        each = found[place]
+        trace = traces[place]
         start = max(0.0, begin - 0.2 * width)
-        inside = (each.dropped >= start) & (each.dropped <= start + width)
-        note = f"{int(inside.sum()):,} dropped from {begin * 1e3:.6g} ms, run {each.run.number}"
+        is_inside = (trace.dropped >= start) & (trace.dropped <= start + width)
+        note = f"{int(is_inside.sum()):,} dropped from {begin * 1e3:.6g} ms, run {trace.run.number}"
         edges = np.linspace(start, start + width, BURST_STEPS + 1)
-        shown = [_steps((edges - start) * 1e6, np.histogram(times, edges)[0]) for times in (each.marked, each.dropped)]
-        row = rows.Row("", each.look.label, note, each.look.role)
-        panels.append(timeline.Panel(row, _held(each, start, width, factor), *shown))
-    said = "; ".join(f"{panel.row.label}: {panel.row.note}" for panel in panels)
+        bars = [_steps((edges - start) * 1e6, np.histogram(times, edges)[0]) for times in (trace.marked, trace.dropped)]
+        row = rows.Row("", trace.look.label, note, trace.look.role)
+        panels.append(timeline.Panel(row, _held(trace, start, width, factor), *bars))
+    notes = "; ".join(f"{panel.row.label}: {panel.row.note}" for panel in panels)
     chart = timeline.timeline(panels, (0.0, width * 1e6), unit, "time from shortly before the first drop (us)")
-    yield Picture(name, "ports", printable(f"Worst burst of drops at {port}, {title}"), f"{said}.", draw.svg(chart))
+    yield Picture(name, "ports", printable(f"Worst burst of drops at {port}, {title}"), f"{notes}.", draw.svg(chart))
 
 
 def _worst(times: np.ndarray) -> tuple[float, float]:
@@ -177,48 +177,48 @@ def _worst(times: np.ndarray) -> tuple[float, float]:
     return float(ordered[begins[place]]), float(ordered[begins[place] + sizes[place] - 1])
 
 
-def _held(each: _Seen, start: float, width: float, factor: float) -> list[tuple[float, float, float]]:
+def _held(trace: _Seen, start: float, width: float, factor: float) -> list[tuple[float, float, float]]:
     """What was held, from one time at which it is known to the next: at samples, and at every drop and mark."""
-    known = sorted([*zip(each.time.tolist(), each.queue.tolist(), strict=True), *each.told])
+    known = sorted([*zip(trace.time.tolist(), trace.queue.tolist(), strict=True), *trace.told])
     times, amounts = np.array([time for time, _ in known]), np.array([amount for _, amount in known], float)
     edges = np.linspace(start, start + width, BURST_STEPS + 1)
     last = np.searchsorted(times, edges[1:], "right") - 1
-    held = np.where(last >= 0, amounts[np.maximum(last, 0)], 0.0)
+    queue_bytes = np.where(last >= 0, amounts[np.maximum(last, 0)], 0.0)
     step = np.searchsorted(edges, times) - 1
-    inside = (step >= 0) & (step < BURST_STEPS)
-    np.maximum.at(held, step[inside], amounts[inside])
-    return _steps((edges - start) * 1e6, held / factor)
+    is_inside = (step >= 0) & (step < BURST_STEPS)
+    np.maximum.at(queue_bytes, step[is_inside], amounts[is_inside])
+    return _steps((edges - start) * 1e6, queue_bytes / factor)
 
 
 def _lengths(
-    name: str, title: str, port: str, saved: Saved, inside: Sequence[Run], looks: Mapping[str, Look]
+    name: str, title: str, port: str, saved: Saved, cell_runs: Sequence[Run], looks: Mapping[str, Look]
 ) -> Iterator[Picture]:
     """The runs of drops of all runs of an arm, by the input ports that lost most; the rest together."""
-    found: dict[tuple[str, str], list[int]] = {}
-    for run in inside:
+    by_input: dict[tuple[str, str], list[int]] = {}
+    for run in cell_runs:
         if run.excluded:
             continue
         path = saved.folder / "runs" / str(run.number) / "drops.parquet"
-        for each in drop_runs.read(path, {}, run.files):
-            if each.port == port:
-                found.setdefault((each.input_port, run.arm), []).extend(each.lengths)
-    if not found:
+        for item in drop_runs.read(path, {}, run.files):
+            if item.port == port:
+                by_input.setdefault((item.input_port, run.arm), []).extend(item.lengths)
+    if not by_input:
         return
     lost: Counter[str] = Counter()
-    for (input_port, _), lengths in found.items():
+    for (input_port, _), lengths in by_input.items():
         lost[input_port] += sum(lengths)
     ranked = [input_port for input_port, _ in lost.most_common()]
     single = ranked if len(ranked) <= MOST_INPUTS + 1 else ranked[:MOST_INPUTS]
-    groups = [[each] for each in single] + ([ranked[len(single) :]] if len(ranked) > len(single) else [])
+    groups = [[item] for item in single] + ([ranked[len(single) :]] if len(ranked) > len(single) else [])
     drawn = []
     for group in groups:
         label = f"by {group[0]}" if len(group) == 1 else f"by {len(group)} other input ports"
         for arm, look in looks.items():
-            lengths = [length for each in group for length in found.get((each, arm), ())]
+            lengths = [length for item in group for length in by_input.get((item, arm), ())]
             if lengths:
                 note = f"{sum(lengths):,} dropped, longest run {max(lengths):,}"
                 row = rows.Row(printable(label), look.label, note, look.role)
                 drawn.append(histogram.Histogram(row, drop_runs.shares(lengths)))
-    said = "; ".join(f"{each.row.heading}, {each.row.label}: {each.row.note}" for each in drawn)
+    notes = "; ".join(f"{item.row.heading}, {item.row.label}: {item.row.note}" for item in drawn)
     chart = histogram.histograms(drawn, "frames dropped in a row; height: share of the dropped frames")
-    yield Picture(name, "ports", printable(f"Runs of drops at {port}, all runs, {title}"), f"{said}.", draw.svg(chart))
+    yield Picture(name, "ports", printable(f"Runs of drops at {port}, all runs, {title}"), f"{notes}.", draw.svg(chart))

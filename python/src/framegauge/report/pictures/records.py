@@ -114,6 +114,6 @@ def _figures(run: Run, record: Mapping[str, Any], gigabytes: float) -> Iterator[
     )
 
 
-def _sum(rows: Sequence[Mapping[str, Any]], name: str, over: float) -> float | None:
+def _sum(rows: Sequence[Mapping[str, Any]], name: str, divisor: float) -> float | None:
     values = [row[name] for row in rows if row.get(name) is not None]
-    return sum(values) / over if values and over > 0 else None
+    return sum(values) / divisor if values and divisor > 0 else None

@@ -54,18 +54,18 @@ def representative(runs: Sequence[Run]) -> Run | None:
     if not whole:
         return None
     metric = "goodput" if all("goodput" in run.metrics for run in whole) else next(iter(whole[0].metrics))
-    having = [run for run in whole if metric in run.metrics]
-    middle = statistics.median(run.metrics[metric] for run in having)
-    return min(having, key=lambda run: (abs(run.metrics[metric] - middle), run.number))
+    candidates = [run for run in whole if metric in run.metrics]
+    middle = statistics.median(run.metrics[metric] for run in candidates)
+    return min(candidates, key=lambda run: (abs(run.metrics[metric] - middle), run.number))
 
 
 def cells(folder: Path, runs: Sequence[Run]) -> Iterator[Cell]:
     """Every cell that has samples."""
-    for cell, inside in by_cell(runs).items():
-        names = dict.fromkeys(run.arm for run in arms.in_order(inside))
-        chosen = [representative([run for run in inside if run.arm == name]) for name in names]
+    for cell, cell_runs in by_cell(runs).items():
+        names = dict.fromkeys(run.arm for run in arms.in_order(cell_runs))
+        chosen = [representative([run for run in cell_runs if run.arm == name]) for name in names]
         places = [(run, folder / "runs" / str(run.number)) for run in chosen if run is not None]
-        sampled = [(run, found) for run, place in places if (found := connections(place, run.files))]
+        sampled = [(run, flows) for run, place in places if (flows := connections(place, run.files))]
         if sampled:
             yield _on_one_grid(cell, sampled)
 
@@ -83,7 +83,7 @@ class Connection:
 
 def connections(folder: Path, files: Mapping[str, str]) -> list[Connection]:
     """The samples of all sending sockets of a run. Tables that are empty or lack a column are skipped."""
-    found: list[Connection] = []
+    flows: list[Connection] = []
     for path in sorted(folder.glob("samples*.arrow")):
         table = spools.table(path, files=files)
         if table is None or not table.num_rows or not set(table.column_names) >= _COLUMNS:
@@ -92,11 +92,11 @@ def connections(folder: Path, files: Mapping[str, str]) -> list[Connection]:
         starts = _starts(path, files)
         keys = list(zip(columns["round"].astype(int), columns["flow"].astype(int), strict=True))
         for key in dict.fromkeys(keys):
-            mine = np.array([each == key for each in keys]) if len(set(keys)) > 1 else np.ones(len(keys), bool)
-            picked = {name: values[mine] for name, values in columns.items()}
+            mask = np.array([other == key for other in keys]) if len(set(keys)) > 1 else np.ones(len(keys), bool)
+            picked = {name: values[mask] for name, values in columns.items()}
             order = np.argsort(picked["time_seconds"], kind="stable")
             time = picked["time_seconds"][order]
-            found.append(
+            flows.append(
                 Connection(
                     min(starts.get(key, time[0]), time[0]),
                     time,
@@ -105,7 +105,7 @@ def connections(folder: Path, files: Mapping[str, str]) -> list[Connection]:
                     picked["bytes_acked"][order],
                 )
             )
-    return found
+    return flows
 
 
 def _starts(samples: Path, files: Mapping[str, str]) -> dict[tuple[int, int], float]:
@@ -119,42 +119,42 @@ def _starts(samples: Path, files: Mapping[str, str]) -> dict[tuple[int, int], fl
 
 
 def _on_one_grid(cell: int, sampled: Sequence[tuple[Run, Sequence[Connection]]]) -> Cell:
-    times = [connection.time for _, found in sampled for connection in found]
+    times = [connection.time for _, flows in sampled for connection in flows]
     end = max(float(time[-1]) for time in times)
     # No step is shorter than the time between samples, because nothing is known in between.
-    gaps = [float(np.median(gap)) for _, found in sampled if len(gap := _gaps(found))]
+    gaps = [float(np.median(gap)) for _, flows in sampled if len(gap := _gaps(flows))]
     step = max(end / MOST_POINTS, min(gaps, default=end), 1e-6)
     edges = np.arange(0, max(1, int(np.ceil(end / step - 1e-9))) + 1) * step
-    courses = [Course(run, dict(_course(found, edges))) for run, found in sampled]
+    courses = [Course(run, dict(_course(flows, edges))) for run, flows in sampled]
     return Cell(cell, [float(f"{value:.6g}") for value in (edges[:-1] + step / 2)], courses)
 
 
-def _gaps(found: Sequence[Connection]) -> np.ndarray:
+def _gaps(flows: Sequence[Connection]) -> np.ndarray:
     """The times between moments at which anything was sampled."""
-    gaps = np.diff(np.unique(np.concatenate([connection.time for connection in found])))
+    gaps = np.diff(np.unique(np.concatenate([connection.time for connection in flows])))
     return gaps[gaps > 1e-4]  # flows that are sampled one after the other count as one moment
 
 
 def acked(found: Sequence[Connection], seconds: np.ndarray) -> np.ndarray:
     """The bytes of all connections together that were acknowledged by each of these times."""
     total = np.zeros(len(seconds))
-    for one in found:
-        time, amounts = np.concatenate(([one.start], one.time)), np.concatenate(([0.0], one.acked))
+    for connection in found:
+        time, amounts = np.concatenate(([connection.start], connection.time)), np.concatenate(([0.0], connection.acked))
         total += np.interp(seconds, time, amounts, left=0.0)
     return total
 
 
-def _course(found: Sequence[Connection], edges: np.ndarray) -> Iterator[tuple[str, Values]]:
-    end = max(float(connection.time[-1]) for connection in found)
-    goodput = 8 * np.diff(acked(found, edges)) / np.diff(edges)
+def _course(flows: Sequence[Connection], edges: np.ndarray) -> Iterator[tuple[str, Values]]:
+    end = max(float(connection.time[-1]) for connection in flows)
+    goodput = 8 * np.diff(acked(flows, edges)) / np.diff(edges)
     # An incomplete last step would look like a collapse.
     whole = (edges[1:] <= end * (1 + 1e-9)) | ((edges[:-1] < end) & (edges[1] >= end))
     yield "goodput", _rounded(np.where(whole, goodput, np.nan))
-    time = np.concatenate([one.time for one in found])
+    time = np.concatenate([flow.time for flow in flows])
     step = np.clip(np.searchsorted(edges, time, side="right") - 1, 0, len(edges) - 2)
     count = np.bincount(step, minlength=len(edges) - 1)
     for name, field in (("srtt", "srtt"), ("cwnd", "cwnd_bytes")):
-        values = np.concatenate([getattr(one, field) for one in found])
+        values = np.concatenate([getattr(flow, field) for flow in flows])
         total = np.bincount(step, weights=values, minlength=len(edges) - 1)
         yield name, _rounded(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 

@@ -28,14 +28,14 @@ Sites = Mapping[str, Sequence[Site]]  # by arm, of runs that count
 
 def sites(saved: Saved, looks: Mapping[str, Look]) -> Mapping[int, Sites]:
     """The results of web sites by cell; empty for a study without the workload web."""
-    found: dict[int, dict[str, Sequence[Site]]] = {}
-    for cell, inside in by_cell(run for run in saved.runs if not run.excluded).items():
+    sites_by_cell: dict[int, dict[str, Sequence[Site]]] = {}
+    for cell, cell_runs in by_cell(run for run in saved.runs if not run.excluded).items():
         for arm in looks:
-            mine = [run for run in inside if run.arm == arm]
-            told = [dig(spools.record(saved.folder, run), "workload", "web") for run in mine]
-            if webs := [each for each in told if each]:
-                found.setdefault(cell, {})[arm] = webs
-    return found
+            arm_runs = [run for run in cell_runs if run.arm == arm]
+            results = [dig(spools.record(saved.folder, run), "workload", "web") for run in arm_runs]
+            if webs := [result for result in results if result]:
+                sites_by_cell.setdefault(cell, {})[arm] = webs
+    return sites_by_cell
 
 
 def components(found: Sequence[Site]) -> list[str]:
@@ -55,22 +55,22 @@ def middle(ordered: Sequence[float], share: float = 0.5) -> float:
 
 def pictures(saved: Saved, looks: Mapping[str, Look], cells: words.Cells) -> Iterator[Picture]:
     """The cumulative distributions of all components, with a line for each arm."""
-    inside = by_cell(saved.runs)
+    runs_by_cell = by_cell(saved.runs)
     for cell, by_arm in sites(saved, looks).items():
         names = components([web for webs in by_arm.values() for web in webs])[:MOST_COMPONENTS]
         panels = [panel for name in names if (panel := _panel(name, by_arm, looks)).lines]
         if panels:
-            title = arms.cell_title(inside[cell], cells)
+            title = arms.cell_title(runs_by_cell[cell], cells)
             drawn = draw.svg(distribution.distributions(panels, "bytes of a connection, both ways"))
-            said = "; ".join(f"{each.name}: {each.note}" for each in panels)
-            yield Picture(f"flow-sizes-{cell + 1}", "web", f"Sizes of connections, {title}", f"{said}.", drawn)
+            notes = "; ".join(f"{item.name}: {item.note}" for item in panels)
+            yield Picture(f"flow-sizes-{cell + 1}", "web", f"Sizes of connections, {title}", f"{notes}.", drawn)
 
 
 def _panel(component: str, by_arm: Sites, looks: Mapping[str, Look]) -> distribution.Panel:
     lines = [
-        distribution.Line(rows.Row("", looks[arm].label, role=looks[arm].role), found)
+        distribution.Line(rows.Row("", looks[arm].label, role=looks[arm].role), values)
         for arm, webs in by_arm.items()
-        if (found := sizes(webs, component))
+        if (values := sizes(webs, component))
     ]
     medians = " / ".join(print_bytes(middle(line.values), DIGITS) for line in lines)
     return distribution.Panel(printable(component), f"median {medians}", lines)

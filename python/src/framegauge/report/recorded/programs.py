@@ -15,24 +15,24 @@ NUMBERS = ("begin_seconds", "end_seconds", "bytes", "reverse_bytes")
 
 def iperf3(found: Found) -> list[Recorded]:
     """Each stream of each client for its whole time: it has its rate as iperf3 printed it."""
-    told, chains = found.told(Iperf3), Chains()
-    for each in told.clients:
-        for rate in each.flow_bits_per_second:
-            size, start = round(rate * each.seconds / 8.0), each.started_seconds
-            sent, back = (0, size) if each.server in told.senders else (size, 0)
+    work, chains = found.told(Iperf3), Chains()
+    for client in work.clients:
+        for rate in client.flow_bits_per_second:
+            size, start = round(rate * client.seconds / 8.0), client.started_seconds
+            sent, back = (0, size) if client.server in work.senders else (size, 0)
             if size:
-                chains.add(Recorded(each.client, each.server, start, sent, back, start + each.seconds))
+                chains.add(Recorded(client.client, client.server, start, sent, back, start + client.seconds))
     return chains.in_order()
 
 
 def ftp(found: Found) -> list[Recorded]:
     """The data connection of each file that counts, after that of the one before from the same server."""
-    told, chains = found.told(Fetches), Chains()
-    for one in told.fetched:
-        for each in (each for call in one.calls for each in call.transfers[1:]):
-            start = each.ended_seconds - (each.total_seconds - each.connected_seconds)
-            flow = Recorded(told.receivers[0], one.server, start, 0, each.bytes, each.ended_seconds)
-            chains.add(flow, one.server)
+    work, chains = found.told(Fetches), Chains()
+    for fetched in work.fetched:
+        for transfer in (transfer for call in fetched.calls for transfer in call.transfers[1:]):
+            start = transfer.ended_seconds - (transfer.total_seconds - transfer.connected_seconds)
+            flow = Recorded(work.receivers[0], fetched.server, start, 0, transfer.bytes, transfer.ended_seconds)
+            chains.add(flow, fetched.server)
     return chains.in_order()
 
 

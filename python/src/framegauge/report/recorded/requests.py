@@ -37,15 +37,15 @@ def requests(found: Found) -> list[Recorded]:
     if found.has(ROUNDS):
         _simulated(found, chains, None)
         return chains.in_order()
-    told = found.told(Requests)
-    names = [each.client for each in told.clients]
-    server = next(name for name in [*told.received_bytes, ""] if name not in names)
+    work = found.told(Requests)
+    names = [client.client for client in work.clients]
+    server = next(name for name in [*work.received_bytes, ""] if name not in names)
     tables = [
         found.columns("transactions.arrow" if len(names) == 1 else f"transactions-{name}.arrow", COLUMNS)
         for name in names
     ]
     longest = max(float(columns["end_seconds"].max(initial=0.0)) for columns in tables)
-    started = begins([each.result.started_seconds for each in told.clients], longest)
+    started = begins([client.result.started_seconds for client in work.clients], longest)
     for name, begun, columns in zip(names, started, tables, strict=True):
         _measured(found, chains, Asked(name, server, begun, columns))
     return chains.in_order()
@@ -53,23 +53,23 @@ def requests(found: Found) -> list[Recorded]:
 
 def mixed(found: Found) -> list[Recorded]:
     """Its requests, and its bulk."""
-    told = found.told(Mixed)
-    asked = found.columns("transactions.arrow", COLUMNS)
-    bulk = [found.columns(f"bulk-{each.host}.arrow", transfers.COLUMNS) for each in told.sent]
-    longest = max(float(columns["end_seconds"].max(initial=0.0)) for columns in (asked, *bulk))
-    started = begins([told.asked.started_seconds, *(each.result.started_seconds for each in told.sent)], longest)
-    chains, server = Chains(), told.receivers[0]
+    work = found.told(Mixed)
+    transactions = found.columns("transactions.arrow", COLUMNS)
+    bulk = [found.columns(f"bulk-{sender.host}.arrow", transfers.COLUMNS) for sender in work.sent]
+    longest = max(float(columns["end_seconds"].max(initial=0.0)) for columns in (transactions, *bulk))
+    started = begins([work.asked.started_seconds, *(sender.result.started_seconds for sender in work.sent)], longest)
+    chains, server = Chains(), work.receivers[0]
     if found.has(ROUNDS):
         # A simulation has one clock, and the connections of requests are its first flows.
         started = [0.0] * len(started)
         _simulated(found, chains, found.condition("connections"))
     else:
-        _measured(found, chains, Asked(told.client, server, started[0], asked))
+        _measured(found, chains, Asked(work.client, server, started[0], transactions))
     transfers.add(
         chains,
         [
-            Sent(each.host, server, begun, columns)
-            for each, begun, columns in zip(told.sent, started[1:], bulk, strict=True)
+            Sent(sender.host, server, begun, columns)
+            for sender, begun, columns in zip(work.sent, started[1:], bulk, strict=True)
         ],
     )
     return chains.in_order()
@@ -111,36 +111,36 @@ def incast(found: Found) -> list[Recorded]:
     return chains.in_order()
 
 
-def _read_from(found: Found, flows: np.ndarray) -> list[tuple[str, str]]:
+def _read_from(entry: Found, flows: np.ndarray) -> list[tuple[str, str]]:
     """Client and server of these flows of `incast` on hosts, where servers have their places as numbers."""
-    told = found.told(Reads)
-    if len(flows) and (most := int(flows.max())) >= len(told.senders):
-        raise CorruptResults(f"{found.name}: responses.arrow: found flow {most}, expected one of the senders'")
-    return [(told.receivers[0], told.senders[int(flow)]) for flow in flows.tolist()]
+    work = entry.told(Reads)
+    if len(flows) and (most := int(flows.max())) >= len(work.senders):
+        raise CorruptResults(f"{entry.name}: responses.arrow: found flow {most}, expected one of the senders'")
+    return [(work.receivers[0], work.senders[int(flow)]) for flow in flows.tolist()]
 
 
-def _is_closed(found: Found) -> bool:
+def _is_closed(entry: Found) -> bool:
     """Whether the next request waited for the last response."""
-    return found.run.conditions.get("rate_per_second") is None
+    return entry.run.conditions.get("rate_per_second") is None
 
 
-def _sizes(found: Found) -> tuple[int, int]:
-    return found.condition("request_bytes"), found.condition("response_bytes")
+def _sizes(entry: Found) -> tuple[int, int]:
+    return entry.condition("request_bytes"), entry.condition("response_bytes")
 
 
-def _measured(found: Found, chains: Chains, asked: Asked) -> None:
+def _measured(entry: Found, chains: Chains, transactions: Asked) -> None:
     """Transactions on hosts: their connections were open before the first was due."""
-    begun, sizes, is_closed = asked.begun_seconds, _sizes(found), _is_closed(found)
-    for connection, due, end in sorted(zip(*(asked.columns[name].tolist() for name in COLUMNS), strict=True)):
-        name = f"{asked.client}-{connection}"
-        flow = Recorded(asked.client, asked.server, begun + due, *sizes, begun + end, (), name)
+    begun, sizes, is_closed = transactions.begun_seconds, _sizes(entry), _is_closed(entry)
+    for connection, due, end in sorted(zip(*(transactions.columns[name].tolist() for name in COLUMNS), strict=True)):
+        name = f"{transactions.client}-{connection}"
+        flow = Recorded(transactions.client, transactions.server, begun + due, *sizes, begun + end, (), name)
         chains.add(flow, name if is_closed else None)
 
 
-def _simulated(found: Found, chains: Chains, flows: int | None) -> None:
+def _simulated(entry: Found, chains: Chains, flows: int | None) -> None:
     """Transactions of the first flows of a simulation, or of all; a closed loop begins with opening the connection."""
-    columns = found.columns(ROUNDS, (*SPANS, "complete"))
-    ends, sizes, is_closed = found.ends(columns["flow"]), _sizes(found), _is_closed(found)
+    columns = entry.columns(ROUNDS, (*SPANS, "complete"))
+    ends, sizes, is_closed = entry.ends(columns["flow"]), _sizes(entry), _is_closed(entry)
     is_counted = (columns["complete"] == 1) & (columns["flow"] < (np.inf if flows is None else flows))
     for place in np.flatnonzero(is_counted).tolist():
         flow, _, start, end = (columns[name][place].item() for name in SPANS)

@@ -38,9 +38,9 @@ class Found:
     def told(self, shape: type[Shape]) -> Shape:
         """What the record says of the workload; CorruptResults if that is not in it."""
         where = f"{self.folder}/runs/{self.run.number}/record.json: workload"
-        given = self.record.get("workload")
-        shapes.checked(given, shape, where)
-        return shape.model_validate(given)
+        work = self.record.get("workload")
+        shapes.checked(work, shape, where)
+        return shape.model_validate(work)
 
     def condition(self, name: str) -> int:
         """A whole number among the conditions; CorruptResults without it."""
@@ -59,21 +59,21 @@ class Found:
         """A table of the run; InputError if it is not there."""
         path = self.folder / "runs" / str(self.run.number) / name
         # Hosts' names are in those of tables: no path leads out of the folder.
-        found = spools.table(path, files=self.run.files) if Path(name).name == name else None
-        if found is None:
+        table = spools.table(path, files=self.run.files) if Path(name).name == name else None
+        if table is None:
             raise InputError(f"{self.name}: found no readable {name}, expected this table of the workload")
-        return found
+        return table
 
     def columns(self, table: str, numbers: Sequence[str], texts: Sequence[str] = ()) -> Columns:
         """Columns of a table, by name; InputError if it is not there, CorruptResults if a value is missing or none."""
-        found, columns = self.table(table), {}
+        arrow_table, columns = self.table(table), {}
         for name in (*numbers, *texts):
-            column = found[name] if name in found.column_names else pa.chunked_array([[]], pa.null())
+            column = arrow_table[name] if name in arrow_table.column_names else pa.chunked_array([[]], pa.null())
             values = column.to_numpy()
-            kinds, words = ("O", "texts") if name in texts else ("uifb", "numbers from 0")
-            if column.null_count or len(values) != found.num_rows or values.dtype.kind not in kinds:
-                said = f"{column.type}" if name in found.column_names else "no such column"
-                raise CorruptResults(f"{self.name}: {table}: {name}: found {said}, expected {words} in all rows")
+            kinds, expected = ("O", "texts") if name in texts else ("uifb", "numbers from 0")
+            if column.null_count or len(values) != arrow_table.num_rows or values.dtype.kind not in kinds:
+                actual = f"{column.type}" if name in arrow_table.column_names else "no such column"
+                raise CorruptResults(f"{self.name}: {table}: {name}: found {actual}, expected {expected} in all rows")
             if name in numbers and not (np.isfinite(values) & (values >= 0)).all():
                 raise CorruptResults(f"{self.name}: {table}: {name}: found {values.min():g}, expected numbers from 0")
             columns[name] = values
@@ -81,10 +81,10 @@ class Found:
 
     def ends(self, flows: np.ndarray) -> list[tuple[str, str]]:
         """Client and server of these flows of a simulation."""
-        found = self.columns("flows.parquet", (), ("client", "server"))
-        if len(flows) and (most := int(flows.max())) >= len(found["client"]):
+        columns = self.columns("flows.parquet", (), ("client", "server"))
+        if len(flows) and (most := int(flows.max())) >= len(columns["client"]):
             raise CorruptResults(f"{self.name}: found flow {most}, expected one of those in flows.parquet")
-        return [(str(found["client"][flow]), str(found["server"][flow])) for flow in flows.tolist()]
+        return [(str(columns["client"][flow]), str(columns["server"][flow])) for flow in flows.tolist()]
 
 
 class Chains:
@@ -109,18 +109,18 @@ class Chains:
         order = sorted(range(len(self._flows)), key=lambda place: self._flows[place].start_seconds)
         places = {old: new for new, old in enumerate(order)}
         first = self._flows[order[0]].start_seconds if order else 0.0
-        found = []
+        flows = []
         for new, old in enumerate(order):
             flow = self._flows[old]
             # Times are rounded: what ended as another began may seem to have begun later.
-            after = tuple(places[each] for each in flow.after if places[each] < new)
+            after = tuple(places[index] for index in flow.after if places[index] < new)
             end = None if flow.end_seconds is None else flow.end_seconds - first
-            found.append(replace(flow, start_seconds=flow.start_seconds - first, end_seconds=end, after=after))
-        return found
+            flows.append(replace(flow, start_seconds=flow.start_seconds - first, end_seconds=end, after=after))
+        return flows
 
 
 def begins(started: Sequence[float], seconds: float) -> list[float]:
     """When the hosts of a run began, since the first of them. What is asked of hosts side by side overlaps: if starts
     are further apart than the work took, their clocks are not the same, and all began at once."""
     spread = max(started, default=0.0) - min(started, default=0.0)
-    return [each - min(started) if spread <= max(1.0, seconds) else 0.0 for each in started]
+    return [start - min(started) if spread <= max(1.0, seconds) else 0.0 for start in started]

@@ -37,15 +37,15 @@ def recorded(folder: Path, number: int) -> list[Recorded]:
     runs = {run.number: run for run in journal.read(folder).runs}
     if number not in runs:
         raise InputError(f"{folder}: found no run {number}, expected one of {_shown(sorted(runs))}")
-    found = Found(folder, runs[number], spools.record(folder, runs[number]))
-    if found.record.get("workload") is None and found.run.excluded:
-        raise InputError(f"{found.name}: found no flows ({found.run.excluded[0]}), expected a run that was carried out")
-    kind = KINDS.get(found.run.workload, programs.captured)
-    if found.run.workload in PROGRAMS and found.has(programs.CONNECTIONS):
+    entry = Found(folder, runs[number], spools.record(folder, runs[number]))
+    if entry.record.get("workload") is None and entry.run.excluded:
+        raise InputError(f"{entry.name}: found no flows ({entry.run.excluded[0]}), expected a run that was carried out")
+    kind = KINDS.get(entry.run.workload, programs.captured)
+    if entry.run.workload in PROGRAMS and entry.has(programs.CONNECTIONS):
         kind = programs.captured
-    flows = kind(found)
+    flows = kind(entry)
     if not flows:
-        raise InputError(f"{found.name}: found no flows, expected those of a run that was carried out")
+        raise InputError(f"{entry.name}: found no flows, expected those of a run that was carried out")
     return flows
 
 

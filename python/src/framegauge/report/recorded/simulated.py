@@ -42,21 +42,21 @@ def replay(found: Found) -> list[Recorded]:
     """As it was simulated, in all copies."""
     numbers = ("copy", "flow", "start_seconds", "end_seconds", "bytes", "reverse_bytes")
     table, columns = "replayed.arrow", found.columns("replayed.arrow", numbers, ("client", "server"))
-    given, rows = found.table(table), len(columns["flow"])
-    waits = given["after"].to_pylist() if "after" in given.column_names else [()] * rows
+    arrow_table, rows = found.table(table), len(columns["flow"])
+    waits = arrow_table["after"].to_pylist() if "after" in arrow_table.column_names else [()] * rows
     # Older folders have none of these.
-    names = given["connection"].to_pylist() if "connection" in given.column_names else [""] * rows
+    names = arrow_table["connection"].to_pylist() if "connection" in arrow_table.column_names else [""] * rows
     chains, count = Chains(), int(columns["flow"].max()) + 1 if rows else 0
     for place in range(rows):
         copy, flow, start, end, sent, back = (columns[name][place].item() for name in numbers)
         client, server = (str(columns[side][place]) for side in ("client", "server"))
         after = waits[place] or ()
-        if not all(isinstance(each, int) and 0 <= each < flow for each in after) or copy * count + flow != place:
+        if not all(isinstance(wait, int) and 0 <= wait < flow for wait in after) or copy * count + flow != place:
             raise CorruptResults(
                 f"{found.name}: {table}: found no order in row {place + 1}, expected that of the flows"
             )
         name = f"{copy}-{names[place]}" if names[place] else ""
-        chains.add(Recorded(client, server, start, sent, back, end, tuple(copy * count + each for each in after), name))
+        chains.add(Recorded(client, server, start, sent, back, end, tuple(copy * count + wait for wait in after), name))
     return chains.in_order()
 
 

@@ -31,37 +31,37 @@ class Sent:
 
 def streams(found: Found) -> list[Recorded]:
     """Each transfer waits for the one before of its flow."""
-    told = found.told(Streams)
-    if not told.runs and found.has("completions.parquet"):
+    work = found.told(Streams)
+    if not work.runs and found.has("completions.parquet"):
         return _of_many(found)
-    runs = [(each, found.columns(f"{each.transfers}.arrow", COLUMNS)) for each in told.runs if each.transfers]
+    runs = [(stream, found.columns(f"{stream.transfers}.arrow", COLUMNS)) for stream in work.runs if stream.transfers]
     longest = max((float(columns["end_seconds"].max(initial=0.0)) for _, columns in runs), default=0.0)
-    started = begins([each.result.started_seconds for each, _ in runs], longest)
-    is_sized = told.transfer_bytes is not None
+    started = begins([stream.result.started_seconds for stream, _ in runs], longest)
+    is_sized = work.transfer_bytes is not None
     chains = Chains()
     add(
         chains,
         [
-            Sent(each.client, each.server, begun, columns, each.reverse, is_sized)
-            for (each, columns), begun in zip(runs, started, strict=True)
+            Sent(stream.client, stream.server, begun, columns, stream.reverse, is_sized)
+            for (stream, columns), begun in zip(runs, started, strict=True)
         ],
     )
     return chains.in_order()
 
 
-def _of_many(found: Found) -> list[Recorded]:
+def _of_many(entry: Found) -> list[Recorded]:
     """Those of a simulation too large for a table of each client: greetings and confirmations are counted."""
-    if found.run.conditions.get("bidir"):
+    if entry.run.conditions.get("bidir"):
         raise InputError(
-            f"{found.name}: found more than 64 tables of both directions, expected one direction, or fewer"
+            f"{entry.name}: found more than 64 tables of both directions, expected one direction, or fewer"
         )
-    columns, chains = found.columns("completions.parquet", (*COLUMNS, "round")), Chains()
-    reverse, is_sized = bool(found.run.conditions.get("reverse")), "size_bytes" in found.run.conditions
-    beside = GREETING_BYTES if reverse else CONFIRMATION_BYTES if is_sized else 0
-    for place, (client, server) in enumerate(found.ends(columns["flow"])):
+    columns, chains = entry.columns("completions.parquet", (*COLUMNS, "round")), Chains()
+    reverse, is_sized = bool(entry.run.conditions.get("reverse")), "size_bytes" in entry.run.conditions
+    overhead = GREETING_BYTES if reverse else CONFIRMATION_BYTES if is_sized else 0
+    for place, (client, server) in enumerate(entry.ends(columns["flow"])):
         flow, start, end, count = (columns[name][place].item() for name in COLUMNS)
-        if count > beside:
-            sent, back = (beside, count - beside) if reverse else (count - beside, beside)
+        if count > overhead:
+            sent, back = (overhead, count - overhead) if reverse else (count - overhead, overhead)
             chains.add(Recorded(client, server, start, sent, back, end), flow)
     return chains.in_order()
 

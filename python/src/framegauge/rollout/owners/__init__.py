@@ -75,10 +75,10 @@ def ownership(
     written = {path: text for path, text in files.items() if not _is_generated(path)}
     claims: list[Claim] = tried(lambda: netplan.claims(files, nic), [])
     by_netplan = bool(claims)
-    for each in (networkd.claims, networkmanager.claims, ifupdown.claims, ifcfg.claims):
-        found: list[Claim] = tried(lambda each=each: each(files if by_netplan else written, nic), [])  # type: ignore[misc]
+    for source in (networkd.claims, networkmanager.claims, ifupdown.claims, ifcfg.claims):
+        batch: list[Claim] = tried(lambda source=source: source(files if by_netplan else written, nic), [])  # type: ignore[misc]
         # Of what netplan has generated, only what a server told counts: the rest is netplan's.
-        claims += [claim for claim in found if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
+        claims += [claim for claim in batch if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
     claims += tried(lambda: dhcp.claims(files, nic, running), [])
     claims += elsewhere.claims(files, nic) + docker.claims(files, nic)
     unclear: list[Mention] = tried(lambda: ifupdown.unclear(files, nic, others or {}), [])
@@ -94,8 +94,8 @@ def ownership(
     unclear += tried(lambda: networkd.unclear(files, nic), [])
     unclear += tried(lambda: networkmanager.unclear(written, nic), [])
     unclear += tried(lambda: ifcfg.unclear(files, nic), [])
-    known = {claim.path for claim in claims} | {mention.path for mention in unclear}
-    mentions = (*unclear, *_mentions(files, others or {}, nic, known))
+    known_paths = {claim.path for claim in claims} | {mention.path for mention in unclear}
+    mentions = (*unclear, *_mentions(files, others or {}, nic, known_paths))
     return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions)
 
 
@@ -103,20 +103,20 @@ def _mentions(files: Files, others: Files, nic: Nic, known: set[str]) -> Iterabl
     """Of each file those lines that name the interface itself, else those that a search of the whole file came to,
     unless something of the file is known already."""
     read, by_search = elsewhere.mentions(files, nic), searched.mentions(others, files, nic)
-    named = {each.path for each in read if each.is_named} | known
-    more = [each for each in by_search if each.path not in named]
-    return *(each for each in read if each.path not in {other.path for other in more}), *more
+    named_paths = {mention.path for mention in read if mention.is_named} | known
+    extra = [mention for mention in by_search if mention.path not in named_paths]
+    return *(mention for mention in read if mention.path not in {other.path for other in extra}), *extra
 
 
 def _after(edits: Iterable[Edit]) -> dict[str, str]:
-    return {each.path: each.after for each in edits if each.after is not None}
+    return {edit.path: edit.after for edit in edits if edit.after is not None}
 
 
-def _loose(files: Files, nic: Nic, kept: Kept) -> tuple[Via, ...]:
+def _loose(files: Files, nic: Nic, kept_routes: Kept) -> tuple[Via, ...]:
     """The routes to which no owner gives that MTU."""
     held = {pair for owner in ROUTES for pair in owner(files, nic)}
-    names = {route: {Via(route.family, name, route.gateway) for name in route.networks} for route in kept.routes}
-    return tuple(route for route, same in names.items() if not any((each, kept.mtu) in held for each in same))
+    names = {route: {Via(route.family, name, route.gateway) for name in route.networks} for route in kept_routes.routes}
+    return tuple(route for route, vias in names.items() if not any((via, kept_routes.mtu) in held for via in vias))
 
 
 def _edits(
@@ -126,30 +126,30 @@ def _edits(
     mtu: int,
     claims: Iterable[Claim],
     running: frozenset[str],
-    kept: Kept | None,
+    kept_routes: Kept | None,
 ) -> tuple[Edit, ...]:
     owners = {claim.owner for claim in claims}
-    made: list[Edit | None] = []
+    candidates: list[Edit | None] = []
     if "netplan" in owners:
-        made += netplan.edits(files, nic, mtu, kept)
+        candidates += netplan.edits(files, nic, mtu, kept_routes)
     else:
         if owners & {"networkd", "udev", "DHCP"}:
-            made += networkd.edits(written, nic, mtu, kept)
+            candidates += networkd.edits(written, nic, mtu, kept_routes)
         if "NetworkManager" in owners:
-            made.append(networkmanager.edit(written, nic, mtu, kept))
+            candidates.append(networkmanager.edit(written, nic, mtu, kept_routes))
     if "ifupdown" in owners:
-        made += ifupdown.edits(files, nic, mtu, kept)
+        candidates += ifupdown.edits(files, nic, mtu, kept_routes)
     if "ifcfg" in owners:
-        made += ifcfg.edits(files, nic, mtu)
-    made += dhcp.edits(files, nic, mtu, running)
-    made.append(cni.edit(files, nic, mtu))
-    found = [each for each in made if each is not None and each.before != each.after]
-    for each in found:
-        _ = each.diff  # Trouble, if it cannot be shown
-    again = [each for each in found if each.before is not None and cloud.has_written(each.path, each.before)]
-    if again and not cloud.is_disabled(files):
-        found.insert(0, cloud.disabling(files))
-    return tuple(found)
+        candidates += ifcfg.edits(files, nic, mtu)
+    candidates += dhcp.edits(files, nic, mtu, running)
+    candidates.append(cni.edit(files, nic, mtu))
+    edits = [edit for edit in candidates if edit is not None and edit.before != edit.after]
+    for edit in edits:
+        _ = edit.diff  # Trouble, if it cannot be shown
+    rewritten = [edit for edit in edits if edit.before is not None and cloud.has_written(edit.path, edit.before)]
+    if rewritten and not cloud.is_disabled(files):
+        edits.insert(0, cloud.disabling(files))
+    return tuple(edits)
 
 
 def _is_generated(path: str) -> bool:

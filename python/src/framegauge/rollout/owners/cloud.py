@@ -25,16 +25,16 @@ def has_written(path: str, text: str) -> bool:
 
 def is_disabled(files: Files) -> bool:
     """Whether it leaves the network alone (`network: {config: disabled}`); Trouble for a file that is no YAML."""
-    found = False
-    for path in sorted(each for each in files if posixpath.dirname(each) == FOLDER and each.endswith(".cfg")):
+    is_off = False
+    for path in sorted(name for name in files if posixpath.dirname(name) == FOLDER and name.endswith(".cfg")):
         try:
             data: Any = bounded.compose(files[path], path)[1]
         except StudyError as error:
             raise Trouble(path, str(error).removeprefix(f"{path}:").split(": found ", 1)[-1], "YAML") from None
         network = data.get("network") if isinstance(data, dict) else None
         if isinstance(network, dict):
-            found = network.get("config") == "disabled"
-    return found
+            is_off = network.get("config") == "disabled"
+    return is_off
 
 
 def disabling(files: Files) -> Edit:

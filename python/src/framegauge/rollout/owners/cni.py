@@ -81,31 +81,31 @@ def is_mine(path: str) -> bool:
 def pods(files: Files) -> Pods | None:
     """The configuration that counts, the first by name, and where several programs have one, that of the largest pods;
     None if there is none. Trouble if it is no JSON of a CNI."""
-    listed = [_pods(files, sorted(path for path in files if is_mine(path) and path.startswith(f"{folder}/")))
+    per_folder = [_pods(files, sorted(path for path in files if is_mine(path) and path.startswith(f"{folder}/")))
               for folder in FOLDERS]  # fmt: skip
-    there = [each for each in listed if each is not None]
-    if not there and (mtu := _of_flannel(files.get(FLANNEL, ""))):
+    choices = [choice for choice in per_folder if choice is not None]
+    if not choices and (mtu := _of_flannel(files.get(FLANNEL, ""))):
         return Pods(FLANNEL, "flannel", mtu, None)
-    return max(there, key=lambda each: each.mtu or 0, default=None)
+    return max(choices, key=lambda choice: choice.mtu or 0, default=None)
 
 
-def _pods(files: Files, mine: list[str]) -> Pods | None:
-    if not mine:
+def _pods(files: Files, paths: list[str]) -> Pods | None:
+    if not paths:
         return None
-    path, listed = _beneath_multus(files, mine)
-    if not listed:
+    path, plugins = _beneath_multus(files, paths)
+    if not plugins:
         return None
-    plugin = listed[0]
+    plugin = plugins[0]
     inner = plugin.get("delegate")
-    given = plugin if not isinstance(inner, dict) else {**plugin, **inner, "type": plugin["type"]}
-    mtu, by = _number(given, path), str(plugin["type"])
-    if by == "flannel" and not mtu:
+    settings = plugin if not isinstance(inner, dict) else {**plugin, **inner, "type": plugin["type"]}
+    mtu, setter = _number(settings, path), str(plugin["type"])
+    if setter == "flannel" and not mtu:
         mtu = _of_flannel(files.get(FLANNEL, ""))
-    for each in listed[1:]:
-        if each["type"] == TUNING and (tuned := _number(each, path)):
-            mtu, by = tuned, TUNING
-    master = given.get("master")
-    return Pods(path, by, mtu or None, master if isinstance(master, str) else None)
+    for chained_plugin in plugins[1:]:
+        if chained_plugin["type"] == TUNING and (tuned := _number(chained_plugin, path)):
+            mtu, setter = tuned, TUNING
+    master = settings.get("master")
+    return Pods(path, setter, mtu or None, master if isinstance(master, str) else None)
 
 
 def _number(plugin: dict[str, Any], path: str) -> int | None:
@@ -118,53 +118,53 @@ def _number(plugin: dict[str, Any], path: str) -> int | None:
     return mtu
 
 
-def _beneath_multus(files: Files, mine: list[str]) -> tuple[str, list[dict[str, Any]]]:
+def _beneath_multus(files: Files, paths: list[str]) -> tuple[str, list[dict[str, Any]]]:
     """The file and the plugins of the network that pods have first: the first file's own, or that to which Multus
     delegates, by a list, by the name of a file, or to the next file (github.com/k8snetworkplumbingwg/multus-cni)."""
-    path, *rest = mine
-    listed = list(_plugins(files[path], path))
-    if not listed or listed[0]["type"] not in MULTUS:
-        return path, listed
-    delegates = listed[0].get("delegates")
+    path, *rest = paths
+    plugins = list(_plugins(files[path], path))
+    if not plugins or plugins[0]["type"] not in MULTUS:
+        return path, plugins
+    delegates = plugins[0].get("delegates")
     if isinstance(delegates, list) and delegates:
         return path, list(_plugins(json.dumps(delegates[0]), path))
-    cluster = listed[0].get("clusterNetwork")
-    named = [
-        each for each in rest if isinstance(cluster, str) and posixpath.basename(each) == posixpath.basename(cluster)
+    cluster = plugins[0].get("clusterNetwork")
+    matches = [
+        name for name in rest if isinstance(cluster, str) and posixpath.basename(name) == posixpath.basename(cluster)
     ]
-    beneath = [*named, *rest][:1]
-    return (beneath[0], list(_plugins(files[beneath[0]], beneath[0]))) if beneath else (path, listed)
+    targets = [*matches, *rest][:1]
+    return (targets[0], list(_plugins(files[targets[0]], targets[0]))) if targets else (path, plugins)
 
 
 def edit(files: Files, nic: Nic, mtu: int) -> Edit | None:
     """The change of a configuration that people write by hand, and that stands on this interface; else None: what an
     operator or agent of the network writes, it writes again."""
-    found = pods(files)
-    if found is None or found.plugin not in PLAIN or found.mtu is None or found.master != nic.name:
+    network = pods(files)
+    if network is None or network.plugin not in PLAIN or network.mtu is None or network.master != nic.name:
         return None
-    text = files[found.path]
+    text = files[network.path]
     places = list(re.finditer(r'("mtu"\s*:\s*"?)\d+', text))
     if len(places) != 1:
-        raise Trouble(found.path, f"{len(places)} values of mtu", "one")
+        raise Trouble(network.path, f"{len(places)} values of mtu", "one")
     place = places[0]
-    return Edit("CNI", found.path, text, f"{text[: place.start()]}{place[1]}{mtu}{text[place.end() :]}")
+    return Edit("CNI", network.path, text, f"{text[: place.start()]}{place[1]}{mtu}{text[place.end() :]}")
 
 
 def _plugins(text: str, path: str) -> Iterator[dict[str, Any]]:
     try:
-        given = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError) as error:
         line = getattr(error, "lineno", 1)
         raise Trouble(f"{path}:{line}", "invalid JSON", "a configuration of a CNI") from None
-    listed = given.get("plugins", [given]) if isinstance(given, dict) else None
-    if not isinstance(listed, list):
+    plugins = document.get("plugins", [document]) if isinstance(document, dict) else None
+    if not isinstance(plugins, list):
         raise Trouble(path, "no list of plugins", "a configuration of a CNI")
-    for each in listed:
-        if not isinstance(each, dict) or not isinstance(each.get("type"), str):
+    for plugin in plugins:
+        if not isinstance(plugin, dict) or not isinstance(plugin.get("type"), str):
             raise Trouble(path, "a plugin without a type", "a configuration of a CNI")
-        yield each
+        yield plugin
 
 
 def _of_flannel(text: str) -> int | None:
-    found = re.search(r"^FLANNEL_MTU=(\d{1,6})$", text, re.MULTILINE)
-    return None if found is None else int(found[1])
+    match = re.search(r"^FLANNEL_MTU=(\d{1,6})$", text, re.MULTILINE)
+    return None if match is None else int(match[1])

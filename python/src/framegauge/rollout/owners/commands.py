@@ -39,30 +39,30 @@ class Setting:
 
 def settings(line: str) -> list[Setting]:
     """The commands of a line that set an MTU to a number."""
-    listed = [*_with_words("ip", IP, line), *_with_words("ifconfig", IFCONFIG, line)]
-    listed += [
-        Setting(each["first"], _bare(each["name"]), int(each["mtu"]), each.start("mtu"), each.end("mtu"))
-        for each in SYSFS.finditer(line)
+    assignments = [*_with_words("ip", IP, line), *_with_words("ifconfig", IFCONFIG, line)]
+    assignments += [
+        Setting(match["first"], _bare(match["name"]), int(match["mtu"]), match.start("mtu"), match.end("mtu"))
+        for match in SYSFS.finditer(line)
     ]
-    return sorted(listed, key=lambda each: each.start)
+    return sorted(assignments, key=lambda match: match.start)
 
 
 def with_mtu(line: str, names: Collection[str], mtu: int) -> str:
     """The line in which each command for one of the interfaces sets that MTU."""
-    for each in reversed(settings(line)):
-        if each.name in names:
-            line = f"{line[: each.start]}{mtu}{line[each.end :]}"
+    for setting in reversed(settings(line)):
+        if setting.name in names:
+            line = f"{line[: setting.start]}{mtu}{line[setting.end :]}"
     return line
 
 
 def _with_words(first: str, pattern: re.Pattern[str], line: str) -> Iterator[Setting]:
     for command in pattern.finditer(line):
         words = list(WORD.finditer(line, command.start("words"), command.end("words")))
-        texts = [_bare(each[0]) for each in words]
-        behind = dict(zip(texts, [*words[1:], None], strict=True)) if texts else {}
-        named = behind.get("dev") if first == "ip" else None
-        name = _bare(named[0]) if named is not None else texts[0] if texts and texts[0] not in BEFORE else ""
-        value = behind.get("mtu")
+        texts = [_bare(word[0]) for word in words]
+        next_words = dict(zip(texts, [*words[1:], None], strict=True)) if texts else {}
+        device = next_words.get("dev") if first == "ip" else None
+        name = _bare(device[0]) if device is not None else texts[0] if texts and texts[0] not in BEFORE else ""
+        value = next_words.get("mtu")
         number = None if value is None else MTU.match(line, value.start() + (value[0][0] in "\"'"))
         if name and number is not None:
             yield Setting(first, name, int(number[0]), number.start(), number.end())

@@ -43,17 +43,17 @@ class _Token:
 
 def claims(files: Files, nic: Nic, running: frozenset[str]) -> list[Claim]:
     """What the clients that run here take for this interface. Trouble for a file of theirs that is damaged."""
-    found: list[Claim] = []
+    results: list[Claim] = []
     if "dhclient" in running:
-        found += _of_dhclient(files, nic)
+        results += _of_dhclient(files, nic)
     if "dhcpcd" in running:
         path = f"{DHCPCD_LEASES}/{nic.name}.lease"
-        told = option_26(files[path], path) if path in files else None
-        if told is not None and _dhcpcd_takes_it(files.get(DHCPCD_CONF, ""), nic.name):
-            found.append(Claim("dhcpcd", path, 0, "option 26, for the MTU of routes", told, lasting=False))
+        lease_mtu = option_26(files[path], path) if path in files else None
+        if lease_mtu is not None and _dhcpcd_takes_it(files.get(DHCPCD_CONF, ""), nic.name):
+            results.append(Claim("dhcpcd", path, 0, "option 26, for the MTU of routes", lease_mtu, lasting=False))
     if "udhcpc" in running:
-        found.append(Claim("udhcpc", UDHCPC_SCRIPT, 0, "option 26 at each renewal", None, lasting=False))
-    return found
+        results.append(Claim("udhcpc", UDHCPC_SCRIPT, 0, "option 26 at each renewal", None, lasting=False))
+    return results
 
 
 def server_lines(mtu: int) -> str:
@@ -69,10 +69,10 @@ def udhcpc_takes_it(commands: Iterable[str], interface: str) -> bool:
     for command in commands:
         words = command.split()
         pairs = list(zip(words, [*words[1:], ""], strict=True))
-        mine = [each for word, each in pairs if word in ("-i", "--interface")] or ["eth0"]
-        asked = [each for word, each in pairs if word in ("-O", "--request-option")]
-        asked += [word[2:] for word in words if word.startswith("-O") and len(word) > 2]
-        if mine[-1] == interface and any(each in ("mtu", "26", "0x1a") for each in asked):
+        interfaces = [value for word, value in pairs if word in ("-i", "--interface")] or ["eth0"]
+        options = [value for word, value in pairs if word in ("-O", "--request-option")]
+        options += [word[2:] for word in words if word.startswith("-O") and len(word) > 2]
+        if interfaces[-1] == interface and any(value in ("mtu", "26", "0x1a") for value in options):
             return True
     return False
 
@@ -80,20 +80,20 @@ def udhcpc_takes_it(commands: Iterable[str], interface: str) -> bool:
 def edits(files: Files, nic: Nic, mtu: int, running: frozenset[str]) -> list[Edit]:
     """The changes of the clients' files, so that they set this MTU, or none. dhclient reads its own when it starts; a
     hook of its script, where the script is Debian's, has the one that runs set it, too."""
-    owners = {each.owner for each in claims(files, nic, running)}
-    made = []
+    owners = {claim.owner for claim in claims(files, nic, running)}
+    changes = []
     if "dhclient" in owners:
         before = files.get(DHCLIENT_CONF)
-        made.append(Edit("dhclient", DHCLIENT_CONF, before, _supersede(before or "", nic.name, mtu)))
+        changes.append(Edit("dhclient", DHCLIENT_CONF, before, _supersede(before or "", nic.name, mtu)))
         if any(posixpath.dirname(path) == DHCLIENT_HOOKS for path in files):
             # run-parts(8) leaves out names with other characters.
-            place = f"{HOOK_FILE}{re.sub('[^A-Za-z0-9]', '_', nic.name)}"
-            made.append(Edit("dhclient", place, files.get(place), HOOK.format(shlex.quote(nic.name), mtu)))
+            hook_path = f"{HOOK_FILE}{re.sub('[^A-Za-z0-9]', '_', nic.name)}"
+            changes.append(Edit("dhclient", hook_path, files.get(hook_path), HOOK.format(shlex.quote(nic.name), mtu)))
     if "dhcpcd" in owners:
         before = files.get(DHCPCD_CONF)
         after = f"{_ended(before or '')}\ninterface {nic.name}\nnooption interface_mtu\n"
-        made.append(Edit("dhcpcd", DHCPCD_CONF, before, after, reload_of_dhcpcd(nic.name)))
-    return made
+        changes.append(Edit("dhcpcd", DHCPCD_CONF, before, after, reload_of_dhcpcd(nic.name)))
+    return changes
 
 
 def reload_of_dhcpcd(interface: str) -> tuple[Command, ...]:
@@ -109,7 +109,7 @@ def is_of_dhclient(path: str) -> bool:
 def leases_of_dhclient(text: str, path: str) -> list[tuple[str, int | None]]:
     """Interface and option 26 of each lease, in order: the last one counts (dhclient.leases(5))."""
     tokens = list(_tokens(text, path))
-    found: list[tuple[str, int | None]] = []
+    leases: list[tuple[str, int | None]] = []
     depth, interface, mtu = 0, "", None
     statement: list[_Token] = []
     for token in tokens:
@@ -121,10 +121,10 @@ def leases_of_dhclient(text: str, path: str) -> list[tuple[str, int | None]]:
             if depth < 0:
                 raise Trouble(f"{path}:{token.line}", "a } without its {", "a lease")
             if depth == 0 and interface:
-                found.append((interface, mtu))
+                leases.append((interface, mtu))
             statement = []
         elif token.text == ";":
-            words = [each.text for each in statement]
+            words = [part.text for part in statement]
             if depth == 1 and words[:1] == ["interface"] and len(words) == 2:
                 interface = words[1].strip('"')
             if depth == 1 and words[:2] == ["option", OPTION]:
@@ -132,7 +132,7 @@ def leases_of_dhclient(text: str, path: str) -> list[tuple[str, int | None]]:
             statement = []
         else:
             statement.append(token)
-    return found
+    return leases
 
 
 def option_26(octets: str, path: str) -> int | None:
@@ -158,52 +158,52 @@ def option_26(octets: str, path: str) -> int | None:
 
 
 def _of_dhclient(files: Files, nic: Nic) -> list[Claim]:
-    found: list[Claim] = []
+    lease_claims: list[Claim] = []
     for path in sorted(files):
         if posixpath.dirname(path) not in DHCLIENT_LEASES:
             continue
-        mine = [mtu for interface, mtu in leases_of_dhclient(files[path], path) if interface == nic.name]
-        if mine and mine[-1] is not None:
-            found.append(Claim("dhclient", path, 0, "option 26", mine[-1], lasting=False))
+        mtus = [mtu for interface, mtu in leases_of_dhclient(files[path], path) if interface == nic.name]
+        if mtus and mtus[-1] is not None:
+            lease_claims.append(Claim("dhclient", path, 0, "option 26", mtus[-1], lasting=False))
     conf = files.get(DHCLIENT_CONF)
-    if found and conf is not None:
-        said = _superseded(conf, nic.name)
-        if said is not None:
-            return [Claim("dhclient", DHCLIENT_CONF, said[1], f"supersede {OPTION}", said[0])]
-    return found
+    if lease_claims and conf is not None:
+        override = _superseded(conf, nic.name)
+        if override is not None:
+            return [Claim("dhclient", DHCLIENT_CONF, override[1], f"supersede {OPTION}", override[0])]
+    return lease_claims
 
 
 def _superseded(conf: str, interface: str) -> tuple[int, int] | None:
     """The MTU that a `supersede` has for this interface, and its line: one of its own counts before one of all."""
-    found: tuple[int, int] | None = None
+    override: tuple[int, int] | None = None
     scope: list[str] = []
     statement: list[_Token] = []
     for token in _tokens(conf, DHCLIENT_CONF):
         if token.text == "{":
-            words = [each.text for each in statement]
-            own = words[1].strip('"') if words[:1] == ["interface"] and len(words) == 2 else "?"
-            scope, statement = [*scope, own], []
+            words = [part.text for part in statement]
+            block_name = words[1].strip('"') if words[:1] == ["interface"] and len(words) == 2 else "?"
+            scope, statement = [*scope, block_name], []
         elif token.text == "}":
             scope, statement = scope[:-1], []
         elif token.text == ";":
-            words = [each.text for each in statement]
+            words = [part.text for part in statement]
             if words[:2] == ["supersede", OPTION] and (not scope or scope == [interface]):
                 value = _number(words[2:], f"{DHCLIENT_CONF}:{statement[0].line}")
-                if scope or found is None:
-                    found = value, statement[0].line
+                if scope or override is None:
+                    override = value, statement[0].line
             statement = []
         else:
             statement.append(token)
-    return found
+    return override
 
 
 def _supersede(conf: str, interface: str, mtu: int) -> str:
     """dhclient.conf with that MTU for this interface, whatever the server says."""
-    said = _superseded(conf, interface)
-    if said is not None:
+    override = _superseded(conf, interface)
+    if override is not None:
         lines = conf.split("\n")
-        old = lines[said[1] - 1]
-        lines[said[1] - 1] = re.sub(rf"(supersede\s+{OPTION}\s+)\d+", rf"\g<1>{mtu}", old, count=1)
+        old = lines[override[1] - 1]
+        lines[override[1] - 1] = re.sub(rf"(supersede\s+{OPTION}\s+)\d+", rf"\g<1>{mtu}", old, count=1)
         return "\n".join(lines)
     return f'{_ended(conf)}\ninterface "{interface}" {{\n  supersede {OPTION} {mtu};\n}}\n'
 
@@ -223,14 +223,14 @@ def _dhcpcd_takes_it(conf: str, interface: str) -> bool:
 
 
 def _tokens(text: str, path: str) -> Iterator[_Token]:
-    line, at = 1, 0
-    for found in _TOKEN.finditer(text):
-        line += text.count("\n", at, found.start())
-        at = found.start()
-        if found[0] == '"':
+    line, offset = 1, 0
+    for match in _TOKEN.finditer(text):
+        line += text.count("\n", offset, match.start())
+        offset = match.start()
+        if match[0] == '"':
             raise Trouble(f"{path}:{line}", "a text that does not end", 'one between "s')
-        if not found[0].startswith("#"):
-            yield _Token(found[0], line)
+        if not match[0].startswith("#"):
+            yield _Token(match[0], line)
 
 
 def _number(words: list[str], where: str) -> int:

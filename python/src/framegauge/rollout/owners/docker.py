@@ -19,15 +19,15 @@ ANY = re.compile(r'"(?:com\.docker\.network\.driver\.)?mtu"\s*:\s*"?(\d{1,6})')
 def configured(files: Files) -> tuple[int, int] | None:
     """The MTU in its file, in bytes, and the line."""
     text = files.get(DAEMON, "")
-    said = MTU.search(text)
-    return None if said is None else (int(said[1]), text.count("\n", 0, said.start()) + 1)
+    match = MTU.search(text)
+    return None if match is None else (int(match[1]), text.count("\n", 0, match.start()) + 1)
 
 
 def largest(files: Files) -> tuple[int, int] | None:
     """The largest MTU in its file, of docker0 or of networks that are made, and the line."""
     text = files.get(DAEMON, "")
-    listed = [(int(said[1]), text.count("\n", 0, said.start()) + 1) for said in ANY.finditer(text)]
-    return max(listed, default=None)
+    values = [(int(match[1]), text.count("\n", 0, match.start()) + 1) for match in ANY.finditer(text)]
+    return max(values, default=None)
 
 
 def claims(files: Files, nic: Nic) -> list[Claim]:

@@ -71,24 +71,24 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
 
 def mentions(files: Files, nic: Nic) -> list[Mention]:
     """The other lines that may."""
-    listed = []
+    results = []
     for owner, path, number, line in _lines(files):
-        named = names(line, nic)
+        is_named = names(line, nic)
         if owner == UDEV:
             matches = _matches(line, nic)
-            may, named = matches is not False, named or matches is True
+            is_possible, is_named = matches is not False, is_named or matches is True
         else:
-            may = named or (bool(VARIABLE.search(line)) and not is_of_another(line, nic))
-        if may and _setting(owner, line, nic) is None:
-            listed.append(Mention(owner, path, number, short(line), named))
-    return listed
+            is_possible = is_named or (bool(VARIABLE.search(line)) and not is_of_another(line, nic))
+        if is_possible and _setting(owner, line, nic) is None:
+            results.append(Mention(owner, path, number, short(line), is_named))
+    return results
 
 
 def is_of_another(line: str, nic: Nic) -> bool:
     """Whether it sets the MTU of interfaces that it names, none of which is this one."""
-    named = [setting.name for setting in settings(line)]
-    mine = any(name in (nic.name, *nic.altnames) or _fits(name, nic) for name in named)
-    return any(not VARIABLE.search(name) for name in named) and not mine
+    targets = [setting.name for setting in settings(line)]
+    is_own = any(name in (nic.name, *nic.altnames) or _fits(name, nic) for name in targets)
+    return any(not VARIABLE.search(name) for name in targets) and not is_own
 
 
 def names(line: str, nic: Nic) -> bool:
@@ -99,24 +99,24 @@ def names(line: str, nic: Nic) -> bool:
     for name in (nic.name, *nic.altnames):
         if re.search(rf"(?<![A-Za-z0-9-]){re.escape(name)}(?![\w-]|\.\d)", line) is not None:
             return True
-        key = "[_.-]".join(re.escape(each) for each in re.split(r"[_.-]", name))
+        key = "[_.-]".join(re.escape(piece) for piece in re.split(r"[_.-]", name))
         joined = rf"(?<![a-z0-9]){key}[_.-]?mtu(?![a-z])|(?<![a-z])mtu[_.-]?{key}(?![a-z0-9]|[_.-]\d)"
         if re.search(joined, line, re.IGNORECASE):
             return True
-    return any(_fits(each[0], nic) for each in PATTERN.finditer(line))
+    return any(_fits(piece[0], nic) for piece in PATTERN.finditer(line))
 
 
 def _fits(word: str, nic: Nic) -> bool:
     """Whether a word with wildcards or braces is the interface, among others."""
     if PATTERN.fullmatch(word) is None:
         return False
-    listed = [word]
-    while listed and len(listed) < MOST_OF_BRACES and (braces := BRACES.search(listed[0])) is not None:
-        word, inner = listed.pop(0), braces[1]
+    expansions = [word]
+    while expansions and len(expansions) < MOST_OF_BRACES and (braces := BRACES.search(expansions[0])) is not None:
+        word, inner = expansions.pop(0), braces[1]
         ends = re.fullmatch(r"(\d{1,3})\.\.(\d{1,3})", inner)
         parts = [str(number) for number in range(int(ends[1]), int(ends[2]) + 1)] if ends else inner.split(",")
-        listed += [word[: braces.start()] + part + word[braces.end() :] for part in parts]
-    return any(fnmatch.fnmatchcase(name, each) for name in (nic.name, *nic.altnames) for each in listed)
+        expansions += [word[: braces.start()] + part + word[braces.end() :] for part in parts]
+    return any(fnmatch.fnmatchcase(name, pattern) for name in (nic.name, *nic.altnames) for pattern in expansions)
 
 
 def short(line: str) -> str:
@@ -135,10 +135,10 @@ def _setting(owner: str, line: str, nic: Nic) -> tuple[str, int] | None:
         for key, operation, value in PAIR.findall(line):
             if key == "ATTR{mtu}" and operation in ("=", ":=") and value.isdigit():
                 return "ATTR{mtu}", int(value)
-    for each in settings(line):
-        is_other_name = each.first == "ip" and each.name in nic.altnames
-        if each.name == nic.name or is_other_name or (matches is True and VARIABLE.match(each.name)):
-            return each.first, each.mtu
+    for setting in settings(line):
+        is_other_name = setting.first == "ip" and setting.name in nic.altnames
+        if setting.name == nic.name or is_other_name or (matches is True and VARIABLE.match(setting.name)):
+            return setting.first, setting.mtu
     return None
 
 
@@ -147,13 +147,13 @@ def _matches(line: str, nic: Nic) -> bool | None:
     applies = None
     for key, operation, value in PAIR.findall(line):
         if key in ("KERNEL", "NAME", "ENV{INTERFACE}") and operation in ("==", "!="):
-            fits = any(fnmatch.fnmatchcase(nic.name, each) for each in value.split("|"))
+            fits = any(fnmatch.fnmatchcase(nic.name, pattern) for pattern in value.split("|"))
         elif key == "ATTR{address}" and operation in ("==", "!=") and nic.address:
             fits = any(
                 fnmatch.fnmatchcase(address, value.lower()) for address in (nic.address, nic.permanent) if address
             )
         elif key in ("DRIVERS", "ENV{ID_NET_DRIVER}") and operation in ("==", "!=") and nic.driver:
-            fits = any(fnmatch.fnmatchcase(nic.driver, each) for each in value.split("|"))
+            fits = any(fnmatch.fnmatchcase(nic.driver, pattern) for pattern in value.split("|"))
         elif key == "NAME" and operation in ("=", ":="):
             fits, operation = value == nic.name, "=="
         elif key == "SUBSYSTEM" and operation == "==" and value != "net":

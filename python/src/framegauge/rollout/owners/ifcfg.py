@@ -34,20 +34,20 @@ def is_mine(path: str) -> bool:
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
     """What sets its MTU, or else the file by which it is managed. Trouble for an MTU that is no number."""
-    listed = []
+    all_claims = []
     for path in _paths(files, nic):
         line, value = _values(files[path]).get("MTU", (0, ""))
         if value and not (value.isascii() and value.isdigit() and len(value) < 10):
             raise Trouble(f"{path}:{line}", f"MTU={value}", "a number of bytes")
-        listed.append(Claim("ifcfg", path, line, "MTU", int(value) if value else None))
-    return [claim for claim in listed if claim.mtu is not None] or listed[:1]
+        all_claims.append(Claim("ifcfg", path, line, "MTU", int(value) if value else None))
+    return [claim for claim in all_claims if claim.mtu is not None] or all_claims[:1]
 
 
 def unclear(files: Files, nic: Nic) -> list[Mention]:
     """What RHEL's scripts take for an interface whose own file says nothing."""
-    mine = _paths(files, nic)
+    paths = _paths(files, nic)
     line, value = _values(files.get(GLOBAL, "")).get("MTU", (0, ""))
-    if not value or not mine or any(_values(files[path]).get("MTU", (0, ""))[1] for path in mine):
+    if not value or not paths or any(_values(files[path]).get("MTU", (0, ""))[1] for path in paths):
         return []
     return [Mention("a file for all interfaces", GLOBAL, line, f"MTU={value}", True)]
 
@@ -55,9 +55,9 @@ def unclear(files: Files, nic: Nic) -> list[Mention]:
 def edits(files: Files, nic: Nic, mtu: int) -> list[Edit]:
     """The change of every file that sets it, or of the first one. Nothing is reloaded: `ifup` would take the addresses
     away for a moment. The next start finds the new value."""
-    mine = _paths(files, nic)
-    setting = [path for path in mine if _values(files[path]).get("MTU", (0, ""))[1]]
-    return [Edit("ifcfg", path, files[path], _with_mtu(files[path], mtu)) for path in setting or mine[:1]]
+    paths = _paths(files, nic)
+    setting_paths = [path for path in paths if _values(files[path]).get("MTU", (0, ""))[1]]
+    return [Edit("ifcfg", path, files[path], _with_mtu(files[path], mtu)) for path in setting_paths or paths[:1]]
 
 
 def _paths(files: Files, nic: Nic) -> list[str]:

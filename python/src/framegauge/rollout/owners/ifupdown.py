@@ -62,29 +62,29 @@ def _refuse_short(text: str, path: str) -> None:
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
     """What sets its MTU, or else the stanza by which it is managed. Trouble for a file that ifup refuses."""
-    found: list[Claim] = []
+    all_claims: list[Claim] = []
     managed: Claim | None = None
-    for path in sorted(each for each in files if is_mine(each)):
+    for path in sorted(file_path for file_path in files if is_mine(file_path)):
         if not any(successor in files for successor in SUCCESSORS):
             _refuse_short(files[path], path)
         for stanza in _of(files[path], path, nic):
             managed = managed or Claim("ifupdown", path, stanza.line + 1, f"iface {nic.name}", None)
-        found += [
+        all_claims += [
             Claim("ifupdown", path, option.line + 1, option.name, mtu)
             for option, mtu in _settings(files[path], path, nic)
         ]
-    found = found or [
+    all_claims = all_claims or [
         Claim("ifupdown", path, option.line + 1, option.name, mtu)
         for path, stanza in _borrowed(files, nic)
         for option, mtu in _setting(stanza, path, nic)
     ]
-    return found or ([managed] if managed else [])
+    return all_claims or ([managed] if managed else [])
 
 
 def unclear(files: Files, nic: Nic, scripts: Collection[str] = ()) -> list[Mention]:
     """Lines that are run when the interface comes up, or name it, and that speak of an MTU in no known way, or call one
     of the `scripts` that do."""
-    listed: dict[tuple[str, int], _Option] = {}
+    unclear_options: dict[tuple[str, int], _Option] = {}
     for path, stanza in [*_all(files), *_borrowed(files, nic)]:
         is_own = stanza.interface == nic.name or (path, stanza) in _borrowed(files, nic)
         for option in stanza.options:
@@ -92,12 +92,12 @@ def unclear(files: Files, nic: Nic, scripts: Collection[str] = ()) -> list[Menti
             if option.name not in HOOKS or not speaks:
                 continue
             is_meant = (is_own and not elsewhere.is_of_another(option.value, nic)) or elsewhere.names(option.value, nic)
-            known = any(each.name in (nic.name, *OWN_NAMES) for each in commands.settings(option.value))
-            if is_meant and not (known or ANY_ROUTE.search(option.value)):
-                listed[path, option.line] = option
+            is_known = any(setting.name in (nic.name, *OWN_NAMES) for setting in commands.settings(option.value))
+            if is_meant and not (is_known or ANY_ROUTE.search(option.value)):
+                unclear_options[path, option.line] = option
     hooks = [
         Mention("a hook of ifupdown", path, line + 1, elsewhere.short(f"{option.name} {option.value}"), True)
-        for (path, line), option in listed.items()
+        for (path, line), option in unclear_options.items()
     ]
     return [*hooks, *_mappings(files, nic)]
 
@@ -106,29 +106,35 @@ def _mappings(files: Files, nic: Nic) -> Iterator[Mention]:
     """By which a script chooses the stanza that the interface is brought up by, where one of those sets an MTU."""
     others = [stanza for _, stanza in _all(files) if stanza.interface != nic.name]
     if any(option.name == "mtu" for stanza in others for option in stanza.options):
-        for path in sorted(each for each in files if is_mine(each)):
+        for path in sorted(entry for entry in files if is_mine(entry)):
             for number, line in _lines(files[path]):
                 first, *patterns = line.split()
-                if first == "mapping" and any(fnmatch.fnmatchcase(nic.name, each) for each in patterns):
+                if first == "mapping" and any(fnmatch.fnmatchcase(nic.name, entry) for entry in patterns):
                     yield Mention("a mapping of ifupdown", path, number + 1, elsewhere.short(line), True)
 
 
 def _all(files: Files) -> list[tuple[str, _Stanza]]:
-    return [(path, each) for path in sorted(files) if is_mine(path) for each in _stanzas(files[path], path)]
+    return [(path, stanza) for path in sorted(files) if is_mine(path) for stanza in _stanzas(files[path], path)]
 
 
 def _borrowed(files: Files, nic: Nic) -> list[tuple[str, _Stanza]]:
     """Stanzas of other names that give the interface their options: those that `auto eth1=NAME` brings it up by, and
     those that its own inherit. Others may have them, too, so they are not changed."""
-    every = _all(files)
+    stanzas = _all(files)
     logical = {name for path in files if is_mine(path) for name in _logical(files[path], nic)}
-    listed = [(path, each) for path, each in every if each.interface in logical and each.interface != nic.name]
-    heirs = [each for _, each in every if each.interface == nic.name] + [each for _, each in listed]
+    borrowed = [
+        (path, stanza) for path, stanza in stanzas if stanza.interface in logical and stanza.interface != nic.name
+    ]
+    heirs = [stanza for _, stanza in stanzas if stanza.interface == nic.name] + [stanza for _, stanza in borrowed]
     for heir in heirs:
-        more = [(path, each) for path, each in every if each.interface == heir.inherits and (path, each) not in listed]
-        listed += more
-        heirs += [each for _, each in more]
-    return listed
+        inherited = [
+            (path, stanza)
+            for path, stanza in stanzas
+            if stanza.interface == heir.inherits and (path, stanza) not in borrowed
+        ]
+        borrowed += inherited
+        heirs += [stanza for _, stanza in inherited]
+    return borrowed
 
 
 def _logical(text: str, nic: Nic) -> Iterator[str]:
@@ -147,16 +153,16 @@ def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Ed
 
     Nothing is reloaded: `ifup` would take the addresses away for a moment. The next one finds the new value.
     """
-    mine = [path for path in sorted(files) if is_mine(path) and any(_of(files[path], path, nic))]
-    setting = [path for path in sorted(files) if is_mine(path) and _settings(files[path], path, nic)]
-    if not setting and any(_setting(stanza, path, nic) for path, stanza in _borrowed(files, nic)):
+    paths = [path for path in sorted(files) if is_mine(path) and any(_of(files[path], path, nic))]
+    setting_paths = [path for path in sorted(files) if is_mine(path) and _settings(files[path], path, nic)]
+    if not setting_paths and any(_setting(stanza, path, nic) for path, stanza in _borrowed(files, nic)):
         return []
-    texts = {path: with_mtu(files[path], path, nic, mtu) for path in setting or mine[:1]}
+    texts = {path: with_mtu(files[path], path, nic, mtu) for path in setting_paths or paths[:1]}
     if kept is not None:
-        for path in mine:
+        for path in paths:
             before = texts.get(path, files[path])
-            left = Kept(kept.mtu, tuple(each for each in kept.routes if not _is_held(each, kept.mtu, texts, nic)))
-            after = _with_routes(before, path, nic, left)
+            rest = Kept(kept.mtu, tuple(route for route in kept.routes if not _is_held(route, kept.mtu, texts, nic)))
+            after = _with_routes(before, path, nic, rest)
             if after != before:
                 texts[path] = after
     return [Edit("ifupdown", path, files[path], text) for path, text in texts.items()]
@@ -164,11 +170,11 @@ def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Ed
 
 def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
     """The routes through a gateway to which hooks of the interface give an MTU."""
-    found = set()
-    for path in (each for each in files if is_mine(each)):
+    routes = set()
+    for path in (file_path for file_path in files if is_mine(file_path)):
         for stanza in _of(files[path], path, nic):
-            found |= {(Via(stanza.family, said[1], said[2]), int(said[3])) for _, said in _routes(stanza)}
-    return found
+            routes |= {(Via(stanza.family, match[1], match[2]), int(match[3])) for _, match in _routes(stanza)}
+    return routes
 
 
 def _is_held(route: Via, mtu: int, files: Files, nic: Nic) -> bool:
@@ -176,31 +182,33 @@ def _is_held(route: Via, mtu: int, files: Files, nic: Nic) -> bool:
 
 
 def _routes(stanza: _Stanza) -> list[tuple[_Option, re.Match[str]]]:
-    return [(each, said) for each in stanza.options if each.name in HOOKS and (said := ROUTE.search(each.value))]
+    return [(hook, match) for hook in stanza.options if hook.name in HOOKS and (match := ROUTE.search(hook.value))]
 
 
-def _with_routes(text: str, path: str, nic: Nic, kept: Kept) -> str:
+def _with_routes(text: str, path: str, nic: Nic, kept_routes: Kept) -> str:
     """The text in which a hook gives each route its MTU, after all else that its stanza does: one that is there has
     its number changed. What a DHCP server tells is left to it."""
-    for route in kept.routes:
+    for route in kept_routes.routes:
         lines = text.split("\n")
-        stanzas = [each for each in _of(text, path, nic) if each.family == route.family and each.method in WITH_MTU]
-        there = [
+        stanzas = [block for block in _of(text, path, nic) if block.family == route.family and block.method in WITH_MTU]
+        options = [
             option
-            for each in stanzas
-            for option, said in _routes(each)
-            if said[1] in route.networks and said[2] == route.gateway
+            for block in stanzas
+            for option, match in _routes(block)
+            if match[1] in route.networks and match[2] == route.gateway
         ]
-        for option in there:
-            lines[option.line] = re.sub(r"(\bmtu\s+(?:lock\s+)?)\d+", rf"\g<1>{kept.mtu}", lines[option.line], count=1)
-        if stanzas and not there:
+        for option in options:
+            lines[option.line] = re.sub(
+                r"(\bmtu\s+(?:lock\s+)?)\d+", rf"\g<1>{kept_routes.mtu}", lines[option.line], count=1
+            )
+        if stanzas and not options:
             last = stanzas[0].options[-1].line if stanzas[0].options else stanzas[0].line
             indent = lines[last][: len(lines[last]) - len(lines[last].lstrip())] if stanzas[0].options else "    "
             while lines[last].endswith("\\"):
                 last += 1
             words = ["ip", *(["-6"] if route.family == 6 else []), "route", "replace", route.destination, "via",
                      route.gateway, "dev", "$IFACE", *(["metric", str(route.metric)] if route.metric else []),
-                     *(["onlink"] if route.onlink else []), "mtu", str(kept.mtu)]  # fmt: skip
+                     *(["onlink"] if route.onlink else []), "mtu", str(kept_routes.mtu)]  # fmt: skip
             lines.insert(last + 1, f"{indent}up {' '.join(words)}")
         text = "\n".join(lines)
     return text
@@ -218,7 +226,7 @@ def with_mtu(text: str, path: str, nic: Nic, mtu: int) -> str:
             lines[option.line] = commands.with_mtu(lines[option.line], (nic.name, *OWN_NAMES), mtu)
     if settings or not stanzas:
         return "\n".join(lines)
-    stanza = next((each for each in stanzas if each.method in WITH_MTU), stanzas[0])
+    stanza = next((candidate for candidate in stanzas if candidate.method in WITH_MTU), stanzas[0])
     added = f"mtu {mtu}" if stanza.method in WITH_MTU else f"post-up ip link set dev $IFACE mtu {mtu}"
     first = lines[stanza.options[0].line] if stanza.options else ""
     indent = first[: len(first) - len(first.lstrip())] or "    "
@@ -231,37 +239,37 @@ def with_mtu(text: str, path: str, nic: Nic, mtu: int) -> str:
 
 def _settings(text: str, path: str, nic: Nic) -> list[tuple[_Option, int]]:
     """The options that set the MTU, each with its value: those of its own stanzas, and hooks of others that name it."""
-    listed = []
+    pairs = []
     for stanza in _stanzas(text, path):
         if stanza.interface == nic.name:
-            listed += _setting(stanza, path, nic)
+            pairs += _setting(stanza, path, nic)
         else:
-            listed += [(each, mtu) for each in stanza.options if (mtu := _by_hook(each, (nic.name,))) is not None]
-    return listed
+            pairs += [(option, mtu) for option in stanza.options if (mtu := _by_hook(option, (nic.name,))) is not None]
+    return pairs
 
 
 def _setting(stanza: _Stanza, path: str, nic: Nic) -> list[tuple[_Option, int]]:
     """The options that set the MTU of the interface where the stanza is its own, each with its value."""
-    found = []
+    pairs = []
     for option in stanza.options:
         if option.name == "mtu":
             if not (option.value.isascii() and option.value.isdigit() and len(option.value) < 10):
                 raise Trouble(f"{path}:{option.line + 1}", f"mtu {option.value}", "a number of bytes")
-            found.append((option, int(option.value)))
+            pairs.append((option, int(option.value)))
         elif (mtu := _by_hook(option, (nic.name, *OWN_NAMES))) is not None:
-            found.append((option, mtu))
-    return found
+            pairs.append((option, mtu))
+    return pairs
 
 
 def _by_hook(option: _Option, names: tuple[str, ...]) -> int | None:
     """What a hook sets for one of these; of another interface it is no matter of this one."""
-    known = commands.settings(option.value) if option.name in HOOKS else []
-    return next((each.mtu for each in known if each.name in names), None)
+    assignments = commands.settings(option.value) if option.name in HOOKS else []
+    return next((assignment.mtu for assignment in assignments if assignment.name in names), None)
 
 
 def _of(text: str, path: str, nic: Nic) -> list[_Stanza]:
     """The stanzas of the interface."""
-    return [each for each in _stanzas(text, path) if each.interface == nic.name]
+    return [stanza for stanza in _stanzas(text, path) if stanza.interface == nic.name]
 
 
 def _stanzas(text: str, path: str) -> Iterator[_Stanza]:

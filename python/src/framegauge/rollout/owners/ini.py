@@ -27,7 +27,7 @@ def entries(text: str, path: str) -> list[Entry]:
 
     A line that ends with a backslash goes on in the next (systemd.syntax(7)).
     """
-    found: list[Entry] = []
+    result: list[Entry] = []
     section = ""
     for number, line in _whole(text):
         stripped = line.strip()
@@ -41,8 +41,8 @@ def entries(text: str, path: str) -> list[Entry]:
         key, equals, value = stripped.partition("=")
         if not equals or not key.strip():
             raise Trouble(f"{path}:{number}", repr(stripped[:40]), "KEY=VALUE")
-        found.append(Entry(section, key.strip(), value.strip(), number))
-    return found
+        result.append(Entry(section, key.strip(), value.strip(), number))
+    return result
 
 
 def _whole(text: str) -> Iterator[tuple[int, str]]:
@@ -63,8 +63,8 @@ def _whole(text: str) -> Iterator[tuple[int, str]]:
 
 def last(found: list[Entry], section: str, key: str) -> Entry | None:
     """The entry that counts, the last one; without regard to case, as NetworkManager and people write them."""
-    mine = [each for each in found if each.section.lower() == section.lower() and each.key.lower() == key.lower()]
-    return mine[-1] if mine else None
+    hits = [entry for entry in found if entry.section.lower() == section.lower() and entry.key.lower() == key.lower()]
+    return hits[-1] if hits else None
 
 
 def blocks(text: str, path: str, section: str) -> list[tuple[int, list[Entry]]]:
@@ -75,9 +75,9 @@ def blocks(text: str, path: str, section: str) -> list[tuple[int, list[Entry]]]:
         for number, line in enumerate(lines, 1)
         if line.strip().lower() == f"[{section.lower()}]" and not _continued(lines, number - 1)
     ]
-    mine = [each for each in entries(text, path) if each.section.lower() == section.lower()]
+    rows = [entry for entry in entries(text, path) if entry.section.lower() == section.lower()]
     return [
-        (head, [each for each in mine if head < each.line and not any(head < other < each.line for other in heads)])
+        (head, [entry for entry in rows if head < entry.line and not any(head < other < entry.line for other in heads)])
         for head in heads
     ]
 
@@ -87,15 +87,15 @@ def with_key(text: str, path: str, section: str, key: str, value: str) -> str:
 
     A key that is there gets the value where it counts. A section that is not there comes at the end.
     """
-    found = entries(text, path)
+    all_entries = entries(text, path)
     lines = text.split("\n")
     ending = "\r" if lines[0].endswith("\r") else ""
-    there = last(found, section, key)
-    if there is not None:
-        old = lines[there.line - 1]
+    old_entry = last(all_entries, section, key)
+    if old_entry is not None:
+        old = lines[old_entry.line - 1]
         if old.rstrip("\r").endswith("\\"):
-            raise Trouble(f"{path}:{there.line}", f"a {key} that goes on in the next line", "one line")
-        lines[there.line - 1] = f"{old[: len(old) - len(old.lstrip())]}{there.key}={value}{ending}"
+            raise Trouble(f"{path}:{old_entry.line}", f"a {key} that goes on in the next line", "one line")
+        lines[old_entry.line - 1] = f"{old[: len(old) - len(old.lstrip())]}{old_entry.key}={value}{ending}"
         return "\n".join(lines)
     heads = [
         number

@@ -50,23 +50,25 @@ def reload_of(entry: dict[str, Any], interface: str) -> tuple[Command, ...]:
     """The commands that have the owner take back the change of an entry `persisting`; Trouble for an entry that asks
     for what no roll-out does."""
     owner, path, undo = entry["owner"], entry["path"], entry["undo"]
-    asked = tuple(tuple(command) for command in undo["reload"])
+    commands = tuple(tuple(command) for command in undo["reload"])
     if owner == "NetworkManager":
         if entry["whole"] or not networkmanager.is_mine(path):
             raise Trouble(f"the journal: {path}", "another file than a profile", "one of NetworkManager, left to it")
-        if not networkmanager.is_reload(asked, interface):
-            raise Trouble(f"the journal: {path}", f"the commands {_said(asked)}", "those that set the MTU of a profile")
-        return asked
+        if not networkmanager.is_reload(commands, interface):
+            raise Trouble(
+                f"the journal: {path}", f"the commands {_said(commands)}", "those that set the MTU of a profile"
+            )
+        return commands
     law = _LAWS.get(owner)
     if law is None or not entry["whole"] or posixpath.normpath(path) != path or not law.is_mine(path):
         raise Trouble(f"the journal: {path}", f"a file of {owner}", "one that a roll-out changes")
-    if asked != law.reload(interface):
-        raise Trouble(f"the journal: {path}", f"the commands {_said(asked)}", _said(law.reload(interface)) or "none")
+    if commands != law.reload(interface):
+        raise Trouble(f"the journal: {path}", f"the commands {_said(commands)}", _said(law.reload(interface)) or "none")
     if entry["mode"] not in MODES:
         raise Trouble(f"the journal: {path}", f"the mode {entry['mode']}", " or ".join(MODES))
     for line in _strange(undo["diff"]) if law.runs else ():
         raise Trouble(f"the journal: {path}", f"the new line {line[:60]!r}", "lines that were there, but for numbers")
-    return asked
+    return commands
 
 
 def _said(commands: tuple[Command, ...]) -> str:

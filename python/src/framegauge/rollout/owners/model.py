@@ -103,13 +103,13 @@ class Edit:
     def diff(self) -> str:
         """As `patch -p0` reads it. Lines around the change that may hold a secret are left out; Trouble if the change
         itself is in such a line."""
-        found = self._diff(3)
-        if not SECRET.search(found):
-            return found
-        found = self._diff(0)
-        if SECRET.search(found):
+        text = self._diff(3)
+        if not SECRET.search(text):
+            return text
+        text = self._diff(0)
+        if SECRET.search(text):
             raise Trouble(self.path, "an MTU in one line with a secret", "a line of its own")
-        return found
+        return text
 
     def _diff(self, around: int) -> str:
         old, new = ([] if text is None else text.splitlines(keepends=True) for text in (self.before, self.after))

@@ -47,52 +47,52 @@ def is_mine(path: str) -> bool:
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
     """What sets its MTU, the one that counts last; or else where it is managed. Trouble for a file that is no YAML."""
-    mine = [each for each in _entries(files) if _means(each, nic)]
-    found = []
-    for each in mine:
-        key = f"network.{each.kind}.{each.name}.mtu"
-        mtu = each.data.get("mtu")
+    own_entries = [entry for entry in _entries(files) if _means(entry, nic)]
+    all_claims = []
+    for entry in own_entries:
+        key = f"network.{entry.kind}.{entry.name}.mtu"
+        mtu = entry.data.get("mtu")
         if mtu is None:
             continue
         if isinstance(mtu, str) and NUMBER.fullmatch(mtu):  # netplan takes any scalar by its text, in quotes or not
             mtu = int(mtu)
         if isinstance(mtu, bool) or not isinstance(mtu, int):
-            raise Trouble(f"{each.path}:{each.line}", f"{key}: {mtu!r}", "a number of bytes")
-        found.append(Claim("netplan", each.path, _line(each), key, mtu))
-    if not found and mine:
-        last = mine[-1]
-        found.append(Claim("netplan", last.path, last.line, f"network.{last.kind}.{last.name}", None))
-    return found
+            raise Trouble(f"{entry.path}:{entry.line}", f"{key}: {mtu!r}", "a number of bytes")
+        all_claims.append(Claim("netplan", entry.path, _line(entry), key, mtu))
+    if not all_claims and own_entries:
+        last = own_entries[-1]
+        all_claims.append(Claim("netplan", last.path, last.line, f"network.{last.kind}.{last.name}", None))
+    return all_claims
 
 
 def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
     """The changes of the file that counts, and of files of /etc with routes that are `kept` at a smaller MTU; none if
     netplan does not manage the interface."""
-    made = _edit(files, nic, mtu)
-    if made is None or kept is None:
-        return [] if made is None else [made]
-    texts = {made.path: made.after or ""}
+    change = _edit(files, nic, mtu)
+    if change is None or kept is None:
+        return [] if change is None else [change]
+    texts = {change.path: change.after or ""}
     for entry in _entries(files):
         if _means(entry, nic) and entry.path.startswith("/etc/") and OF_CLOUD_INIT not in files[entry.path]:
             before = texts.get(entry.path, files[entry.path])
             texts[entry.path] = _with_routes(before, entry.path, entry.kind, entry.name, kept)
-    others = [Edit("netplan", path, files[path], text, RELOAD) for path, text in texts.items() if path != made.path]
-    return [replace(made, after=texts[made.path]), *(each for each in others if each.before != each.after)]
+    others = [Edit("netplan", path, files[path], text, RELOAD) for path, text in texts.items() if path != change.path]
+    return [replace(change, after=texts[change.path]), *(edit for edit in others if edit.before != edit.after)]
 
 
 def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
     """The routes through a gateway that have an MTU."""
-    found = set()
+    routes = set()
     for entry in _entries(files):
-        for each in _routes(entry.data) if _means(entry, nic) else ():
-            if NUMBER.fullmatch(str(each.get("mtu"))):
-                found.add((_via(each), int(each["mtu"])))
-    return found
+        for route in _routes(entry.data) if _means(entry, nic) else ():
+            if NUMBER.fullmatch(str(route.get("mtu"))):
+                routes.add((_via(route), int(route["mtu"])))
+    return routes
 
 
 def _routes(data: Mapping[str, Any]) -> list[Any]:
-    listed = data.get("routes")
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    routes = data.get("routes")
+    return [route for route in routes if isinstance(route, dict)] if isinstance(routes, list) else []
 
 
 def _via(route: Mapping[str, Any]) -> Via:
@@ -100,29 +100,29 @@ def _via(route: Mapping[str, Any]) -> Via:
     return Via(6 if ":" in gateway else 4, str(route.get("to", "")), gateway)
 
 
-def _with_routes(text: str, path: str, kind: str, name: str, kept: Kept) -> str:
+def _with_routes(text: str, path: str, kind: str, name: str, kept_routes: Kept) -> str:
     """The text with that MTU in each of these routes, `gateway4` and `gateway6` as routes, and all else as it is. A
     route that cannot be changed so is left."""
-    for route in kept.routes:
-        [entry] = [each for each in _of(text, path) if (each.kind, each.name) == (kind, name)]
+    for route in kept_routes.routes:
+        [entry] = [item for item in _of(text, path) if (item.kind, item.name) == (kind, name)]
         expected = _plain(text, path)
-        wanted = expected["network"][kind][name] or {}
-        same = {Via(route.family, each, route.gateway) for each in route.networks}
+        settings = expected["network"][kind][name] or {}
+        vias = {Via(route.family, item, route.gateway) for item in route.networks}
         places = [
             place
-            for place, each in enumerate(wanted.get("routes") or [])
-            if isinstance(each, dict) and _via(each) in same
+            for place, item in enumerate(settings.get("routes") or [])
+            if isinstance(item, dict) and _via(item) in vias
         ]
         key = f"gateway{route.family}"
         if places:
             for place in places:
-                wanted["routes"][place]["mtu"] = kept.mtu
-            changed = _with_mtu_of(text, path, (kind, name), places, kept.mtu)
-        elif route.destination == "default" and str(wanted.get(key)) == route.gateway and "routes" not in wanted:
-            del wanted[key]
+                settings["routes"][place]["mtu"] = kept_routes.mtu
+            changed = _with_mtu_of(text, path, (kind, name), places, kept_routes.mtu)
+        elif route.destination == "default" and str(settings.get(key)) == route.gateway and "routes" not in settings:
+            del settings[key]
             everywhere = "::/0" if route.family == 6 else "0.0.0.0/0"
-            wanted["routes"] = [{"to": everywhere, "via": route.gateway, "mtu": kept.mtu}]
-            changed = _without_gateway(text, entry, key, wanted["routes"][0])
+            settings["routes"] = [{"to": everywhere, "via": route.gateway, "mtu": kept_routes.mtu}]
+            changed = _without_gateway(text, entry, key, settings["routes"][0])
         else:
             continue
         try:
@@ -134,7 +134,7 @@ def _with_routes(text: str, path: str, kind: str, name: str, kept: Kept) -> str:
 
 def _with_mtu_of(text: str, path: str, name: tuple[str, str], places: list[int], mtu: int) -> str:
     for place in places:
-        [entry] = [each for each in _of(text, path) if (each.kind, each.name) == name]
+        [entry] = [candidate for candidate in _of(text, path) if (candidate.kind, candidate.name) == name]
         routes = _value(entry.node, "routes")
         if isinstance(routes, yaml.SequenceNode):
             text = _changed(text, routes.value[place], mtu)
@@ -159,11 +159,11 @@ def _edit(files: Files, nic: Nic, mtu: int) -> Edit | None:
     What cloud-init has written it may write again: there, and where a file shares its values by aliases, a new file
     with a late name sets the MTU alone.
     """
-    mine = [each for each in _entries(files) if _means(each, nic)]
-    if not mine:
+    own_entries = [candidate for candidate in _entries(files) if _means(candidate, nic)]
+    if not own_entries:
         return None
-    with_value = [each for each in mine if each.data.get("mtu") is not None]
-    target = (with_value or mine)[-1]
+    with_value = [candidate for candidate in own_entries if candidate.data.get("mtu") is not None]
+    target = (with_value or own_entries)[-1]
     text = files[target.path]
     if OF_CLOUD_INIT not in text and target.path.startswith("/etc/"):
         try:
@@ -179,16 +179,16 @@ def _edit(files: Files, nic: Nic, mtu: int) -> Edit | None:
 
 def with_mtu(text: str, path: str, kind: str, name: str, mtu: int) -> str:
     """The text with that MTU of that entry, all else as it is; Trouble if more, or less, would change."""
-    [entry] = [each for each in _of(text, path) if (each.kind, each.name) == (kind, name)]
+    [entry] = [candidate for candidate in _of(text, path) if (candidate.kind, candidate.name) == (kind, name)]
     changed = _changed(text, entry.node, mtu)
     expected = _plain(text, path)
     before = expected["network"][kind][name]
     expected["network"][kind][name] = {**(before or {}), "mtu": mtu}
     try:
-        right = _plain(changed, path) == expected
+        is_exact = _plain(changed, path) == expected
     except Trouble:
-        right = False
-    if not right:
+        is_exact = False
+    if not is_exact:
         raise Trouble(path, f"an entry {kind}.{name} that shares its values", "one of its own")
     return changed
 
@@ -252,12 +252,12 @@ def _of(text: str, path: str) -> Iterator[_Entry]:
 
 def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
     """The node behind a key of a mapping; of keys that stand there twice, the last one."""
-    found = None
+    result = None
     if isinstance(node, yaml.MappingNode):
         for name, value in node.value:
             if name.value == key:
-                found = value
-    return found
+                result = value
+    return result
 
 
 def _line(entry: _Entry) -> int:
@@ -278,4 +278,4 @@ def _means(entry: _Entry, nic: Nic) -> bool:
     if address is not None and str(address).lower() not in (nic.address, nic.permanent):
         return False
     drivers = driver if isinstance(driver, list) else [driver]
-    return driver is None or any(fnmatch.fnmatchcase(nic.driver or "", str(each)) for each in drivers)
+    return driver is None or any(fnmatch.fnmatchcase(nic.driver or "", str(pattern)) for pattern in drivers)

@@ -37,64 +37,69 @@ def of_netplan(path: str) -> bool:
 
 def claims(files: Files, nic: Nic) -> list[Claim]:
     """What sets its MTU or, if nothing does, the file by which networkd manages it. Trouble for a file of no keys."""
-    found: list[Claim] = []
+    all_claims: list[Claim] = []
     for path, entry in _values(files, nic, ".link"):
-        found.append(Claim("udev", path, entry.line, "[Link] MTUBytes", _bytes(entry, path)))
+        all_claims.append(Claim("udev", path, entry.line, "[Link] MTUBytes", _bytes(entry, path)))
     main = _main(files, nic, ".network")
     values = _values(files, nic, ".network")
     if not values:  # those of a .network file come later
-        found += _made(files, nic)
+        all_claims += _made(files, nic)
     if main is None:
-        return found
-    found += [Claim("networkd", path, each.line, "[Link] MTUBytes", _bytes(each, path)) for path, each in values[-1:]]
-    told = lease_mtu(files, nic)
-    if told is not None and _uses_lease(files, main) and not values:
-        found.append(Claim("DHCP", f"{LEASES}/{nic.index}", 0, "option 26, with UseMTU=yes", told, lasting=False))
-    if not found:
-        found.append(Claim("networkd", main, 0, "[Link]", None))
-    return found
+        return all_claims
+    all_claims += [
+        Claim("networkd", path, last_entry.line, "[Link] MTUBytes", _bytes(last_entry, path))
+        for path, last_entry in values[-1:]
+    ]
+    leased_mtu = lease_mtu(files, nic)
+    if leased_mtu is not None and _uses_lease(files, main) and not values:
+        all_claims.append(
+            Claim("DHCP", f"{LEASES}/{nic.index}", 0, "option 26, with UseMTU=yes", leased_mtu, lasting=False)
+        )
+    if not all_claims:
+        all_claims.append(Claim("networkd", main, 0, "[Link]", None))
+    return all_claims
 
 
 def _made(files: Files, nic: Nic) -> list[Claim]:
     """The MTU with which a .netdev file makes the interface."""
-    found = []
+    netdev_claims = []
     for path in _by_name(files, ".netdev").values():
-        listed = [(each, entry) for each in _all(files, path) for entry in ini.entries(files[each], each)]
-        name = [entry.value for _, entry in listed if (entry.section, entry.key) == ("NetDev", "Name")]
-        sizes = [each for each in listed if (each[1].section, each[1].key) == ("NetDev", "MTUBytes") and each[1].value]
+        entries = [(item, entry) for item in _all(files, path) for entry in ini.entries(files[item], item)]
+        name = [entry.value for _, entry in entries if (entry.section, entry.key) == ("NetDev", "Name")]
+        sizes = [item for item in entries if (item[1].section, item[1].key) == ("NetDev", "MTUBytes") and item[1].value]
         if name[-1:] == [nic.name] and sizes:
             where, entry = sizes[-1]
-            found.append(Claim("a .netdev file", where, entry.line, "[NetDev] MTUBytes", _bytes(entry, where)))
-    return found
+            netdev_claims.append(Claim("a .netdev file", where, entry.line, "[NetDev] MTUBytes", _bytes(entry, where)))
+    return netdev_claims
 
 
 def unclear(files: Files, nic: Nic) -> list[Mention]:
     """What sets an MTU in files of which it cannot be said here whether they are of the interface: [Match] asks for
     what only udev knows, such as Path=, and udev and networkd have not noted what they chose."""
-    found = []
-    noted = {".network": f"{LINKS}/{nic.index}" in files, ".link": _noted_link(files, nic) is not None}
-    for ending in (each for each, is_noted in noted.items() if not is_noted):
+    mentions = []
+    noted_by_ending = {".network": f"{LINKS}/{nic.index}" in files, ".link": _noted_link(files, nic) is not None}
+    for ending in (suffix for suffix, is_noted in noted_by_ending.items() if not is_noted):
         for path in _by_name(files, ending).values():
             if _is_unclear(files[path], path, nic):
-                found += [
+                mentions += [
                     Mention("a [Match]", where, entry.line, f"{entry.key}={entry.value}", True)
                     for where in _all(files, path)
                     if (entry := ini.last(ini.entries(files[where], where), "Link", "MTUBytes")) and entry.value
                 ]
-    return found
+    return mentions
 
 
 def _is_unclear(text: str, path: str, nic: Nic) -> bool:
     """Whether [Match] would mean the interface but for what is not known here."""
-    matches = [each for each in ini.entries(text, path) if each.section == "Match"]
-    known = [each for each in matches if each.key in _known(nic)]
-    return len(known) < len(matches) and _matches(known or [ANY], nic)
+    matches = [entry for entry in ini.entries(text, path) if entry.section == "Match"]
+    known_entries = [entry for entry in matches if entry.key in _known(nic)]
+    return len(known_entries) < len(matches) and _matches(known_entries or [ANY], nic)
 
 
 def _noted_link(files: Files, nic: Nic) -> str | None:
     """The .link file that udev has noted, if it is there."""
-    said = re.search(r"^E:ID_NET_LINK_FILE=(.*)$", files.get(f"{UDEV_DATA}{nic.index}", ""), re.MULTILINE)
-    return said[1] if said is not None and said[1] in files else None
+    match = re.search(r"^E:ID_NET_LINK_FILE=(.*)$", files.get(f"{UDEV_DATA}{nic.index}", ""), re.MULTILINE)
+    return match[1] if match is not None and match[1] in files else None
 
 
 def reload(interface: str) -> tuple[Command, ...]:
@@ -113,39 +118,39 @@ def is_ours(path: str, ending: str) -> bool:
 def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
     """The changes of the files that count: in /etc the file itself, elsewhere a drop-in of it. None if networkd does
     not manage the interface. `kept`: routes of files in /etc that get an MTU of their own."""
-    made = []
+    changes = []
     for path, _ in _values(files, nic, ".link")[-1:]:
-        made.append(_edit(files, path, mtu, ()))
+        changes.append(_edit(files, path, mtu, ()))
     main = _main(files, nic, ".network")
     if main is not None:
         values = _values(files, nic, ".network")
-        made.append(_edit(files, values[-1][0] if values else main, mtu, reload(nic.name)))
+        changes.append(_edit(files, values[-1][0] if values else main, mtu, reload(nic.name)))
         if kept is not None:
-            texts = {each.path: each.after or "" for each in made}
+            texts = {change.path: change.after or "" for change in changes}
             for path in _all(files, main):
                 if path.startswith(f"{ETC}/"):
                     texts[path] = _with_routes(texts.get(path, files[path]), path, kept)
-            own = {each.path: each for each in made}
-            made = [
-                replace(own[path], after=text)
-                if path in own
+            by_path = {change.path: change for change in changes}
+            changes = [
+                replace(by_path[path], after=text)
+                if path in by_path
                 else Edit("networkd", path, files[path], text, reload(nic.name))
                 for path, text in texts.items()
-                if path in own or text != files[path]
+                if path in by_path or text != files[path]
             ]
-    return made
+    return changes
 
 
 def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
     """The routes through a gateway to which [Route] sections give an MTU."""
     main = _main(files, nic, ".network")
-    found = set()
+    routes = set()
     for path in [] if main is None else _all(files, main):
         for _, block in ini.blocks(files[path], path, "Route"):
             route, entry = _route(block), ini.last(block, "Route", "MTUBytes")
             if route is not None and entry is not None and entry.value:
-                found.add((route, _bytes(entry, path)))
-    return found
+                routes.add((route, _bytes(entry, path)))
+    return routes
 
 
 def _route(block: list[Entry]) -> Via | None:
@@ -156,31 +161,31 @@ def _route(block: list[Entry]) -> Via | None:
     return Via(6 if ":" in gateway.value else 4, to.value if to is not None else "default", gateway.value)
 
 
-def _with_routes(text: str, path: str, kept: Kept) -> str:
+def _with_routes(text: str, path: str, kept_routes: Kept) -> str:
     """The text in which [Route] sections give these routes an MTU. What is a Gateway= of [Network], which has none,
     becomes a section."""
-    for route in kept.routes:
-        same = {Via(route.family, name, route.gateway) for name in route.networks}
-        mine = [(head, block) for head, block in ini.blocks(text, path, "Route") if _route(block) in same]
-        for head, block in reversed(mine):
+    for route in kept_routes.routes:
+        vias = {Via(route.family, name, route.gateway) for name in route.networks}
+        route_blocks = [(head, block) for head, block in ini.blocks(text, path, "Route") if _route(block) in vias]
+        for head, block in reversed(route_blocks):
             lines = text.split("\n")
             entry = ini.last(block, "Route", "MTUBytes")
             if entry is not None:
-                lines[entry.line - 1] = f"MTUBytes={kept.mtu}"
+                lines[entry.line - 1] = f"MTUBytes={kept_routes.mtu}"
             else:
-                lines.insert(head, f"MTUBytes={kept.mtu}")
+                lines.insert(head, f"MTUBytes={kept_routes.mtu}")
             text = "\n".join(lines)
-        short = [
-            each
+        short_entries = [
+            short_entry
             for _, block in ini.blocks(text, path, "Network")
-            for each in block
-            if each.key == "Gateway" and each.value == route.gateway
+            for short_entry in block
+            if short_entry.key == "Gateway" and short_entry.value == route.gateway
         ]
-        if short and not mine and route.destination == "default":
+        if short_entries and not route_blocks and route.destination == "default":
             lines = text.split("\n")
-            del lines[short[0].line - 1]
+            del lines[short_entries[0].line - 1]
             rest = "\n".join(lines).rstrip("\n")
-            text = f"{rest}\n\n[Route]\nGateway={route.gateway}\nMTUBytes={kept.mtu}\n"
+            text = f"{rest}\n\n[Route]\nGateway={route.gateway}\nMTUBytes={kept_routes.mtu}\n"
     return text
 
 
@@ -205,9 +210,9 @@ def _edit(files: Files, path: str, mtu: int, commands: tuple[Command, ...]) -> E
 def _main(files: Files, nic: Nic, ending: str) -> str | None:
     """The file that networkd, or udev, has chosen for the interface."""
     if ending == ".network":
-        noted = f"{LINKS}/{nic.index}"
-        if noted in files:
-            entry = ini.last(ini.entries(files[noted], noted), "", "NETWORK_FILE")
+        link_path = f"{LINKS}/{nic.index}"
+        if link_path in files:
+            entry = ini.last(ini.entries(files[link_path], link_path), "", "NETWORK_FILE")
             return entry.value if entry is not None and entry.value in files else None
     elif (chosen := _noted_link(files, nic)) is not None and _is_unclear(files[chosen], chosen, nic):
         return chosen
@@ -237,46 +242,46 @@ def _all(files: Files, main: str) -> list[str]:
     for folder in FOLDERS:
         inner = f"{folder}/{name}.d"
         by_name |= {posixpath.basename(path): path for path in files if posixpath.dirname(path) == inner}
-    return [main, *(by_name[each] for each in sorted(by_name) if each.endswith(".conf"))]
+    return [main, *(by_name[file_name] for file_name in sorted(by_name) if file_name.endswith(".conf"))]
 
 
 def _values(files: Files, nic: Nic, ending: str) -> list[tuple[str, Entry]]:
     main = _main(files, nic, ending)
     if main is None:
         return []
-    found = []
+    values = []
     for path in _all(files, main):
         entry = ini.last(ini.entries(files[path], path), "Link", "MTUBytes")
         if entry is not None and entry.value:
-            found.append((path, entry))
-    return found
+            values.append((path, entry))
+    return values
 
 
 def _uses_lease(files: Files, main: str) -> bool:
     """Whether DHCP's MTU is taken: no, unless a file says so."""
-    said = [
-        each.value.lower()
+    values = [
+        entry.value.lower()
         for path in _all(files, main)
-        for each in ini.entries(files[path], path)
-        if each.section in ("DHCPv4", "DHCP") and each.key == "UseMTU"
+        for entry in ini.entries(files[path], path)
+        if entry.section in ("DHCPv4", "DHCP") and entry.key == "UseMTU"
     ]
-    return bool(said) and said[-1] in TRUE
+    return bool(values) and values[-1] in TRUE
 
 
 def _bytes(entry: Entry, path: str) -> int:
-    found = re.fullmatch(r"(\d{1,9})([KMG]?)", entry.value)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,9})([KMG]?)", entry.value)
+    if match is None:
         raise Trouble(f"{path}:{entry.line}", f"{entry.key}={entry.value}", "a number of bytes")
-    return int(found[1]) * UNITS[found[2]]
+    return int(match[1]) * UNITS[match[2]]
 
 
-def _matches(found: list[Entry], nic: Nic) -> bool:
+def _matches(entries: list[Entry], nic: Nic) -> bool:
     """Whether [Match] means the interface; no, where it asks for what is not known here."""
-    asked = [each for each in found if each.section == "Match"]
-    if not asked:
+    conditions = [entry for entry in entries if entry.section == "Match"]
+    if not conditions:
         return False
-    known = _known(nic)
-    return all(each.key in known and _one_of(each.value, known[each.key]) for each in asked)
+    known_values = _known(nic)
+    return all(entry.key in known_values and _one_of(entry.value, known_values[entry.key]) for entry in conditions)
 
 
 def _known(nic: Nic) -> dict[str, list[str | None]]:
@@ -288,15 +293,15 @@ def _known(nic: Nic) -> dict[str, list[str | None]]:
     }  # fmt: skip
 
 
-def _one_of(value: str, mine: list[str | None]) -> bool:
+def _one_of(value: str, values: list[str | None]) -> bool:
     words = value.split()
     negated = bool(words) and words[0].startswith("!")
     if negated:
         words[0] = words[0][1:]
     patterns = [word.replace("-", ":") if _is_address(word) else word for word in words]
     # A NIC is of no kind, so that !* means it.
-    known = [own for own in mine if own is not None]
-    return any(fnmatch.fnmatch(own.lower(), each.lower()) for own in known for each in patterns) != negated
+    present = [own for own in values if own is not None]
+    return any(fnmatch.fnmatch(own.lower(), pattern.lower()) for own in present for pattern in patterns) != negated
 
 
 def _is_address(word: str) -> bool:

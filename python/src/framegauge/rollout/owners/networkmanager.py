@@ -43,11 +43,11 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     path = _profile(files, nic)
     if path is None:
         return []
-    found = ini.entries(files[path], path)
-    entry = _mtu(found)
+    entries = ini.entries(files[path], path)
+    entry = _mtu(entries)
     if entry is None or entry.value in WITHOUT:
         defaults = _defaults(files, nic)
-        if len({each.value for _, each, _ in defaults}) == 1 and all(is_certain for _, _, is_certain in defaults):
+        if len({item.value for _, item, _ in defaults}) == 1 and all(is_certain for _, _, is_certain in defaults):
             where, default, _ = defaults[0]
             return [Claim("NetworkManager", where, default.line, f"[connection] {default.key}", int(default.value))]
         return [Claim("NetworkManager", path, 0 if entry is None else entry.line, "[ethernet] mtu", None)]
@@ -59,25 +59,25 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
 def unclear(files: Files, nic: Nic) -> list[Mention]:
     """Profiles that may come to be the interface's, since they name none or several, and defaults of which it cannot
     be said whether they are."""
-    mine, told = _profile(files, nic), {each.place for each in claims(files, nic)}
-    noted = f"{DEVICES}/{nic.index}"
-    is_noted = ini.last(ini.entries(files.get(noted, ""), noted), "device", "connection-uuid") is not None
-    listed = [
+    own_path, claimed_places = _profile(files, nic), {claim.place for claim in claims(files, nic)}
+    state_path = f"{DEVICES}/{nic.index}"
+    is_noted = ini.last(ini.entries(files.get(state_path, ""), state_path), "device", "connection-uuid") is not None
+    mentions = [
         Mention("a profile of NetworkManager", path, entry.line, f"[{entry.section}] mtu={entry.value}", True)
         for path in ([] if is_noted else _by_name(files))
-        if path != mine
-        and (entry := _mtu(found := ini.entries(files[path], path))) is not None
+        if path != own_path
+        and (entry := _mtu(entries := ini.entries(files[path], path))) is not None
         and entry.value not in WITHOUT
-        and _may_mean(found, nic)
+        and _may_mean(entries, nic)
     ]
-    own = None if mine is None else _mtu(ini.entries(files[mine], mine))
-    if own is None or own.value in WITHOUT:
-        listed += [
+    own_entry = None if own_path is None else _mtu(ini.entries(files[own_path], own_path))
+    if own_entry is None or own_entry.value in WITHOUT:
+        mentions += [
             Mention("a default of NetworkManager", path, entry.line, f"{entry.key}={entry.value}", True)
             for path, entry, _ in _defaults(files, nic)
-            if f"{path}:{entry.line}" not in told
+            if f"{path}:{entry.line}" not in claimed_places
         ]
-    return listed
+    return mentions
 
 
 def is_mine(path: str) -> bool:
@@ -97,17 +97,17 @@ def _by_name(files: Files) -> list[str]:
 
 def _defaults(files: Files, nic: Nic) -> list[tuple[str, Entry, bool]]:
     """What sections [connection] have for an Ethernet interface: file, entry, and whether it is for all."""
-    listed = []
+    defaults = []
     if nic.kind not in KINDS:
         return []
-    for path in sorted(each for each in files if any(fnmatch.fnmatchcase(each, pattern) for pattern in CONFIGS)):
-        there = ini.entries(files[path], path)
-        for entry in there:
-            if entry.section.startswith("connection") and entry.key in [f"{each}.mtu" for each in SECTIONS]:
-                spec = ini.last(there, entry.section, "match-device")
+    for path in sorted(name for name in files if any(fnmatch.fnmatchcase(name, pattern) for pattern in CONFIGS)):
+        entries = ini.entries(files[path], path)
+        for entry in entries:
+            if entry.section.startswith("connection") and entry.key in [f"{name}.mtu" for name in SECTIONS]:
+                spec = ini.last(entries, entry.section, "match-device")
                 if DIGITS.fullmatch(entry.value) and (spec is None or _may_match(spec.value, nic)):
-                    listed.append((path, entry, spec is None))
-    return listed
+                    defaults.append((path, entry, spec is None))
+    return defaults
 
 
 def _may_match(spec: str, nic: Nic) -> bool:
@@ -127,19 +127,19 @@ def _may_match(spec: str, nic: Nic) -> bool:
     return False
 
 
-def _may_mean(found: list[Entry], nic: Nic) -> bool:
+def _may_mean(entries: list[Entry], nic: Nic) -> bool:
     """Whether a profile that names no interface, or a pattern of names, may be brought up on this one."""
-    kind, patterns = ini.last(found, "connection", "type"), ini.last(found, "match", "interface-name")
-    is_bound = ini.last(found, "connection", "interface-name") is not None or any(
-        ini.last(found, section, "mac-address") for section in SECTIONS
+    kind, patterns = ini.last(entries, "connection", "type"), ini.last(entries, "match", "interface-name")
+    is_bound = ini.last(entries, "connection", "interface-name") is not None or any(
+        ini.last(entries, section, "mac-address") for section in SECTIONS
     )
     if is_bound or nic.kind not in KINDS or (kind is not None and kind.value not in SECTIONS):
         return False
-    words = [each.strip().lstrip("|&") for each in patterns.value.split(";")] if patterns is not None else []
-    wanted = [each for each in words if each and not each.startswith("!")]
-    refused = [each[1:] for each in words if each.startswith("!")]
-    return (not wanted or any(fnmatch.fnmatchcase(nic.name, each) for each in wanted)) and not any(
-        fnmatch.fnmatchcase(nic.name, each) for each in refused
+    words = [word.strip().lstrip("|&") for word in patterns.value.split(";")] if patterns is not None else []
+    required = [word for word in words if word and not word.startswith("!")]
+    excluded = [word[1:] for word in words if word.startswith("!")]
+    return (not required or any(fnmatch.fnmatchcase(nic.name, word) for word in required)) and not any(
+        fnmatch.fnmatchcase(nic.name, word) for word in excluded
     )
 
 
@@ -172,8 +172,8 @@ def edit(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> Edit | N
     path = _profile(files, nic)
     if path is None:
         return None
-    found = ini.entries(files[path], path)
-    entry, uuid = _mtu(found), ini.last(found, "connection", "uuid")
+    entries = ini.entries(files[path], path)
+    entry, uuid = _mtu(entries), ini.last(entries, "connection", "uuid")
     if uuid is None:
         raise Trouble(path, "a profile without a uuid", "one, as NetworkManager gives it")
     section = SECTIONS[0] if entry is None else entry.section
@@ -199,37 +199,37 @@ def edit(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> Edit | N
 def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
     """The static routes through a gateway to which the profile gives an MTU."""
     path = _profile(files, nic)
-    found = set()
+    routes = set()
     for family in () if path is None else (4, 6):
         for route, _, options in _routes(files[path or ""], path or "", family):
-            mtu = dict(each.partition("=")[::2] for each in options).get("mtu", "")
+            mtu = dict(option.partition("=")[::2] for option in options).get("mtu", "")
             if route is not None and mtu.isascii() and mtu.isdigit() and len(mtu) < 10:
-                found.add((route, int(mtu)))
-    return found
+                routes.add((route, int(mtu)))
+    return routes
 
 
 def _routes(text: str, path: str, family: int) -> list[tuple[Via | None, Entry, list[str]]]:
     """The routes of a profile: each with its entry (`route1=NETWORK,GATEWAY,METRIC`) and options (`route1_options`)."""
     section = f"ipv{family}"
-    there = ini.entries(text, path)
-    found: list[tuple[Via | None, Entry, list[str]]] = []
-    for entry in there:
+    entries = ini.entries(text, path)
+    routes: list[tuple[Via | None, Entry, list[str]]] = []
+    for entry in entries:
         if entry.section.lower() != section or not ROUTE.fullmatch(entry.key):
             continue
-        to, *more = entry.value.split(",")
-        options = ini.last(there, section, f"{entry.key}_options")
-        route = Via(family, to, more[0]) if more and more[0] else None
-        found.append((route, entry, options.value.split(",") if options is not None and options.value else []))
-    return found
+        to, *fields = entry.value.split(",")
+        options = ini.last(entries, section, f"{entry.key}_options")
+        route = Via(family, to, fields[0]) if fields and fields[0] else None
+        routes.append((route, entry, options.value.split(",") if options is not None and options.value else []))
+    return routes
 
 
-def _with_routes(text: str, path: str, kept: Kept) -> str:
-    for route in kept.routes:
-        same = {Via(route.family, name, route.gateway) for name in route.networks}
-        for found, entry, options in _routes(text, path, route.family):
-            if found in same:
-                others = [each for each in options if not each.startswith("mtu=")]
-                value = ",".join([*others, f"mtu={kept.mtu}"])
+def _with_routes(text: str, path: str, kept_routes: Kept) -> str:
+    for route in kept_routes.routes:
+        vias = {Via(route.family, name, route.gateway) for name in route.networks}
+        for via, entry, options in _routes(text, path, route.family):
+            if via in vias:
+                others = [option for option in options if not option.startswith("mtu=")]
+                value = ",".join([*others, f"mtu={kept_routes.mtu}"])
                 text = ini.with_key(text, path, f"ipv{route.family}", f"{entry.key}_options", value)
     return text
 
@@ -240,29 +240,29 @@ def _listed(text: str, path: str, family: int) -> str:
     return ", ".join(" ".join(row.split()) for row in rows)
 
 
-def _mtu(found: list[Entry]) -> Entry | None:
-    return next((entry for name in SECTIONS if (entry := ini.last(found, name, "mtu")) is not None), None)
+def _mtu(entries: list[Entry]) -> Entry | None:
+    return next((entry for name in SECTIONS if (entry := ini.last(entries, name, "mtu")) is not None), None)
 
 
 def _profile(files: Files, nic: Nic) -> str | None:
     """The file of the active profile; if that is not noted, of the one that names the interface."""
     profiles = {path: ini.entries(files[path], path) for path in _by_name(files)}
-    noted = f"{DEVICES}/{nic.index}"
-    if noted in files:
-        uuid = ini.last(ini.entries(files[noted], noted), "device", "connection-uuid")
-        for path, found in profiles.items():
-            own = ini.last(found, "connection", "uuid")
-            if uuid is not None and own is not None and own.value == uuid.value:
+    state_path = f"{DEVICES}/{nic.index}"
+    if state_path in files:
+        uuid = ini.last(ini.entries(files[state_path], state_path), "device", "connection-uuid")
+        for path, entries in profiles.items():
+            own_uuid = ini.last(entries, "connection", "uuid")
+            if uuid is not None and own_uuid is not None and own_uuid.value == uuid.value:
                 return path
-    return next((path for path, found in profiles.items() if _means(found, nic)), None)
+    return next((path for path, entries in profiles.items() if _means(entries, nic)), None)
 
 
-def _means(found: list[Entry], nic: Nic) -> bool:
-    name = ini.last(found, "connection", "interface-name")
+def _means(entries: list[Entry], nic: Nic) -> bool:
+    name = ini.last(entries, "connection", "interface-name")
     if name is not None:
         return name.value == nic.name
-    address = next((each for key in SECTIONS if (each := ini.last(found, key, "mac-address")) is not None), None)
+    address = next((entry for key in SECTIONS if (entry := ini.last(entries, key, "mac-address")) is not None), None)
     if address is not None:
         return address.value.lower() in (nic.address, nic.permanent)
-    parent, number = ini.last(found, "vlan", "parent"), ini.last(found, "vlan", "id")
+    parent, number = ini.last(entries, "vlan", "parent"), ini.last(entries, "vlan", "id")
     return parent is not None and number is not None and f"{parent.value}.{number.value}" == nic.name

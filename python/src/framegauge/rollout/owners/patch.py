@@ -31,21 +31,21 @@ def patched(text: str | None, diff: str, path: str) -> str | None:
     lines = diff.split("\n")
     if len(lines) < 2 or not lines[0].startswith("--- ") or not lines[1].startswith("+++ "):
         raise Trouble(path, "no unified diff", "one that begins with --- and +++")
-    made, removed = lines[0] == f"--- {NOTHING}", lines[1] == f"+++ {NOTHING}"
-    if made != (text is None):
-        raise Trouble(path, "a file that is there" if made else "no file", "none" if made else "the file")
+    is_new, is_removed = lines[0] == f"--- {NOTHING}", lines[1] == f"+++ {NOTHING}"
+    if is_new != (text is None):
+        raise Trouble(path, "a file that is there" if is_new else "no file", "none" if is_new else "the file")
     old = _lines(text or "")
     result: list[str] = []
-    at = moved = 0
+    index = moved = 0
     for hunk in _hunks(lines[2:], path):
-        place = _place(old, hunk, at, moved, path)
+        place = _place(old, hunk, index, moved, path)
         moved = place - hunk.start
-        result += old[at:place] + hunk.new
-        at = place + len(hunk.old)
-    result += old[at:]
-    if removed and result:
+        result += old[index:place] + hunk.new
+        index = place + len(hunk.old)
+    result += old[index:]
+    if is_removed and result:
         raise Trouble(path, "lines that the change did not make", "only those that are to go")
-    return None if removed else "".join(result)
+    return None if is_removed else "".join(result)
 
 
 def fits(text: str | None, diff: str, path: str) -> bool:
@@ -59,9 +59,9 @@ def fits(text: str | None, diff: str, path: str) -> bool:
 
 def _lines(text: str) -> list[str]:
     """With their ends; of other separators than a line feed, none counts."""
-    found = [f"{line}\n" for line in text.split("\n")]
-    found[-1] = found[-1][:-1]
-    return found if found[-1] else found[:-1]
+    lines = [f"{line}\n" for line in text.split("\n")]
+    lines[-1] = lines[-1][:-1]
+    return lines if lines[-1] else lines[:-1]
 
 
 def _hunks(lines: list[str], path: str) -> Iterator[_Hunk]:
@@ -79,12 +79,12 @@ def _hunks(lines: list[str], path: str) -> Iterator[_Hunk]:
         while number < len(lines) and lines[number][:1] in (" ", "-", "+", "\\"):
             sign, line = lines[number][:1], lines[number][1:] + "\n"
             if sign == "\\":
-                for each in last:
-                    each[-1] = each[-1].removesuffix("\n")
+                for side in last:
+                    side[-1] = side[-1].removesuffix("\n")
             else:
-                last = [each for each, signs in ((old, " -"), (new, " +")) if sign in signs]
-                for each in last:
-                    each.append(line)
+                last = [side for side, signs in ((old, " -"), (new, " +")) if sign in signs]
+                for side in last:
+                    side.append(line)
             number += 1
         yield _Hunk(start, old, new)
 

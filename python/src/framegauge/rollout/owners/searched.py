@@ -34,19 +34,19 @@ OWN = ("/etc/framegauge/", dhcp.HOOK_FILE)
 def mentions(others: Files, read: Files, nic: Nic) -> list[Mention]:
     """A line of each of the `others` that may set its MTU, or more where they name it themselves, and lines by which
     programs call one of them for it. `read`: the files that are understood, which are left out."""
-    listed = [
+    results = [
         Mention(elsewhere.owner(path) or OWNER, path, number, elsewhere.short(line), True)
         for path in sorted(others)
         if not _is_understood(path, read) and not path.startswith(OWN) and not LEFT.search(path)
         for number, line in _of(path, others[path], nic)
     ]
-    return [*listed, *_calls(others, read, nic)]
+    return [*results, *_calls(others, read, nic)]
 
 
 def _calls(others: Files, read: Files, nic: Nic) -> Iterator[Mention]:
     """Lines of programs that call a script which speaks of an MTU, for the interface."""
     scripts = set(others)
-    for path in sorted(each for each in read if elsewhere.owner(each)):
+    for path in sorted(candidate for candidate in read if elsewhere.owner(candidate)):
         for number, line in elsewhere.joined(read[path]):
             if scripts.isdisjoint(PATH.findall(line)) or line.lstrip().startswith(COMMENTS) or SPEAKS.search(line):
                 continue
@@ -60,16 +60,20 @@ def _is_understood(path: str, read: Files) -> bool:
 
 
 def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:
-    worded = [each for each in elsewhere.joined(text) if not ENCODED.fullmatch(each[1])]
-    lines = [each for each in worded if not each[1].lstrip().startswith(COMMENTS)]
-    said = [(number, line) for number, line in lines if SPEAKS.search(line) and not elsewhere.is_of_another(line, nic)]
-    named = [number for number, line in lines if elsewhere.names(line, nic)]
-    both = [each for each in said if each[0] in named]
-    if both or not said:
-        yield from both
-    elif named:
+    text_lines = [entry for entry in elsewhere.joined(text) if not ENCODED.fullmatch(entry[1])]
+    lines = [entry for entry in text_lines if not entry[1].lstrip().startswith(COMMENTS)]
+    mtu_lines = [
+        (number, line) for number, line in lines if SPEAKS.search(line) and not elsewhere.is_of_another(line, nic)
+    ]
+    named_numbers = [number for number, line in lines if elsewhere.names(line, nic)]
+    named_lines = [entry for entry in mtu_lines if entry[0] in named_numbers]
+    if named_lines or not mtu_lines:
+        yield from named_lines
+    elif named_numbers:
         # The nearest to its name; below it rather than above, as most files have it.
-        yield min(said, key=lambda each: min((abs(each[0] - number), each[0] < number) for number in named))
+        yield min(
+            mtu_lines, key=lambda entry: min((abs(entry[0] - number), entry[0] < number) for number in named_numbers)
+        )
     elif elsewhere.names(re.sub(r"[-_.](?!\d)", " ", posixpath.basename(path)), nic):
         # The whole file is for it; a line with a number tells more than a heading.
-        yield next((each for each in said if re.search(r"\d", each[1])), said[0])
+        yield next((entry for entry in mtu_lines if re.search(r"\d", entry[1])), mtu_lines[0])

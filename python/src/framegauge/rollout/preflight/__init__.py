@@ -29,22 +29,24 @@ def findings(facts: Mapping[str, Json], asked: Asked) -> list[Finding]:
     `facts` are those of `survey.read` by host; a host that is not among them is refused. Kinds in `asked.forced` are
     warnings where they would have refused the change.
     """
-    found: list[Finding] = []
+    results: list[Finding] = []
     for host in asked.hosts:
         if host not in facts:
-            found.append(_missing(host))
+            results.append(_missing(host))
             continue
         case = Case(host, asked.interfaces[host], asked, facts[host])
         if case.interface not in case.links:
             names = ", ".join(case.links.names()) or "none"
             remedy = "name one of them"
-            found.append(case.finding("interface", "refused", "no such interface", f"one of {names}", remedy))
+            results.append(case.finding("interface", "refused", "no such interface", f"one of {names}", remedy))
             continue
-        found += sorted(_of(case), key=lambda each: SEVERITIES.index(each.severity))
-    found += neighbours.findings(facts, asked)
+        results += sorted(_of(case), key=lambda finding: SEVERITIES.index(finding.severity))
+    results += neighbours.findings(facts, asked)
     return [
-        replace(each, severity="warning") if each.severity == "refused" and each.what in asked.forced else each
-        for each in found
+        replace(finding, severity="warning")
+        if finding.severity == "refused" and finding.what in asked.forced
+        else finding
+        for finding in results
     ]
 
 
@@ -59,10 +61,13 @@ def owners(facts: Mapping[str, Json], asked: Asked, hold: int | None = None) -> 
     return {case.host: ownership.of(case, hold) for case in _cases(facts, asked)}
 
 
-def _cases(facts: Mapping[str, Json], asked: Asked) -> Iterator[Case]:
+def _cases(facts: Mapping[str, Json], request: Asked) -> Iterator[Case]:
     """Those hosts that told their facts, and have the interface."""
-    for host in asked.hosts:
-        if host in facts and (case := Case(host, asked.interfaces[host], asked, facts[host])).interface in case.links:
+    for host in request.hosts:
+        if (
+            host in facts
+            and (case := Case(host, request.interfaces[host], request, facts[host])).interface in case.links
+        ):
             yield case
 
 

@@ -29,15 +29,15 @@ class Case:
     @cached_property
     def links(self) -> Links:
         """Its interfaces: with all details where its `ip` gives them, else as its agent tells them."""
-        listed = self.facts["links"]
-        found = Links.of(listed)
-        if found.names():
-            return found
+        entries = self.facts["links"]
+        links = Links.of(entries)
+        if links.names():
+            return links
         return Links(
             [
-                Link(each["name"], each["index"], each["mtu"], most=each["maximum_mtu"], kind=each["kind"],
-                     parent=each["parent"], up=each["up"])
-                for each in self.facts["check"]["interfaces"]
+                Link(entry["name"], entry["index"], entry["mtu"], most=entry["maximum_mtu"], kind=entry["kind"],
+                     parent=entry["parent"], up=entry["up"])
+                for entry in self.facts["check"]["interfaces"]
             ]
         )  # fmt: skip
 
@@ -73,8 +73,8 @@ class Case:
 
     def told(self, name: str) -> Mapping[str, Any]:
         """What `check.facts` has of an interface; nothing for one that it does not know."""
-        found = [each for each in self.facts["check"]["interfaces"] if each["name"] == name]
-        return found[0] if found else {}
+        matches = [entry for entry in self.facts["check"]["interfaces"] if entry["name"] == name]
+        return matches[0] if matches else {}
 
     def sysctl(self, name: str) -> str | None:
         """The value of a setting."""
@@ -88,17 +88,17 @@ class Case:
     def networks(self) -> list[ipaddress.IPv4Network | ipaddress.IPv6Network]:
         """The subnets that the interface is in."""
         texts = [
-            f"{each['address']}/{each['prefix_length']}" for each in self.told(self.interface).get("addresses", ())
+            f"{entry['address']}/{entry['prefix_length']}" for entry in self.told(self.interface).get("addresses", ())
         ]
         return [ipaddress.ip_network(text, strict=False) for text in texts]
 
     def is_near(self, destination: str) -> bool:
         """Whether an address or network is in a subnet of the interface."""
         try:
-            found = ipaddress.ip_network(destination, strict=False)
+            network = ipaddress.ip_network(destination, strict=False)
         except ValueError:
             return False
-        return any(found.version == each.version and found.subnet_of(each) for each in self.networks)  # type: ignore[arg-type]
+        return any(network.version == subnet.version and network.subnet_of(subnet) for subnet in self.networks)  # type: ignore[arg-type]
 
     def nic(self) -> Nic:
         """The interface as the owners of its MTU name it."""

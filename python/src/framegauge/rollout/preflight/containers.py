@@ -38,14 +38,14 @@ class Advice:
 def afterwards(facts: Mapping[str, Json], asked: Asked) -> list[Json]:
     """The advice for every host that runs containers, in the order of the waves."""
     cases = [Case(name, asked.interfaces[name], asked, facts[name]) for name in asked.hosts if name in facts]
-    meant = [each for each in cases if each.interface in each.links]
-    return [asdict(advice) for case in meant for rule in (_docker, _pods, _overlays) for advice in rule(case)]
+    present_cases = [candidate for candidate in cases if candidate.interface in candidate.links]
+    return [asdict(advice) for case in present_cases for rule in (_docker, _pods, _overlays) for advice in rule(case)]
 
 
 def _docker(case: Case) -> Iterator[Advice]:
     """The daemon's default, then each bridge of a network of its own, which has its own option."""
-    named = [each for each in _links(case) if DOCKER.fullmatch(each.name)]
-    if not named and docker.DAEMON not in case.files:
+    bridges = [link for link in _links(case) if DOCKER.fullmatch(link.name)]
+    if not bridges and docker.DAEMON not in case.files:
         return
     target = case.target
     configured, bridge = docker.configured(case.files), case.links.get(docker.BRIDGE)
@@ -53,13 +53,13 @@ def _docker(case: Case) -> Iterator[Advice]:
     if now != target:
         how = f'"mtu": {target} in {docker.DAEMON}, then restart dockerd: docker0 and what is made from then on have it'
         yield Advice(case.host, "Docker's default network (docker0)", now, target, how)
-    for each in named:
-        if each.name != docker.BRIDGE and each.mtu != target:
+    for link in bridges:
+        if link.name != docker.BRIDGE and link.mtu != target:
             how = f"make its network anew: docker network create -o com.docker.network.driver.mtu={target} NAME"
-            yield Advice(case.host, f"Docker's network {each.name}", each.mtu, target, how)
+            yield Advice(case.host, f"Docker's network {link.name}", link.mtu, target, how)
     inner = target - devices.OVERHEADS["vxlan"]
     how = f"docker network create -d overlay -o com.docker.network.driver.mtu={inner} NAME: VXLAN takes the difference"
-    if any(each.name == "docker_gwbridge" for each in named):
+    if any(link.name == "docker_gwbridge" for link in bridges):
         yield Advice(case.host, "Docker Swarm's overlay networks", None, inner, how)
 
 
@@ -72,9 +72,9 @@ def _pods(case: Case) -> Iterator[Advice]:
     if pods is None:
         return
     mtu = pods.beneath(case.before, case.target)
-    takes = max((devices.overhead(case, each) or 0 for each in devices.overlays(case)), default=0)
-    if takes and (mtu is None or pods.mtu is None):
-        mtu = case.target - takes
+    overhead = max((devices.overhead(case, overlay) or 0 for overlay in devices.overlays(case)), default=0)
+    if overhead and (mtu is None or pods.mtu is None):
+        mtu = case.target - overhead
     if mtu is None or pods.mtu == mtu or pods.plugin == "cilium-cni":
         return
     what = f"pods of containerd or CRI-O ({pods.plugin}, {pods.path})"
@@ -83,16 +83,16 @@ def _pods(case: Case) -> Iterator[Advice]:
 
 def _overlays(case: Case) -> Iterator[Advice]:
     """Interfaces of overlays, which their agents make: they are told so that the numbers can be compared."""
-    for each in devices.overlays(case):
-        takes = devices.overhead(case, each)
-        if takes is None or each.mtu == case.target - takes:
+    for link in devices.overlays(case):
+        overhead = devices.overhead(case, link)
+        if overhead is None or link.mtu == case.target - overhead:
             continue
         how = "its agent sets it when it starts again, from the interface or from the setting of its network"
         if case.target < case.before:
-            how = f"before the hosts: ip link set dev {each.name} mtu {case.target - takes}; then {how}"
-        yield Advice(case.host, f"the overlay's interface {each.name}", each.mtu, case.target - takes, how)
+            how = f"before the hosts: ip link set dev {link.name} mtu {case.target - overhead}; then {how}"
+        yield Advice(case.host, f"the overlay's interface {link.name}", link.mtu, case.target - overhead, how)
 
 
 def _links(case: Case) -> list[Link]:
-    listed: list[Any] = [case.links.get(name) for name in case.links.names()]
-    return [each for each in listed if each is not None]
+    links: list[Any] = [case.links.get(name) for name in case.links.names()]
+    return [link for link in links if link is not None]

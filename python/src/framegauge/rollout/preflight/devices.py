@@ -37,13 +37,13 @@ def limits(case: Case) -> Iterator[Finding]:
         remedy = f"ask for {link.most} at most, or use another NIC or driver"
         if link.kind == "veth" and link.most == PAGE_LIMITS["veth"]:
             remedy = "unload the XDP program at its other end, or load one that takes fragments (section xdp.frags)"
-        found = f"a maximum MTU of {link.most} ({driver})"
-        yield case.finding("maximum", "refused", found, f"{target} or more", remedy)
+        text = f"a maximum MTU of {link.most} ({driver})"
+        yield case.finding("maximum", "refused", text, f"{target} or more", remedy)
     if link.least is not None and target < link.least:
-        found = f"a minimum MTU of {link.least} ({driver})"
-        yield case.finding("minimum", "refused", found, f"{target} or less", f"ask for {link.least} at least")
+        text = f"a minimum MTU of {link.least} ({driver})"
+        yield case.finding("minimum", "refused", text, f"{target} or less", f"ask for {link.least} at least")
     addresses = case.told(link.name).get("addresses", ())
-    if target < IPV6_LEAST and any(each["family"] == 6 for each in addresses):
+    if target < IPV6_LEAST and any(entry["family"] == 6 for entry in addresses):
         remedy = f"ask for {IPV6_LEAST} at least: below that the kernel takes IPv6 off the interface (RFC 8200)"
         yield case.finding("ipv6", "refused", "IPv6 addresses", f"none with an MTU of {target}", remedy)
     if not link.up:
@@ -64,12 +64,12 @@ def xdp(case: Case) -> Iterator[Finding]:
         limit = peer.most
     if limit is not None and case.target <= limit:
         return
-    found = f"the XDP program {link.xdp.name} ({driver or 'unknown driver'}"
-    found += ")" if limit is None else f": at most {limit} without fragments)"
+    text = f"the XDP program {link.xdp.name} ({driver or 'unknown driver'}"
+    text += ")" if limit is None else f": at most {limit} without fragments)"
     remedy = "load one that takes fragments (section xdp.frags) and force xdp, or ip link set dev "
     remedy += f"{link.name} xdp off"
     severity = "warning" if limit is None else "refused"
-    yield case.finding("xdp", severity, found, f"none, or one that takes frames of {case.target} bytes", remedy)  # type: ignore[arg-type]
+    yield case.finding("xdp", severity, text, f"none, or one that takes frames of {case.target} bytes", remedy)  # type: ignore[arg-type]
 
 
 def stack(case: Case) -> Iterator[Finding]:
@@ -77,25 +77,25 @@ def stack(case: Case) -> Iterator[Finding]:
     link, target = case.link, case.target
     for below in carriers(case, link):
         if below.most is not None and target > below.most:
-            found = f"{below.name} below it with a maximum MTU of {below.most}"
-            yield case.finding("parent", "refused", found, f"{target} or more", f"ask for {below.most} at most")
+            text = f"{below.name} below it with a maximum MTU of {below.most}"
+            yield case.finding("parent", "refused", text, f"{target} or more", f"ask for {below.most} at most")
         elif below.mtu < target:
-            found, remedy = f"{below.name} below it with {below.mtu}", f"ip link set dev {below.name} mtu {target}"
+            text, remedy = f"{below.name} below it with {below.mtu}", f"ip link set dev {below.name} mtu {target}"
             remedy = f"a roll-out raises it first, as {remedy} does; have its owner keep it"
             if below.master is not None:
                 remedy += f". By hand, hold the routes of {below.master} before: a bridge follows its ports at once"
-            yield case.finding("parent", "note", found, f"{target} or more", remedy)
+            yield case.finding("parent", "note", text, f"{target} or more", remedy)
     if link.elsewhere and link.kind in STANDING and case.is_raised:
-        found = f"a {link.kind} on a device in another network namespace, whose MTU is not known"
+        text = f"a {link.kind} on a device in another network namespace, whose MTU is not known"
         remedy = f"see that it has {target} before: the kernel refuses more than that"
-        yield case.finding("parent", "warning", found, f"{target} or more", remedy)
+        yield case.finding("parent", "warning", text, f"{target} or more", remedy)
     for above in _lowered(case, link):
-        found = f"{above.name} on it with {above.mtu}"
+        text = f"{above.name} on it with {above.mtu}"
         remedy = "lower it first, by a roll-out of its own, since others may still send as much to it; or force child: "
         remedy += (
             f"it is lowered with {link.name} then, its routes held before, and an undo raises it to {above.mtu} again"
         )
-        yield case.finding("child", "refused", found, f"{target} or less", remedy)
+        yield case.finding("child", "refused", text, f"{target} or less", remedy)
 
 
 def ports(case: Case) -> Iterator[Finding]:
@@ -106,144 +106,144 @@ def ports(case: Case) -> Iterator[Finding]:
         remedy = f"name {master.name} as interface: it hands its MTU to its ports"
         yield case.finding("port", "refused", f"a port of the {master.kind} {master.name}", "no port", remedy)
     if master is not None and master.kind == "bridge" and case.is_raised and master.mtu < target:
-        found = f"a port of the bridge {master.name}, which has {master.mtu}"
+        text = f"a port of the bridge {master.name}, which has {master.mtu}"
         remedy = (
             f"name {master.name} as interface: its ports that lead out of the host are raised with it. By hand, hold "
         )
         remedy += "its routes before: a bridge follows its ports at once, unless its own MTU was set"
-        yield case.finding("bridge", "warning", found, f"{target}", remedy)
-    for each in [link, *carriers(case, link)]:
-        yield from _ports_of(case, each)
+        yield case.finding("bridge", "warning", text, f"{target}", remedy)
+    for carrier in [link, *carriers(case, link)]:
+        yield from _ports_of(case, carrier)
 
 
 def _ports_of(case: Case, link: Link) -> Iterator[Finding]:
     """Of the interface itself, or of what it stands on, which is raised with it."""
     target = case.target
-    whose = "its port" if link.name == case.interface else f"the port of {link.name} below it,"
+    label = "its port" if link.name == case.interface else f"the port of {link.name} below it,"
     raised = case.links.outward(link.name)  # of which `stack` tells
-    for port in [each for each in case.links.ports(link.name) if each not in raised]:
+    for port in [candidate for candidate in case.links.ports(link.name) if candidate not in raised]:
         if port.most is not None and target > port.most:
-            found = f"{whose} {port.name} with a maximum MTU of {port.most}"
-            yield case.finding("port", "refused", found, f"{target} or more", f"ask for {port.most} at most")
+            text = f"{label} {port.name} with a maximum MTU of {port.most}"
+            yield case.finding("port", "refused", text, f"{target} or more", f"ask for {port.most} at most")
         elif link.kind in BUNDLES and port.mtu < link.mtu:
             remedy = f"ip link set dev {port.name} mtu {link.mtu}: what goes out there is dropped"
-            yield case.finding("port", "warning", f"{whose} {port.name} with {port.mtu}", f"{link.mtu}", remedy)
+            yield case.finding("port", "warning", f"{label} {port.name} with {port.mtu}", f"{link.mtu}", remedy)
         elif link.kind == "bridge" and port.mtu < target:
             remedy = (
                 f"raise what is behind it, then ip link set dev {port.name} mtu {target}: a bridge drops what a port "
             )
             remedy += "does not carry"
-            yield case.finding("bridge", "warning", f"{whose} {port.name} with {port.mtu}", f"{target}", remedy)
+            yield case.finding("bridge", "warning", f"{label} {port.name} with {port.mtu}", f"{target}", remedy)
 
 
 def tunnels(case: Case) -> Iterator[Finding]:
     """A tunnel with its overhead must fit into what is below it."""
     link, target = case.link, case.target
-    taken = overhead(case, link)
+    extra = overhead(case, link)
     under = case.links.get(_underlay(case, link))
-    if taken is not None and under is not None and target + taken > under.mtu:
-        found = f"{under.name} below this {link.kind} with {under.mtu}"
-        remedy = f"raise {under.name} to {target + taken} first, or ask for {under.mtu - taken}"
-        yield case.finding("overlay", "refused", found, f"{target + taken} or more", remedy)
+    if extra is not None and under is not None and target + extra > under.mtu:
+        text = f"{under.name} below this {link.kind} with {under.mtu}"
+        remedy = f"raise {under.name} to {target + extra} first, or ask for {under.mtu - extra}"
+        yield case.finding("overlay", "refused", text, f"{target + extra} or more", remedy)
     for base in [link, *_lowered(case, link)]:
         on = "" if base is link else f" on {base.name}"
         for above in _tunnels_on(case, base):
-            taken = overhead(case, above) or 0
-            if above.mtu + taken > target:
-                found = f"the {above.kind} {above.name}{on} with {above.mtu}, which takes {taken} bytes more"
-                remedy = f"lower it first: ip link set dev {above.name} mtu {target - taken} (undo: mtu {above.mtu})"
-                yield case.finding("overlay", "refused", found, f"at most {target - taken}", remedy)
+            extra = overhead(case, above) or 0
+            if above.mtu + extra > target:
+                text = f"the {above.kind} {above.name}{on} with {above.mtu}, which takes {extra} bytes more"
+                remedy = f"lower it first: ip link set dev {above.name} mtu {target - extra} (undo: mtu {above.mtu})"
+                yield case.finding("overlay", "refused", text, f"at most {target - extra}", remedy)
             elif case.is_raised:
-                found = f"the {above.kind} {above.name}, which keeps {above.mtu}"
-                remedy = f"raise it when all its ends are raised: ip link set dev {above.name} mtu {target - taken}"
-                yield case.finding("overlay", "note", found, f"up to {target - taken}", remedy)
+                text = f"the {above.kind} {above.name}, which keeps {above.mtu}"
+                remedy = f"raise it when all its ends are raised: ip link set dev {above.name} mtu {target - extra}"
+                yield case.finding("overlay", "note", text, f"up to {target - extra}", remedy)
 
 
 def rdma(case: Case) -> Iterator[Finding]:
     """Ports of RDMA on it, or on what stands on it or below: each has a path MTU that depends on the interface's."""
-    names = {case.link.name, *case.links.stack(case.link.name), *(each.name for each in carriers(case, case.link))}
+    names = {case.link.name, *case.links.stack(case.link.name), *(link.name for link in carriers(case, case.link))}
     for port in ports_of(case.facts["check"]):
-        said = port.wrong(case.target) if port.interface in names else None
-        if said is None:
+        complaint = port.wrong(case.target) if port.interface in names else None
+        if complaint is None:
             continue
         path, least = port.largest
         lowered = case.target < case.before and (port.offered(case.target) or 0) < (port.active or 0)
         remedy = f"nothing has to be done: from {least} on RDMA uses {path}, but for programs with one of their own"
         if lowered:
             remedy = "stop what uses RDMA there first: its packets will be giants"
-        yield case.finding("rdma", "warning" if lowered else "note", said, f"{least} or more for {path}", remedy)
+        yield case.finding("rdma", "warning" if lowered else "note", complaint, f"{least} or more for {path}", remedy)
 
 
 def open_vswitch(case: Case) -> Iterator[Finding]:
     """Open vSwitch sets the MTU of its ports back, unless `mtu_request` asks for it (ovs-vswitchd.conf.db(5))."""
     link, target = case.link, case.target
     master = case.links.get(link.master)
-    mine = OVS in (link.kind, case.driver(link.name)) or (master is not None and master.kind == OVS)
-    if not mine and not (link.master or "").startswith("ovs-"):
+    is_own = OVS in (link.kind, case.driver(link.name)) or (master is not None and master.kind == OVS)
+    if not is_own and not (link.master or "").startswith("ovs-"):
         return
-    row = next((each for each in case.facts["ovs"] or () if each.get("name") == link.name), None)
-    asked = None if row is None else row.get("mtu_request")
-    if asked == target:
+    row = next((record for record in case.facts["ovs"] or () if record.get("name") == link.name), None)
+    request = None if row is None else row.get("mtu_request")
+    if request == target:
         return
-    undo = f"set interface {link.name} mtu_request={asked}" if asked else f"clear interface {link.name} mtu_request"
+    undo = f"set interface {link.name} mtu_request={request}" if request else f"clear interface {link.name} mtu_request"
     remedy = f"ovs-vsctl set interface {link.name} mtu_request={target} (undo: ovs-vsctl {undo})"
-    known = "an unknown mtu_request" if case.facts["ovs"] is None else f"mtu_request {asked or 'unset'}"
-    yield case.finding("ovs", "warning", f"a port of Open vSwitch with {known}", f"mtu_request {target}", remedy)
+    state_text = "an unknown mtu_request" if case.facts["ovs"] is None else f"mtu_request {request or 'unset'}"
+    yield case.finding("ovs", "warning", f"a port of Open vSwitch with {state_text}", f"mtu_request {target}", remedy)
 
 
 def overhead(case: Case, link: Link) -> int | None:
     """What a tunnel takes; None if the interface is none."""
-    told = case.told(link.name).get("overhead_bytes")
-    return told if isinstance(told, int) else OVERHEADS.get(link.kind or "")
+    value = case.told(link.name).get("overhead_bytes")
+    return value if isinstance(value, int) else OVERHEADS.get(link.kind or "")
 
 
 def overlays(case: Case) -> list[Link]:
     """The interfaces of networks of containers."""
-    named = [case.links.get(name) for name in case.links.names() if OVERLAYS.fullmatch(name)]
-    return [each for each in named if each is not None]
+    links = [case.links.get(name) for name in case.links.names() if OVERLAYS.fullmatch(name)]
+    return [link for link in links if link is not None]
 
 
 def _underlay(case: Case, link: Link) -> str | None:
     """The name of what a tunnel's packets leave by."""
-    told = case.told(link.name).get("parent")
-    return told if isinstance(told, str) else link.parent
+    parent = case.told(link.name).get("parent")
+    return parent if isinstance(parent, str) else link.parent
 
 
 def carriers(case: Case, link: Link) -> list[Link]:
     """What has to carry its frames, the nearest first: what it stands on, and a bridge's ports that lead out."""
-    found: list[Link] = []
-    waiting = [link]
-    while waiting:
-        each = waiting.pop(0)
-        if overhead(case, each) is not None:
+    results: list[Link] = []
+    queue = [link]
+    while queue:
+        carrier = queue.pop(0)
+        if overhead(case, carrier) is not None:
             continue
-        parent = case.links.get(each.parent)
-        lower = [*([parent] if parent is not None else []), *case.links.outward(each.name)]
-        more = [one for one in lower if one not in found and one is not link]
-        found += more
-        waiting += more
-    return found
+        parent = case.links.get(carrier.parent)
+        lower = [*([parent] if parent is not None else []), *case.links.outward(carrier.name)]
+        new_links = [lower_link for lower_link in lower if lower_link not in results and lower_link is not link]
+        results += new_links
+        queue += new_links
+    return results
 
 
 def _lowered(case: Case, link: Link) -> list[Link]:
     """What stands on it, and on that, and has more than is asked for: the kernel lowers it with it."""
-    found: list[Link] = []
-    waiting = [link.name]
-    while waiting:
-        standing = [
-            each
-            for each in case.links.above(waiting.pop())
-            if each.mtu > case.target and overhead(case, each) is None and each not in found
+    results: list[Link] = []
+    queue = [link.name]
+    while queue:
+        uppers = [
+            upper
+            for upper in case.links.above(queue.pop())
+            if upper.mtu > case.target and overhead(case, upper) is None and upper not in results
         ]
-        found += standing
-        waiting += [each.name for each in standing]
-    return found
+        results += uppers
+        queue += [upper.name for upper in uppers]
+    return results
 
 
 def _tunnels_on(case: Case, link: Link) -> list[Link]:
-    named = [case.links.get(each) for each in case.links.names()]
+    candidates = [case.links.get(candidate) for candidate in case.links.names()]
     return [
-        each
-        for each in named
-        if each is not None and overhead(case, each) is not None and _underlay(case, each) == link.name
+        candidate
+        for candidate in candidates
+        if candidate is not None and overhead(case, candidate) is not None and _underlay(case, candidate) == link.name
     ]

@@ -48,14 +48,14 @@ class Link:
 class Links:
     """All of them, by name."""
 
-    def __init__(self, found: Sequence[Link]) -> None:
-        self._by_name = {each.name: each for each in found}
+    def __init__(self, links: Sequence[Link]) -> None:
+        self._by_name = {link.name: link for link in links}
 
     @classmethod
     def of(cls, listed: object) -> Links:
         """From the parsed JSON; entries without name, index or MTU are left out."""
         entries = listed if isinstance(listed, list) else []
-        return cls([link for each in entries if (link := _link(each)) is not None])
+        return cls([link for entry in entries if (link := _link(entry)) is not None])
 
     def __contains__(self, name: str) -> bool:
         return name in self._by_name
@@ -70,38 +70,38 @@ class Links:
 
     def ports(self, name: str) -> list[Link]:
         """What a bond, team or bridge has as ports."""
-        return [each for each in self._by_name.values() if each.master == name]
+        return [port for port in self._by_name.values() if port.master == name]
 
     def outward(self, name: str) -> list[Link]:
         """The ports of a bridge that lead out of the host; none of anything else."""
         link = self.get(name)
         is_bridge = link is not None and link.kind == "bridge"
-        return [each for each in self.ports(name) if each.kind in OUTWARD] if is_bridge else []
+        return [port for port in self.ports(name) if port.kind in OUTWARD] if is_bridge else []
 
     def above(self, name: str) -> list[Link]:
         """What stands on it: VLANs, macvlans and the like, and tunnels that are bound to it."""
-        return [each for each in self._by_name.values() if each.parent == name]
+        return [upper for upper in self._by_name.values() if upper.parent == name]
 
     def below(self, name: str) -> list[Link]:
         """What it stands on, nearest first."""
-        found: list[Link] = []
+        lower_links: list[Link] = []
         link = self.get(name)
-        while link is not None and (link := self.get(link.parent)) is not None and link not in found:
-            found.append(link)
-        return found
+        while link is not None and (link := self.get(link.parent)) is not None and link not in lower_links:
+            lower_links.append(link)
+        return lower_links
 
     def stack(self, name: str) -> set[str]:
         """The interface with all that stands on it or has it as a port."""
-        found, waiting = set[str](), [name]
-        while waiting:
-            each = waiting.pop()
-            if each in found:
+        names, queue = set[str](), [name]
+        while queue:
+            current = queue.pop()
+            if current in names:
                 continue
-            found.add(each)
-            link = self.get(each)
-            waiting += [one.name for one in self.above(each)]
-            waiting += [link.master] if link is not None and link.master is not None else []
-        return found
+            names.add(current)
+            link = self.get(current)
+            queue += [upper.name for upper in self.above(current)]
+            queue += [link.master] if link is not None and link.master is not None else []
+        return names
 
 
 def _link(entry: object) -> Link | None:
@@ -110,10 +110,10 @@ def _link(entry: object) -> Link | None:
     name, index, mtu = entry.get("ifname"), entry.get("ifindex"), entry.get("mtu")
     if not (isinstance(name, str) and isinstance(index, int) and isinstance(mtu, int)):
         return None
-    about = entry.get("linkinfo")
-    info: Mapping[str, Any] = about if isinstance(about, dict) else {}
-    kind, given = info.get("info_kind"), info.get("info_data")
-    data: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    link_info = entry.get("linkinfo")
+    info: Mapping[str, Any] = link_info if isinstance(link_info, dict) else {}
+    kind, info_data = info.get("info_kind"), info.get("info_data")
+    data: Mapping[str, Any] = info_data if isinstance(info_data, dict) else {}
     here = None if "link_netnsid" in entry else entry.get("link")
     bound = data.get("link")
     flags = entry.get("flags")
@@ -130,7 +130,7 @@ def _link(entry: object) -> Link | None:
         up="UP" in flags if isinstance(flags, list) else True,
         address=_text(entry.get("address")),
         permanent=_text(entry.get("permaddr")),
-        altnames=tuple(each for each in _listed(entry.get("altnames")) if isinstance(each, str)),
+        altnames=tuple(altname for altname in _listed(entry.get("altnames")) if isinstance(altname, str)),
         data=data,
     )  # fmt: skip
 
@@ -140,14 +140,14 @@ def _xdp(entry: object) -> Xdp | None:
     if not isinstance(entry, dict):
         return None
     attached = entry.get("attached")
-    each_one = [each for each in (attached if isinstance(attached, list) else [entry]) if isinstance(each, dict)]
+    attachments = [item for item in (attached if isinstance(attached, list) else [entry]) if isinstance(item, dict)]
     programs = []
-    for each in each_one:
-        program = each.get("prog")
+    for item in attachments:
+        program = item.get("prog")
         name = _text(program.get("name")) if isinstance(program, dict) else None
-        mode = each.get("mode")
+        mode = item.get("mode")
         programs.append(Xdp(MODES.get(mode, "native") if isinstance(mode, int) else "native", name or "without a name"))
-    return next((each for each in programs if each.mode != "generic"), programs[0] if programs else None)
+    return next((item for item in programs if item.mode != "generic"), programs[0] if programs else None)
 
 
 def _listed(value: object) -> list[object]:

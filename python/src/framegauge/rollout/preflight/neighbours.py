@@ -49,38 +49,38 @@ def findings(facts: Mapping[str, Json], asked: Asked) -> Iterator[Finding]:
     cases = [case for case in cases if case.interface in case.links]
     raised, unlisted = [case for case in cases if case.is_raised], strangers(cases)
     open_ones = [(neighbour, hosts) for neighbour in unlisted if (hosts := _unscoped(neighbour, raised))]
-    refused = [one for one in open_ones if not _is_spared(one[0], asked)]
+    refused = [pair for pair in open_ones if not _is_spared(pair[0], asked)]
     for neighbour, hosts in refused[:MOST_SHOWN]:
         yield _finding(neighbour, hosts, "refused")
     if len(refused) > MOST_SHOWN:
         rest = [neighbour.name for neighbour, _ in refused[MOST_SHOWN:]]
-        those = f"{len(rest)} more neighbours that are none of these hosts ({', '.join(rest)})"
-        yield refused[MOST_SHOWN][1][0].finding(KIND, "refused", those, "hosts of the file", "as for the others")
+        rest_text = f"{len(rest)} more neighbours that are none of these hosts ({', '.join(rest)})"
+        yield refused[MOST_SHOWN][1][0].finding(KIND, "refused", rest_text, "hosts of the file", "as for the others")
     for neighbour, hosts in open_ones:
         if _is_spared(neighbour, asked):
             yield _finding(neighbour, hosts, "warning")
-    known = {neighbour.mac for neighbour in unlisted} | _own(cases)
+    known_macs = {neighbour.mac for neighbour in unlisted} | _own(cases)
     for case in raised:
-        yield from _behind_ports(case, known)
+        yield from _behind_ports(case, known_macs)
         yield from _switch(case)
 
 
 def strangers(cases: Sequence[Case]) -> list[Neighbour]:
     """The neighbours of the interfaces that are raised which are none of the hosts. `cases` are those of all hosts: one
     that has the new MTU already is a host of the roll-out, and no stranger to the others."""
-    own, neighbours = _own(cases), dict[str, Neighbour]()
-    mine = {
-        one["address"]
+    macs, neighbours = _own(cases), dict[str, Neighbour]()
+    own_ips = {
+        record["address"]
         for case in cases
         for interface in case.facts["check"]["interfaces"]
-        for one in interface["addresses"]
+        for record in interface["addresses"]
     }
-    for case in (each for each in cases if each.is_raised):
+    for case in (candidate for candidate in cases if candidate.is_raised):
         gateways = {str(route.get("gateway")) for route in _entries(case, "routes", "routes6") if route.get("gateway")}
         for entry in _entries(case, "neighbours"):
             mac, address = str(entry.get("lladdr", "")).lower(), str(entry.get("dst", ""))
             states = [str(state) for state in entry.get("state") or ()]
-            if entry.get("dev") != case.interface or not mac or mac in own or address in mine or GONE & set(states):
+            if entry.get("dev") != case.interface or not mac or mac in macs or address in own_ips or GONE & set(states):
                 continue
             if not case.is_near(address):
                 continue
@@ -97,9 +97,9 @@ def _own(cases: Sequence[Case]) -> set[str]:
     return {link.address.lower() for link in links if link is not None and link.address}
 
 
-def _is_spared(neighbour: Neighbour, asked: Asked) -> bool:
+def _is_spared(neighbour: Neighbour, request: Asked) -> bool:
     """A router passes on what others send; with `subnets` only what is sent to itself is large, which is little."""
-    return neighbour.is_router and asked.scope == "subnets"
+    return neighbour.is_router and request.scope == "subnets"
 
 
 def _unscoped(neighbour: Neighbour, cases: Sequence[Case]) -> list[Case]:
@@ -141,10 +141,10 @@ def _finding(neighbour: Neighbour, hosts: Sequence[Case], severity: Any) -> Find
     sizes = [
         size for case in hosts for address in neighbour.addresses if (size := _answered(case, address)) is not None
     ]
-    known = f"answers packets of {max(sizes)}, more was not asked" if sizes else "its MTU is not known"
+    answer_text = f"answers packets of {max(sizes)}, more was not asked" if sizes else "its MTU is not known"
     who = "a router in its subnet" if neighbour.is_router else "a neighbour in its subnet"
-    seen = "; ".join(f"{where}: {state}" for where, state in sorted(neighbour.seen.items())[:MOST_SHOWN])
-    stranger = f"{who} that is none of these hosts: {neighbour.name}, {known} ({seen})"
+    sightings = "; ".join(f"{where}: {state}" for where, state in sorted(neighbour.seen.items())[:MOST_SHOWN])
+    stranger = f"{who} that is none of these hosts: {neighbour.name}, {answer_text} ({sightings})"
     commands = [
         f"ip route add {to}/{ipaddress.ip_address(to).max_prefixlen} dev {first.interface} mtu lock {first.before}"
         for to in sorted(neighbour.addresses)
@@ -162,22 +162,22 @@ def _answered(case: Case, address: str) -> int | None:
     return size if isinstance(size, int) else None
 
 
-def _behind_ports(case: Case, known: set[str]) -> Iterator[Finding]:
+def _behind_ports(case: Case, known_macs: set[str]) -> Iterator[Finding]:
     """What a bridge of this host has learned behind ports that do not lead out: guests and containers."""
     bridge = case.interface if case.link.kind == "bridge" else case.link.master
     outward = {link.name for link in case.links.outward(bridge or "")} | {case.interface}
-    behind: dict[str, set[str]] = {}
+    macs_by_port: dict[str, set[str]] = {}
     for entry in _entries(case, "fdb"):
         port, mac = str(entry.get("ifname", "")), str(entry.get("mac", "")).lower()
         is_learned = entry.get("master") == bridge and entry.get("state") != "permanent"
-        if bridge and is_learned and port not in outward and mac not in known:
-            behind.setdefault(port, set()).add(mac)
-    for port, macs in sorted(behind.items()):
+        if bridge and is_learned and port not in outward and mac not in known_macs:
+            macs_by_port.setdefault(port, set()).add(mac)
+    for port, macs in sorted(macs_by_port.items()):
         link = case.links.get(port)
         if link is not None and link.mtu < case.target:
             continue  # of a port that is too small another finding tells
-        shown = ", ".join(sorted(macs)[:MOST_SHOWN])
-        stations = f"{len(macs)} stations behind the port {port} of {bridge} that are none of these hosts ({shown})"
+        examples = ", ".join(sorted(macs)[:MOST_SHOWN])
+        stations = f"{len(macs)} stations behind the port {port} of {bridge} that are none of these hosts ({examples})"
         remedy = f"raise them first, or keep what is sent to them at {case.before} by routes: nothing tells their MTU"
         yield case.finding(KIND, "warning", stations, f"stations that take packets of {case.target}", remedy)
 
@@ -187,12 +187,12 @@ def _switch(case: Case) -> Iterator[Finding]:
     for entry in _lldp(case.facts.get("lldp")):
         size = entry["frame_bytes"]
         if entry["interface"] == case.interface and size is not None and size < case.target + FRAME_BYTES:
-            found = (
+            text = (
                 f"its switch {entry['switch']}, port {entry['port']}, which says that it takes frames of {size} (LLDP)"
             )
             remedy = "raise the port first; some switches say so whatever they take: packets will prove it"
             expected = f"frames of {case.target + FRAME_BYTES} or more"
-            yield case.finding("switch", "warning", found, expected, remedy)
+            yield case.finding("switch", "warning", text, expected, remedy)
 
 
 def _lldp(document: Any) -> Iterator[Json]:
@@ -209,8 +209,8 @@ def _lldp(document: Any) -> Iterator[Json]:
 
 
 def _list(node: Any, key: str) -> list[Json]:
-    listed = node.get(key) if isinstance(node, dict) else None
-    return [node for node in listed if isinstance(node, dict)] if isinstance(listed, list) else []
+    values = node.get(key) if isinstance(node, dict) else None
+    return [node for node in values if isinstance(node, dict)] if isinstance(values, list) else []
 
 
 def _text(node: Json, key: str) -> str | None:

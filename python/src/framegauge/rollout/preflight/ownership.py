@@ -22,10 +22,10 @@ MAKERS = ("boot", "static")  # of routes: those that files name, and not what a 
 def of(case: Case, hold: int | None = None) -> Ownership:
     """Who sets its MTU by the files that could be read. `hold`: the MTU that routes through a gateway keep; None: that
     of the interface before."""
-    kept = _kept(case, case.before if hold is None else hold)
+    kept_routes = _kept(case, case.before if hold is None else hold)
     udhcpc = dhcp.udhcpc_takes_it(case.facts.get("udhcpc", ()), case.interface)
     programs = case.programs | ({"udhcpc"} if udhcpc else set())
-    return ownership(case.files, case.nic(), case.target, programs, kept, case.facts.get("others"))
+    return ownership(case.files, case.nic(), case.target, programs, kept_routes, case.facts.get("others"))
 
 
 def _kept(case: Case, hold: int) -> Kept | None:
@@ -33,20 +33,20 @@ def _kept(case: Case, hold: int) -> Kept | None:
     if case.asked.scope == "all" or case.target <= hold:
         return None
     found = []
-    for family, listed in ((4, case.facts["routes"]), (6, case.facts["routes6"])):
-        for each in listed or []:
-            if each.get("dev") != case.interface or "gateway" not in each or each.get("protocol", "boot") not in MAKERS:
+    for family, routes in ((4, case.facts["routes"]), (6, case.facts["routes6"])):
+        for row in routes or []:
+            if row.get("dev") != case.interface or "gateway" not in row or row.get("protocol", "boot") not in MAKERS:
                 continue
-            if (each.get("metrics") or [{}])[0].get("mtu", hold) != hold:
+            if (row.get("metrics") or [{}])[0].get("mtu", hold) != hold:
                 continue  # an administrator's, which stays
-            onlink = "onlink" in each.get("flags", [])
-            found.append(Via(family, each["dst"], each["gateway"], each.get("metric"), onlink))
+            onlink = "onlink" in row.get("flags", [])
+            found.append(Via(family, row["dst"], row["gateway"], row.get("metric"), onlink))
     return Kept(hold, tuple(found))
 
 
 def found(case: Case, mine: Ownership) -> Iterator[Finding]:
     """A finding for each that sets another MTU, and one for who manages the interface and says nothing of it."""
-    how = {each.owner: each.path for each in mine.edits}
+    how = {edit.owner: edit.path for edit in mine.edits}
     for claim in mine.claims:
         if claim.mtu is None and not claim.lasting:
             text = f"{claim.owner}, which takes what a server tells ({claim.key})"
@@ -84,17 +84,17 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
     yield from _docker(case)
 
 
-def _mentions(case: Case, mine: Ownership) -> Iterator[Finding]:
+def _mentions(case: Case, owners: Ownership) -> Iterator[Finding]:
     """Lines of programs that may set it: those that have its name first, and of others a few."""
-    listed = sorted(mine.mentions, key=lambda each: not each.is_named)
-    named = [mention for mention in listed if mention.is_named]
-    for each in named[:MOST_NAMED] or listed[:MOST_MENTIONS]:
-        text = f"{each.owner} that is not understood and may set it: {each.text} ({each.place})"
+    mentions = sorted(owners.mentions, key=lambda entry: not entry.is_named)
+    named_mentions = [mention for mention in mentions if mention.is_named]
+    for entry in named_mentions[:MOST_NAMED] or mentions[:MOST_MENTIONS]:
+        text = f"{entry.owner} that is not understood and may set it: {entry.text} ({entry.place})"
         remedy = f"look there: it may set another MTU than {case.target} at the next start"
         expected = f"none, or one that sets {case.target}"
-        yield case.finding("program", "warning" if each.is_named else "note", text, expected, remedy)
-    if rest := named[MOST_NAMED:]:
-        places = ", ".join(each.place for each in rest[:MOST_NAMED])
+        yield case.finding("program", "warning" if entry.is_named else "note", text, expected, remedy)
+    if rest := named_mentions[MOST_NAMED:]:
+        places = ", ".join(entry.place for entry in rest[:MOST_NAMED])
         text = f"{len(rest)} more lines that are not understood and may set it: {places}"
         yield case.finding("program", "warning", text, "none", "look there, too")
 
@@ -103,14 +103,14 @@ def below(case: Case) -> Iterator[Finding]:
     """Who keeps less for what the interface stands on: after the next start the kernel takes no more, or a bridge has
     no more. That nobody does is told only where the interface itself has an owner: else nothing of it lasts."""
     lasts = case.target > LARGE and bool(of(case).claims)
-    for name, mine in _lower(case):
-        least = min((claim for claim in mine.claims if claim.mtu is not None), key=_mtu, default=None)
+    for name, owners in _lower(case):
+        least = min((claim for claim in owners.claims if claim.mtu is not None), key=_mtu, default=None)
         after = f"after the next start {case.interface} stays at {LARGE if least is None else least.mtu} else"
         if least is not None:
             text = f"{least.owner}, which sets {least.mtu} for {name} below it ({least.place})"
-            path = mine.edits[0].path if mine.edits else least.path
+            path = owners.edits[0].path if owners.edits else least.path
             yield case.finding("owner", "warning", text, f"{case.target} or more", f"change {path}, too: {after}")
-        elif lasts and not mine.edits:
+        elif lasts and not owners.edits:
             text, remedy = f"nobody who sets an MTU for {name} below it", f"set it where {name} is made: {after}"
             yield case.finding("owner", "warning", text, f"{case.target} or more", remedy)
 
@@ -118,31 +118,31 @@ def below(case: Case) -> Iterator[Finding]:
 def edits(case: Case, hold: int | None = None) -> list[Edit]:
     """The changes that have all owners keep it: first for what the interface stands on, the lowest first. A file that
     several of them are in is changed once. `hold`: as for `of`."""
-    made: dict[str, Edit] = {}
+    by_path: dict[str, Edit] = {}
     files = dict(case.files)
 
-    def taken(more: Iterable[Edit]) -> None:
-        for each in more:
-            first = made.get(each.path, each)
-            reload = tuple(dict.fromkeys((*first.reload, *each.reload)))
-            made[each.path] = each if first is each else replace(first, after=each.after, reload=reload)
-            if each.after is not None and each.whole:
-                files[each.path] = each.after
+    def taken(new_edits: Iterable[Edit]) -> None:
+        for edit in new_edits:
+            first = by_path.get(edit.path, edit)
+            reload = tuple(dict.fromkeys((*first.reload, *edit.reload)))
+            by_path[edit.path] = edit if first is edit else replace(first, after=edit.after, reload=reload)
+            if edit.after is not None and edit.whole:
+                files[edit.path] = edit.after
 
     if case.target > LARGE:
         for name in [name for name, _ in reversed(list(_lower(case)))]:
             taken(_alone(case, files, name, case.target).edits)
     taken(_alone(case, files, case.interface, hold).edits)
-    return list(made.values())
+    return list(by_path.values())
 
 
 def _lower(case: Case) -> Iterator[tuple[str, Ownership]]:
     """What the interface stands on and to which no owner gives as much, the nearest first."""
     for link in carriers(case, case.link):
-        mine = _alone(case, case.files, link.name, case.target)
-        set_there = [claim.mtu for claim in mine.claims if claim.mtu is not None]
-        if not set_there or min(set_there) < case.target:
-            yield link.name, mine
+        owners = _alone(case, case.files, link.name, case.target)
+        mtus = [claim.mtu for claim in owners.claims if claim.mtu is not None]
+        if not mtus or min(mtus) < case.target:
+            yield link.name, owners
 
 
 def _alone(case: Case, files: Mapping[str, str], interface: str, hold: int | None) -> Ownership:
@@ -156,29 +156,29 @@ def _mtu(claim: Claim) -> int:
 
 def _pods(case: Case, pods: Pods) -> Iterator[Finding]:
     fits = pods.beneath(case.before, case.target)
-    takes = max((overhead(case, each) or 0 for each in overlays(case)), default=0)
-    if takes and pods.plugin not in DIRECT and (fits is None or pods.mtu is None):
-        fits = case.target - takes
+    overlay_bytes = max((overhead(case, overlay) or 0 for overlay in overlays(case)), default=0)
+    if overlay_bytes and pods.plugin not in DIRECT and (fits is None or pods.mtu is None):
+        fits = case.target - overlay_bytes
     most = case.target if fits is None else fits
     if pods.mtu is not None and pods.mtu > most:
         text = f"pods of {pods.plugin} with {pods.mtu} ({pods.path})"
-        less = (
+        condition = (
             f"by what an overlay takes below {case.target}: "
             if fits in (None, case.target) and pods.plugin not in DIRECT
             else ""
         )
-        remedy = f"lower them first, {less}{pods.advice(most)}"
+        remedy = f"lower them first, {condition}{pods.advice(most)}"
         yield case.finding("pods", "refused", text, f"{most} or less", remedy)
         return
     has = "an MTU that it finds by itself" if pods.mtu is None else str(pods.mtu)
     text = f"pods of {pods.plugin} with {has} ({pods.path})"
     if fits is None:
         remedy = f"once all hosts have {case.target}: set that in {pods.plugin}, less what its overlay takes"
-        less = " less what an overlay takes, which their MTU does not tell"
+        condition = " less what an overlay takes, which their MTU does not tell"
     else:
         remedy = f"once all hosts are {'raised' if case.is_raised else 'changed'}: {pods.advice(fits)}"
-        less = f" less the {case.target - fits} that an overlay takes" if fits < case.target else ""
-    yield case.finding("pods", "note", text, f"{case.target}{less}", remedy)
+        condition = f" less the {case.target - fits} that an overlay takes" if fits < case.target else ""
+    yield case.finding("pods", "note", text, f"{case.target}{condition}", remedy)
 
 
 def _docker(case: Case) -> Iterator[Finding]:

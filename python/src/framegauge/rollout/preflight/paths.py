@@ -26,17 +26,17 @@ def management(case: Case) -> Iterator[Finding]:
     """A fault of the interface by which the host is reached leaves no way to undo it but the lease."""
     words = case.facts["session"].split()
     stacked = case.links.stack(case.interface)
-    own = {each["address"]: name for name in stacked for each in case.told(name).get("addresses", ())}
+    own_addresses = {entry["address"]: name for name in stacked for entry in case.told(name).get("addresses", ())}
     remedy = "use an interface that is not the way to the host, or force management: the lease puts it back"
-    if len(words) == 4 and words[2] in own:
-        found = f"the interface of this ssh session ({words[2]})"
-        yield case.finding("management", "refused", found, "one that only carries data", remedy)
+    if len(words) == 4 and words[2] in own_addresses:
+        text = f"the interface of this ssh session ({words[2]})"
+        yield case.finding("management", "refused", text, "one that only carries data", remedy)
         return
     yield from _on_the_way(case, words[2] if len(words) == 4 else None)
     leads_out = any(route.get("dst") == "default" and stacked & _devices(route) for route in _listed(case))
     if leads_out and case.asked.scope == "all":
-        found = "the interface of the default route"
-        yield case.finding("management", "refused", found, "one that only carries data", remedy)
+        text = "the interface of the default route"
+        yield case.finding("management", "refused", text, "one that only carries data", remedy)
 
 
 def _on_the_way(case: Case, session: str | None) -> Iterator[Finding]:
@@ -45,14 +45,14 @@ def _on_the_way(case: Case, session: str | None) -> Iterator[Finding]:
     for base in devices.carriers(case, case.link):
         carried = case.links.stack(base.name) - stacked
         if base.mtu < case.target and session in {
-            each["address"] for name in carried for each in case.told(name).get("addresses", ())
+            entry["address"] for name in carried for entry in case.told(name).get("addresses", ())
         }:
-            found = f"{base.name} below it, which carries this ssh session ({session})"
+            text = f"{base.name} below it, which carries this ssh session ({session})"
             remedy = (
                 "use another way to the host, or expect a short cut: many drivers restart a NIC whose MTU changes; "
             )
             remedy += "packets to you stay as small as they are"
-            yield case.finding("management", "warning", found, "a way to the host that does not change", remedy)
+            yield case.finding("management", "warning", text, "a way to the host that does not change", remedy)
             return
 
 
@@ -72,15 +72,15 @@ def remembered(case: Case) -> Iterator[Finding]:
     """Path MTUs that the kernel has learned limit what is sent there, also after a raise, until they expire."""
     if not case.is_raised:
         return
-    cache = [each for each in case.facts["check"]["path_mtu_cache"] if each["mtu"] < case.target]
-    small = [each for each in cache if case.asked.scope == "all" or case.is_near(each["destination"])]
-    if small:
-        shown = ", ".join(f"{each['destination']} {each['mtu']}" for each in small[:MOST_SHOWN])
-        more = f" and {len(small) - MOST_SHOWN} more" if len(small) > MOST_SHOWN else ""
+    cache = [entry for entry in case.facts["check"]["path_mtu_cache"] if entry["mtu"] < case.target]
+    small_entries = [entry for entry in cache if case.asked.scope == "all" or case.is_near(entry["destination"])]
+    if small_entries:
+        examples = ", ".join(f"{entry['destination']} {entry['mtu']}" for entry in small_entries[:MOST_SHOWN])
+        more = f" and {len(small_entries) - MOST_SHOWN} more" if len(small_entries) > MOST_SHOWN else ""
         seconds = case.sysctl("net.ipv4.route.mtu_expires") or "600"
         remedy = f"ip route flush cache; ip -6 route flush cache: else TCP announces a small MSS for up to {seconds} s"
-        found = f"remembered path MTUs ({shown}{more})"
-        yield case.finding("path_mtu_cache", "warning", found, f"none below {case.target}", remedy)
+        text = f"remembered path MTUs ({examples}{more})"
+        yield case.finding("path_mtu_cache", "warning", text, f"none below {case.target}", remedy)
 
 
 def routes(case: Case) -> Iterator[Finding]:
@@ -96,12 +96,12 @@ def routes(case: Case) -> Iterator[Finding]:
             value = metrics.get(key)
             if not isinstance(value, int) or value >= limit:
                 continue
-            by = str(route.get("protocol", "?"))
+            protocol = str(route.get("protocol", "?"))
             remedy = f"take {key} off it: ip route change {destination} dev {case.interface} {key} {limit}"
-            if by == "dhcp":
+            if protocol == "dhcp":
                 remedy = "its DHCP client sets it by option 26, and does so again"
-            found = f"the route {destination} (proto {by}) with {key} {value}"
-            yield case.finding("route", "warning", found, f"{limit} or none", remedy)
+            text = f"the route {destination} (proto {protocol}) with {key} {value}"
+            yield case.finding("route", "warning", text, f"{limit} or none", remedy)
 
 
 def _is_address(text: str) -> bool:
@@ -114,28 +114,28 @@ def _is_address(text: str) -> bool:
 
 def far_end(case: Case) -> Iterator[Finding]:
     """A tunnel to one far end, by a route that keeps a smaller MTU: its larger packets leave in fragments."""
-    taken, remote = devices.overhead(case, case.link), case.link.data.get("remote")
-    route = _route_to(case, remote) if taken is not None and isinstance(remote, str) else None
-    kept = None if route is None else _metrics(route).get("mtu")
-    if route is not None and taken is not None and isinstance(kept, int) and case.target + taken > kept:
-        found = f"the route {route.get('dst')} to its far end {remote} with mtu {kept}"
-        remedy = f"release that route where the whole way carries {case.target + taken}, or ask for {kept - taken}"
-        yield case.finding("overlay", "refused", found, f"{case.target + taken} or none", remedy)
+    overhead, remote = devices.overhead(case, case.link), case.link.data.get("remote")
+    route = _route_to(case, remote) if overhead is not None and isinstance(remote, str) else None
+    mtu = None if route is None else _metrics(route).get("mtu")
+    if route is not None and overhead is not None and isinstance(mtu, int) and case.target + overhead > mtu:
+        text = f"the route {route.get('dst')} to its far end {remote} with mtu {mtu}"
+        remedy = f"release that route where the whole way carries {case.target + overhead}, or ask for {mtu - overhead}"
+        yield case.finding("overlay", "refused", text, f"{case.target + overhead} or none", remedy)
 
 
 def _route_to(case: Case, address: str) -> Mapping[str, Any] | None:
     """The route of the main table that the kernel takes to an address: the narrowest, then that of least metric."""
-    found: list[tuple[int, int, Mapping[str, Any]]] = []
+    candidates: list[tuple[int, int, Mapping[str, Any]]] = []
     with contextlib.suppress(ValueError):
-        there = ipaddress.ip_address(address)
-        for route in _listed(case, "routes" if there.version == 4 else "routes6"):
+        destination = ipaddress.ip_address(address)
+        for route in _listed(case, "routes" if destination.version == 4 else "routes6"):
             text, metric = str(route.get("dst")), route.get("metric")
-            everywhere = "0.0.0.0/0" if there.version == 4 else "::/0"
+            everywhere = "0.0.0.0/0" if destination.version == 4 else "::/0"
             with contextlib.suppress(ValueError):
                 network = ipaddress.ip_network(everywhere if text == "default" else text, strict=False)
-                if there in network:
-                    found.append((-network.prefixlen, metric if isinstance(metric, int) else 0, route))
-    return min(found, key=lambda each: each[:2])[2] if found else None
+                if destination in network:
+                    candidates.append((-network.prefixlen, metric if isinstance(metric, int) else 0, route))
+    return min(candidates, key=lambda candidate: candidate[:2])[2] if candidates else None
 
 
 def clamps(case: Case) -> Iterator[Finding]:
@@ -145,8 +145,8 @@ def clamps(case: Case) -> Iterator[Finding]:
         if rule["to"] == "size" and size is not None and size < case.target - HEADERS:
             where = f"the chain {rule['table']}/{rule['chain']}"
             remedy = f"take the data's subnets out of this rule, or give it {case.target - HEADERS}"
-            found = f"an MSS clamped to {size} in {where}"
-            yield case.finding("mss_clamp", "warning", found, f"{case.target - HEADERS} or none", remedy)
+            text = f"an MSS clamped to {size} in {where}"
+            yield case.finding("mss_clamp", "warning", text, f"{case.target - HEADERS} or none", remedy)
 
 
 def router(case: Case) -> Iterator[Finding]:
@@ -160,8 +160,8 @@ def router(case: Case) -> Iterator[Finding]:
         return
     remedy = f"have the router announce {case.target}, or: sysctl -w net.ipv6.conf.{link.name}.accept_ra_mtu=0 "
     remedy += "(undo: =1), with networkd UseMTU=no in [IPv6AcceptRA]"
-    found = f"an MTU of {text} for IPv6 on an interface with {link.mtu}"
-    yield case.finding("router", "warning", found, f"{case.target}", remedy)
+    description = f"an MTU of {text} for IPv6 on an interface with {link.mtu}"
+    yield case.finding("router", "warning", description, f"{case.target}", remedy)
 
 
 def heartbeats(case: Case) -> Iterator[Finding]:
@@ -169,21 +169,21 @@ def heartbeats(case: Case) -> Iterator[Finding]:
     if "ceph-osd" not in case.programs or not case.is_raised:
         return
     size, grace = HEARTBEAT_BYTES, GRACE_SECONDS
-    for path in sorted(each for each in case.files if posixpath.dirname(each) == "/etc/ceph"):
+    for path in sorted(name for name in case.files if posixpath.dirname(name) == "/etc/ceph"):
         size = int(_option(case.files[path], "osd_heartbeat_min_size", size))
         grace = _option(case.files[path], "osd_heartbeat_grace", grace)
     if size + HEADERS > case.before and case.asked.lease_seconds >= grace:
-        found = f"OSDs with heartbeats of {size} bytes and a grace of {grace:g} s, and a lease of "
-        found += f"{case.asked.lease_seconds:g} s"
+        text = f"OSDs with heartbeats of {size} bytes and a grace of {grace:g} s, and a lease of "
+        text += f"{case.asked.lease_seconds:g} s"
         remedy = f"a lease of {grace / 2:g} s, or ceph osd set nodown for the change (undo: ceph osd unset nodown)"
-        yield case.finding("heartbeats", "warning", found, f"a lease shorter than {grace:g} s", remedy)
+        yield case.finding("heartbeats", "warning", text, f"a lease shorter than {grace:g} s", remedy)
 
 
 def _option(text: str, name: str, otherwise: float) -> float:
     """An option of ceph.conf, whose words may have spaces, dashes or underscores between them."""
     pattern = r"^\s*" + r"[ _-]+".join(name.split("_")) + r"\s*=\s*(\d{1,9}(?:\.\d{1,9})?)\s*(?:[;#].*)?$"
-    found = re.findall(pattern, text, re.MULTILINE)
-    return float(found[-1]) if found else otherwise
+    values = re.findall(pattern, text, re.MULTILINE)
+    return float(values[-1]) if values else otherwise
 
 
 def _listed(case: Case, *keys: str) -> list[Mapping[str, Any]]:
@@ -195,14 +195,14 @@ def _listed(case: Case, *keys: str) -> list[Mapping[str, Any]]:
 
 def _devices(route: Mapping[str, Any]) -> set[str]:
     hops = route.get("nexthops")
-    several = [each.get("dev") for each in hops if isinstance(each, dict)] if isinstance(hops, list) else []
-    return {each for each in (route.get("dev"), *several) if isinstance(each, str)}
+    hop_devices = [device.get("dev") for device in hops if isinstance(device, dict)] if isinstance(hops, list) else []
+    return {device for device in (route.get("dev"), *hop_devices) if isinstance(device, str)}
 
 
 def _metrics(route: Mapping[str, Any]) -> dict[str, Any]:
     """Of a route, as `ip -j` lists them."""
-    found: dict[str, Any] = {}
-    listed = route.get("metrics")
-    for each in listed if isinstance(listed, list) else []:
-        found |= each if isinstance(each, dict) else {}
-    return found
+    metrics: dict[str, Any] = {}
+    entries = route.get("metrics")
+    for entry in entries if isinstance(entries, list) else []:
+        metrics |= entry if isinstance(entry, dict) else {}
+    return metrics

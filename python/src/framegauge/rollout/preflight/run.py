@@ -27,17 +27,17 @@ REFUSED, UNREAD = 1, 2
 
 def named(words: Sequence[str], machines: Sequence[Machine]) -> dict[str, str | None]:
     """Each host with the interface that is named for it; `words` are HOST or HOST%INTERFACE."""
-    found: dict[str, str | None] = {}
-    for name, interface in [*(_parts(word) for word in words), *((each.name, each.interface) for each in machines)]:
-        if name in found:
+    interfaces: dict[str, str | None] = {}
+    for name, interface in [*(_parts(word) for word in words), *((host.name, host.interface) for host in machines)]:
+        if name in interfaces:
             raise InputError(f"rollout preflight: found host {name} twice, expected each once")
-        found[name] = interface
-    if not found:
+        interfaces[name] = interface
+    if not interfaces:
         raise InputError(
             "rollout preflight: found no host, expected local, netns:NAME, what ssh knows, or --hosts FILE; "
             "for example: framegauge rollout preflight db1 db2 --mtu 9000"
         )
-    return found
+    return interfaces
 
 
 def _parts(word: str) -> tuple[str, str | None]:
@@ -57,14 +57,18 @@ def read(
 
     `commands` start the agents of hosts on this machine that are of no kind known to ListedHosts.
     """
-    known = {machine.name: placed(machine) for machine in machines}
-    given = commands or {}
-    listed = ListedHosts([name if name in given else known.get(name) or remote(name) for name in names], say, given)
+    placed_hosts = {machine.name: placed(machine) for machine in machines}
+    host_commands = commands or {}
+    hosts = ListedHosts(
+        [name if name in host_commands else placed_hosts.get(name) or remote(name) for name in names],
+        say,
+        host_commands,
+    )
     errors: dict[str, str] = {}
     try:
-        return survey.read(listed.hosts(), errors), errors
+        return survey.read(hosts.hosts(), errors), errors
     finally:
-        listed.close()
+        hosts.close()
 
 
 def chosen(
@@ -73,14 +77,14 @@ def chosen(
 ) -> Asked:  # fmt: skip
     """What is asked, with the only interface of a host that has an address where none is named; InputError if there are
     several."""
-    found = {host: interface or _only(host, facts.get(host)) for host, interface in interfaces.items()}
-    return Asked((tuple(found),), found, target_mtu, scope=scope, lease_seconds=lease_seconds, forced=forced)
+    nics = {host: interface or _only(host, facts.get(host)) for host, interface in interfaces.items()}
+    return Asked((tuple(nics),), nics, target_mtu, scope=scope, lease_seconds=lease_seconds, forced=forced)
 
 
 def _only(host: str, facts: Json | None) -> str:
     if facts is None:
         return "?"
-    with_address = [each["name"] for each in facts["check"]["interfaces"] if each["addresses"]]
+    with_address = [entry["name"] for entry in facts["check"]["interfaces"] if entry["addresses"]]
     if len(with_address) != 1:
         names = ", ".join(with_address) or "no interface with an address"
         raise InputError(f"{host}: found {names}, expected --interface NAME, or {host}%NAME")
@@ -89,7 +93,7 @@ def _only(host: str, facts: Json | None) -> str:
 
 def document(asked: Asked, facts: Mapping[str, Json], errors: Mapping[str, str]) -> Json:
     """The result document (`framegauge schema rollout-preflight`)."""
-    found = preflight.findings(facts, asked)
+    findings = preflight.findings(facts, asked)
     changes = preflight.edits(facts, asked)
     return {
         "schema": SCHEMA,
@@ -97,12 +101,12 @@ def document(asked: Asked, facts: Mapping[str, Json], errors: Mapping[str, str])
         "scope": asked.scope,
         "lease_seconds": asked.lease_seconds,
         "forced": sorted(asked.forced),
-        "verdict": _verdict(found, errors),
+        "verdict": _verdict(findings, errors),
         "hosts": [_host(host, asked.interfaces[host], facts.get(host), errors.get(host)) for host in asked.hosts],
         "findings": [
-            {"where": each.where, "what": each.what, "severity": each.severity, "found": each.found,
-             "expected": each.expected, "remedy": each.remedy}
-            for each in found
+            {"where": finding.where, "what": finding.what, "severity": finding.severity, "found": finding.found,
+             "expected": finding.expected, "remedy": finding.remedy}
+            for finding in findings
         ],
         "changes": [{"host": host, **edit.as_document()} for host, edits in changes.items() for edit in edits],
     }  # fmt: skip
@@ -119,11 +123,11 @@ def _host(name: str, interface: str, facts: Json | None, error: str | None) -> d
     }
 
 
-def _verdict(found: Sequence[Finding], errors: Mapping[str, str]) -> str:
+def _verdict(findings: Sequence[Finding], errors: Mapping[str, str]) -> str:
     """The gravest of what was found."""
     if errors:
         return "could_not_tell"
-    severities = {each.severity for each in found}
+    severities = {finding.severity for finding in findings}
     return "refused" if "refused" in severities else "warnings" if "warning" in severities else "clear"
 
 

@@ -188,16 +188,16 @@ def read(hosts: Sequence[Host], errors: dict[str, str], checked: Mapping[str, Js
     """
     members = [Member(host) for host in hosts]
     checked = check_plan.read_facts(members, errors) if checked is None else checked
-    asked = [host for host in hosts if host.name in checked and host.name not in errors]
-    found: dict[str, Json] = {}
+    answering = [host for host in hosts if host.name in checked and host.name not in errors]
+    results: dict[str, Json] = {}
     # They mostly wait for their hosts.
     with ThreadPoolExecutor(AT_ONCE, "survey") as pool:
-        for host, answer in zip(asked, pool.map(_files, asked), strict=True):
+        for host, answer in zip(answering, pool.map(_files, answering), strict=True):
             if isinstance(answer, str):
                 errors[host.name] = answer
             else:
-                found[host.name] = {"check": checked[host.name], **answer}
-    return found
+                results[host.name] = {"check": checked[host.name], **answer}
+    return results
 
 
 def _files(host: Host) -> Json | str:
@@ -215,7 +215,7 @@ def _files(host: Host) -> Json | str:
 
 def parsed(data: bytes, name: str) -> Json:
     """What the script has printed; BadAnswer for anything else."""
-    found: Json = {
+    facts: Json = {
         "links": None, "routes": None, "routes6": None, "neighbours": None, "fdb": None, "lldp": None, "ovs": None,
         "locked": [], "session": "", "programs": [], "udhcpc": [], "files": {}, "unreadable": [], "others": {},
         "searched": True, "as_root": True,
@@ -231,34 +231,34 @@ def parsed(data: bytes, name: str) -> Json:
         if end >= len(data):
             raise BadAnswer(f"{name}: found {len(data)} bytes, expected the end of what the preflight reads")
         if words[2] == "end":
-            return found
-        _add(found, words[2], words[3] if len(words) > 3 else "", data[begin:end])
+            return facts
+        _add(facts, words[2], words[3] if len(words) > 3 else "", data[begin:end])
         at = end + 1
 
 
-def _add(found: Json, kind: str, what: str, octets: bytes) -> None:
+def _add(facts: Json, kind: str, what: str, octets: bytes) -> None:
     text = octets.decode("utf-8", "replace")
     if kind == "json":
-        found[what] = _json(text) if what != "ovs" else _ovs(_json(text))
+        facts[what] = _json(text) if what != "ovs" else _ovs(_json(text))
     elif kind == "file" and text.encode() == octets:
-        found["files"][what] = text
+        facts["files"][what] = text
     elif kind in ("file", "unreadable"):  # other than UTF-8 cannot be read
-        found["unreadable"].append(what)
+        facts["unreadable"].append(what)
     elif kind == "other":
-        found["others"][what] = text
+        facts["others"][what] = text
     elif kind == "unsearched":
-        found["searched"] = False
+        facts["searched"] = False
     elif kind == "user":
-        found["as_root"] = text == "0"
+        facts["as_root"] = text == "0"
     elif kind == "session":
-        found["session"] = text
+        facts["session"] = text
     elif kind == "udhcpc":
-        found["udhcpc"] = [line for line in text.splitlines() if re.search(r"\budhcpc ", line)]
+        facts["udhcpc"] = [line for line in text.splitlines() if re.search(r"\budhcpc ", line)]
     elif kind == "locked":
-        found["locked"] = re.findall(r"^(\S+) (?:.* )?dev (\S+) .*\bmtu lock \d+", text, re.MULTILINE)
-        found["locked"] = [list(each) for each in found["locked"]]
+        facts["locked"] = re.findall(r"^(\S+) (?:.* )?dev (\S+) .*\bmtu lock \d+", text, re.MULTILINE)
+        facts["locked"] = [list(each) for each in facts["locked"]]
     elif kind == "programs":
-        found["programs"] = sorted({line for line in text.splitlines() if line in PROGRAMS})
+        facts["programs"] = sorted({line for line in text.splitlines() if line in PROGRAMS})
 
 
 def _json(text: str) -> Any:

@@ -125,22 +125,22 @@ def text(platform: str, ports: Sequence[str], mtu: int, old_mtu: int = 1500, min
     `tags`: VLAN tags of the frames, where the platform counts them. InputError for an unknown platform, a port whose
     name is none, or an MTU that the platform does not take.
     """
-    known = PLATFORMS.get(platform)
-    if known is None:
+    model = PLATFORMS.get(platform)
+    if model is None:
         raise InputError(f"--platform: found {one_line(platform)}, expected one of {', '.join(PLATFORMS)}")
     if not ports:
         raise InputError("--port: found none, expected the names of ports")
     for port in ports:
         if not port or port.startswith("-") or any(each not in _WORDS for each in port):
             raise InputError(f"--port: found {one_line(port)!r}, expected the name of a port, such as Ethernet1/2")
-    more = known.counts + (TAG_BYTES * tags if known.counts else 0)
-    if mtu + more > known.most:
-        raise InputError(f"--mtu: found {mtu}, expected at most {known.most - more}, which {known.title} mostly takes")
-    new, old = mtu + more, old_mtu + more
+    extra = model.counts + (TAG_BYTES * tags if model.counts else 0)
+    if mtu + extra > model.most:
+        raise InputError(f"--mtu: found {mtu}, expected at most {model.most - extra}, which {model.title} mostly takes")
+    new, old = mtu + extra, old_mtu + extra
     prepare, undo = (
-        list(_lines(part, ports, size, minutes)) for part, size in ((known.prepare, new), (known.undo, old))
+        list(_lines(part, ports, size, minutes)) for part, size in ((model.prepare, new), (model.undo, old))
     )
-    return Text(known, new, old, prepare, known.confirm, undo)
+    return Text(model, new, old, prepare, model.confirm, undo)
 
 
 def _lines(part: Sequence[str], ports: Sequence[str], mtu: int, minutes: int) -> Iterator[str]:

@@ -52,12 +52,12 @@ def run(
     except OSError as error:
         raise InputError(f"hook: found {one_line(words[0])} ({error.strerror}), expected a program") from None
     try:
-        said = _wait(program, meanwhile, seconds)
+        output = _wait(program, meanwhile, seconds)
     except BaseException:
         end(program)
         raise
     if program.returncode != 0:
-        raise ProgramFailure(f"hook {action}: exit code {program.returncode}: {_last(said)}")
+        raise ProgramFailure(f"hook {action}: exit code {program.returncode}: {_last(output)}")
 
 
 def _wait(program: subprocess.Popen[bytes], meanwhile: Callable[[], None], seconds: float) -> bytes:
@@ -71,6 +71,6 @@ def _wait(program: subprocess.Popen[bytes], meanwhile: Callable[[], None], secon
     raise ProgramFailure(f"hook: found no end within {seconds:g} s, expected one")
 
 
-def _last(said: bytes) -> str:
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip()]
+def _last(output: bytes) -> str:
+    lines = [line.strip() for line in output.decode("utf-8", "replace").splitlines() if line.strip()]
     return one_line(lines[-1]) if lines else "it printed nothing"

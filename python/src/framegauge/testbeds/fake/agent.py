@@ -199,24 +199,24 @@ class FakeAgent:
         return {}
 
     def _not_ours(self, _: Json) -> Json:
-        what = "this host is not a rack's"
-        raise FakeError(-32006, what, {"what": what})
+        reason = "this host is not a rack's"
+        raise FakeError(-32006, reason, {"what": reason})
 
     def _begin(self, method: str) -> Json:
         self._begun.add(method)
         return {}
 
-    def _end(self, method: str, found: Json) -> Json:
+    def _end(self, method: str, result: Json) -> Json:
         """Ends what a method began, with what was found."""
         if method not in self._begun:
             raise FakeError(-32006, f"{method} comes first", {"what": f"{method} comes first"})
         self._begun.remove(method)
-        return dict(found)
+        return dict(result)
 
     def _process(self, params: Json) -> tuple[subprocess.Popen[bytes], dict[str, IO[bytes]]]:
         if params["process"] not in self._processes:
-            what = f"process {params['process']}"
-            raise FakeError(-32006, f"there is no {what}", {"what": what})
+            subject = f"process {params['process']}"
+            raise FakeError(-32006, f"there is no {subject}", {"what": subject})
         return self._processes[params["process"]]
 
     def _spawn(self, params: Json) -> Json:
@@ -269,8 +269,8 @@ class FakeAgent:
 
     def _output(self, params: Json) -> Json:
         handle = self._process(params)[1][params["stream"]].fileno()
-        piece = os.pread(handle, params["length_bytes"], params["offset_bytes"])
-        return {"data": base64.b64encode(piece).decode(), "size_bytes": os.fstat(handle).st_size}
+        data = os.pread(handle, params["length_bytes"], params["offset_bytes"])
+        return {"data": base64.b64encode(data).decode(), "size_bytes": os.fstat(handle).st_size}
 
 
 def main() -> None:

@@ -34,7 +34,9 @@ class FakeCheck:
         self._serving = True
         ports = [FIRST_PORT + number for number in range(params["ports"])]
         return {
-            "endpoints": [{"address": each, "ports": ports, "tcp_port": FIRST_PORT - 1} for each in params["addresses"]]
+            "endpoints": [
+                {"address": address, "ports": ports, "tcp_port": FIRST_PORT - 1} for address in params["addresses"]
+            ]
         }
 
     def run(self, params: Json) -> Json:
@@ -89,5 +91,5 @@ def _within(method: str, params: Json) -> None:
             raise FakeError(-32602, text, {"method": method})
 
 
-def _state(what: str) -> FakeError:
-    return FakeError(-32006, what, {"what": what})
+def _state(reason: str) -> FakeError:
+    return FakeError(-32006, reason, {"what": reason})

@@ -37,17 +37,17 @@ class FakeFolder:
     def folder(self, params: Json) -> Json:
         """Where it is."""
         if params.get("limit_bytes") is not None:
-            what = "this host is not a rack's: its folder has no limit"
-            raise FakeError(-32006, what, {"what": what})
+            reason = "this host is not a rack's: its folder has no limit"
+            raise FakeError(-32006, reason, {"what": reason})
         return {"path": str(self._path)}
 
     def files(self, params: Json) -> Json:
         """Writes files."""
-        for path, each in [(self._beneath("host.files", each["path"]), each) for each in params["files"]]:
+        for path, file in [(self._beneath("host.files", file["path"]), file) for file in params["files"]]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.unlink(missing_ok=True)
-            path.write_bytes(base64.b64decode(each["data"]))
-            path.chmod(each.get("mode") or 0o644)
+            path.write_bytes(base64.b64decode(file["data"]))
+            path.chmod(file.get("mode") or 0o644)
         return {}
 
     def fetch(self, params: Json) -> Json:
@@ -56,23 +56,23 @@ class FakeFolder:
         try:
             data = path.read_bytes()
         except OSError as error:
-            why = {"operation": f"read {params['path']}", "errno": error.errno, "error": error.strerror}
-            raise FakeError(-32004, f"read {params['path']}: {error.strerror}", why) from None
-        piece = data[params["offset_bytes"] :][: params["length_bytes"]]
-        return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
+            details = {"operation": f"read {params['path']}", "errno": error.errno, "error": error.strerror}
+            raise FakeError(-32004, f"read {params['path']}: {error.strerror}", details) from None
+        chunk = data[params["offset_bytes"] :][: params["length_bytes"]]
+        return {"data": base64.b64encode(chunk).decode(), "size_bytes": len(data)}
 
     def list(self, params: Json) -> Json:
         """All regular files."""
         start = self._beneath("host.list", params["path"])
-        found = sorted(path for path in start.rglob("*") if path.is_file() and not path.is_symlink())
-        size = {path.relative_to(self._path).as_posix(): path.stat().st_size for path in found}
+        paths = sorted(path for path in start.rglob("*") if path.is_file() and not path.is_symlink())
+        size = {path.relative_to(self._path).as_posix(): path.stat().st_size for path in paths}
         return {"files": [{"path": path, "size_bytes": size[path]} for path in sorted(size)], "more": False}
 
     def clear(self, params: Json) -> Json:
         """Removes a file, a folder, or all that is in the folder."""
         path = self._beneath("host.clear", params["path"])
-        for each in path.iterdir() if path == self._path else [path]:
-            shutil.rmtree(each) if each.is_dir() else each.unlink(missing_ok=True)
+        for entry in path.iterdir() if path == self._path else [path]:
+            shutil.rmtree(entry) if entry.is_dir() else entry.unlink(missing_ok=True)
         return {}
 
     def close(self) -> None:
@@ -92,14 +92,14 @@ def ready(params: Json, output: Callable[[str], bytes], ending: Callable[[], Jso
     if sum(params.get(sign) is not None for sign in ("port", "words", "file")) != 1:
         text = "process.ready: found none or several of port, words and file, expected one"
         raise FakeError(-32602, text, {"method": "process.ready"})
-    begun = time.monotonic()
+    start = time.monotonic()
     while True:
-        ended = ending()
-        seen = params.get("file") is not None and os.path.exists(params["file"])
+        status = ending()
+        is_ready = params.get("file") is not None and os.path.exists(params["file"])
         if params.get("words") is not None:
             lines = [line for stream in ("stdout", "stderr") for line in output(stream).decode().splitlines()]
-            seen = any(re.search(params["words"], line) for line in lines)
-        took = time.monotonic() - begun
-        if seen or ended is not None or took >= params["within_seconds"]:
-            return {"ready": seen, "seconds": took, "ending": ended}
+            is_ready = any(re.search(params["words"], line) for line in lines)
+        seconds = time.monotonic() - start
+        if is_ready or status is not None or seconds >= params["within_seconds"]:
+            return {"ready": is_ready, "seconds": seconds, "ending": status}
         time.sleep(_LOOK_SECONDS)

@@ -43,10 +43,10 @@ def wire(params: Json) -> Json:
         raise FakeError(-32602, text, {"method": "frames.wire"})
     underlay = _KNOWN[words]
     parts = [] if underlay is None else [_IP[underlay], *_VXLAN]
-    taken = sum(int(str(part["bytes"])) for part in parts)
-    inner = mtu - taken
+    overhead = sum(int(str(part["bytes"])) for part in parts)
+    inner = mtu - overhead
     layer = {
-        "name": "vxlan", "underlay": underlay, "within_mtu": True, "overhead_bytes": taken, "inner_mtu": inner,
+        "name": "vxlan", "underlay": underlay, "within_mtu": True, "overhead_bytes": overhead, "inner_mtu": inner,
         "parts": parts, "range": None,
     }  # fmt: skip
     families = [
@@ -57,26 +57,26 @@ def wire(params: Json) -> Json:
         for family, headers in ((4, 40), (6, 60))
     ]  # fmt: skip
     return {
-        "mtu": mtu, "inner_mtu": inner, "overhead_bytes": taken, "frame_overhead_bytes": 0, "frame_bytes": mtu + 18,
+        "mtu": mtu, "inner_mtu": inner, "overhead_bytes": overhead, "frame_overhead_bytes": 0, "frame_bytes": mtu + 18,
         "wire_bytes": mtu + 38, "bits_per_second": None, "layers": [layer] if parts else [], "families": families,
     }  # fmt: skip
 
 
 def datagram(params: Json) -> Json:
     """The answer for data in units of four bytes over IPv4; FakeError for any other link."""
-    before = _READ if params["nfs_read"] else []
-    payload = params["bytes"] + sum(int(str(part["bytes"])) for part in before)
+    prefix = _READ if params["nfs_read"] else []
+    payload = params["bytes"] + sum(int(str(part["bytes"])) for part in prefix)
     links = []
     for link in params["links"]:
         if link["medium"] != "ethernet":
             text = f'frames.datagram: medium: found "{link["medium"]}", expected ethernet: this agent is a fake'
             raise FakeError(-32602, text, {"method": "frames.datagram"})
         mtu = 1500 if link["mtu"] is None else link["mtu"]
-        room, rest, packets = (mtu - 20) // 8 * 8, payload + 8, []
-        while rest + 20 > mtu:
+        room, rest_bytes, packets = (mtu - 20) // 8 * 8, payload + 8, []
+        while rest_bytes + 20 > mtu:
             packets.append(20 + room)
-            rest -= room
-        packets.append(20 + rest)
+            rest_bytes -= room
+        packets.append(20 + rest_bytes)
         links.append(
             {
                 "medium": "ethernet", "mtu": mtu, "mtu_source": "RFC 894" if mtu == 1500 else None, "cells": None,
@@ -86,7 +86,7 @@ def datagram(params: Json) -> Json:
         )  # fmt: skip
     return {
         "bytes": params["bytes"], "nfs_read": params["nfs_read"], "family": 4, "payload_bytes": payload,
-        "packet_bytes": payload + 28, "headers": [*before, _VXLAN[0], _IP[4]], "links": links,
+        "packet_bytes": payload + 28, "headers": [*prefix, _VXLAN[0], _IP[4]], "links": links,
     }  # fmt: skip
 
 

@@ -108,12 +108,14 @@ class BuiltRack:
 
     def mtus_at(self, seconds: float, nic: int = 0) -> dict[str, int]:
         """The MTUs of NICs of this number by host, this long after the start of the measurement."""
-        found = {host["name"]: host.get("second_mtu", host["mtu"]) if nic else host["mtu"] for host in self.up["hosts"]}
-        made = [asked for moment, asked in self.changes if moment <= seconds and {"host", "mtu"} <= asked.keys()]
-        for asked in made:
-            if asked["host"] in ((host := topologies.node_of(asked["host"])), f"{host}.{nic + 1}"):
-                found[host] = asked["mtu"]
-        return found
+        mtus = {host["name"]: host.get("second_mtu", host["mtu"]) if nic else host["mtu"] for host in self.up["hosts"]}
+        settings = [
+            setting for moment, setting in self.changes if moment <= seconds and {"host", "mtu"} <= setting.keys()
+        ]
+        for setting in settings:
+            if setting["host"] in ((host := topologies.node_of(setting["host"])), f"{host}.{nic + 1}"):
+                mtus[host] = setting["mtu"]
+        return mtus
 
     @property
     def headers(self) -> int:
@@ -150,14 +152,14 @@ class BuiltRack:
     def _addresses(self) -> dict[str, str]:
         """The addresses by end."""
         members = [*self.names, *self.routers]
-        places = [(number, end) for number, name in enumerate(members, 1) for end in self.ends(name)]
-        subnets = list(dict.fromkeys(self.ways.subnet(end) for _, end in places))
-        found = {}
-        for number, end in places:
+        numbered_ends = [(number, end) for number, name in enumerate(members, 1) for end in self.ends(name)]
+        subnets = list(dict.fromkeys(self.ways.subnet(end) for _, end in numbered_ends))
+        addresses = {}
+        for number, end in numbered_ends:
             subnet = subnets.index(self.ways.subnet(end))
             prefix = f"10.77.{subnet}." if self.up["family"] == 4 else f"fd77:{subnet}::" if subnet else "fd77::"
-            found[end] = f"{prefix}{number}"
-        return found
+            addresses[end] = f"{prefix}{number}"
+        return addresses
 
     def address(self, node: str, nic: int = 0) -> str:
         """The address of one NIC of a host or a router."""
@@ -165,7 +167,7 @@ class BuiltRack:
 
     def place(self, address: str) -> tuple[str, int]:
         """The host with this address, and the number of the NIC that has it."""
-        end = next(end for end, found in self._addresses.items() if found == address.strip("[]"))
+        end = next(end for end, end_address in self._addresses.items() if end_address == address.strip("[]"))
         host = topologies.node_of(end)
         return host, self.ends(host).index(end)
 
@@ -176,8 +178,8 @@ class BuiltRack:
     def payload(self, one: str, other: str, seconds: float = 0.0, nic: int = 0) -> int:
         """The payload of a full segment between two hosts' NICs of a number, through any routers, on a connection that
         is opened this long after the start."""
-        own = self.mtus_at(seconds, nic)
-        smallest: int = min(own[one], own[other], *(mtu for mtu, _ in self._between(one, other)))
+        mtus = self.mtus_at(seconds, nic)
+        smallest: int = min(mtus[one], mtus[other], *(mtu for mtu, _ in self._between(one, other)))
         return smallest - self.headers
 
     def is_black_hole(self, one: str, other: str) -> bool:
@@ -185,44 +187,44 @@ class BuiltRack:
         full = min(self.mtus[one], self.mtus[other])
         return any(mtu < full and icmp == "filtered" for mtu, icmp in self._between(one, other))
 
-    def _between(self, one: str, other: str) -> list[tuple[int, str]]:
+    def _between(self, sender: str, receiver: str) -> list[tuple[int, str]]:
         """MTU and ICMP of the routers between two hosts."""
-        asked = {each["name"]: each for each in self.topology.get("routers", ())}
-        names = self.ways.routers(self.ends(one)[0], self.ends(other)[0]) or ()
-        usual = self.up["link"]["port_mtu"]
-        return [(asked[name].get("mtu", usual), asked[name].get("icmp", "on")) for name in names]
+        routers = {router["name"]: router for router in self.topology.get("routers", ())}
+        names = self.ways.routers(self.ends(sender)[0], self.ends(receiver)[0]) or ()
+        port_mtu = self.up["link"]["port_mtu"]
+        return [(routers[name].get("mtu", port_mtu), routers[name].get("icmp", "on")) for name in names]
 
     def connect(self, client: str, server: str, times: int, nic: int = 0, seconds: float = 0.0) -> None:
         """Counts new connections: their SYNs, and the frames of opening and closing, by the hosts' NICs of `nic`."""
-        known = self.connections.setdefault((client, server, nic), [])
-        known += [mtus for mtus in [self.mtus_at(seconds, nic)] if mtus not in known[-1:]]
+        states = self.connections.setdefault((client, server, nic), [])
+        states += [mtus for mtus in [self.mtus_at(seconds, nic)] if mtus not in states[-1:]]
         self._frames(client, server, 3 * times, nic)
         self._frames(server, client, 2 * times, nic)
 
     def move(self, sender: str, receiver: str, size: int, times: int = 1, nic: int = 0, seconds: float = 0.0) -> int:
         """Counts payload from one host to another, and its acknowledgements; returns the number of data frames."""
         payload = self.payload(sender, receiver, seconds, nic)
-        each = math.ceil(size / payload)
-        self._frames(sender, receiver, each * times, nic)
-        self._frames(receiver, sender, each * times // 2, nic)
-        self.data_sent[sender] += each * times
-        self.data_received[receiver] += each * times
-        self.data_bytes[sender] += (size + each * (self.headers + 18)) * times
+        frames = math.ceil(size / payload)
+        self._frames(sender, receiver, frames * times, nic)
+        self._frames(receiver, sender, frames * times // 2, nic)
+        self.data_sent[sender] += frames * times
+        self.data_received[receiver] += frames * times
+        self.data_bytes[sender] += (size + frames * (self.headers + 18)) * times
         full = min(size, payload) + self.headers + 18
         self.largest[sender] = max(full, self.largest.get(sender, 0))
-        mine = self.data_by.setdefault(self.ends(sender)[nic], Counter())
-        mine["frames"] += each * times
-        mine["bytes"] += (size + each * (self.headers + 18)) * times
-        mine["largest"] = max(full, mine["largest"])
-        return each * times
+        counts = self.data_by.setdefault(self.ends(sender)[nic], Counter())
+        counts["frames"] += frames * times
+        counts["bytes"] += (size + frames * (self.headers + 18)) * times
+        counts["largest"] = max(full, counts["largest"])
+        return frames * times
 
     def cast(self, sender: str, receiver: str, count: int, packets: int) -> None:
         """Counts datagrams from one host to another, so many packets each."""
         self._frames(sender, receiver, count * packets, 0)
         cut = count if packets > 1 else 0
-        sent, came = (self.udp.setdefault(host, Counter()) for host in (sender, receiver))
+        sent, received = (self.udp.setdefault(host, Counter()) for host in (sender, receiver))
         sent.update(UdpOutDatagrams=count, IpFragOKs=cut, IpFragCreates=cut * packets)
-        came.update(UdpInDatagrams=count, IpReasmOKs=cut, IpReasmReqds=cut * packets)
+        received.update(UdpInDatagrams=count, IpReasmOKs=cut, IpReasmReqds=cut * packets)
 
     def datagram_packets(self, host: str) -> int:
         """The packets that carried a host's own datagrams."""

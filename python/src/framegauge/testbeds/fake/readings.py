@@ -38,17 +38,17 @@ class FakeReadings:
 
     def host_read(self, host: str) -> Json:
         """`host.read`."""
-        rack, up, last = self.rack, self.rack.up, host == self.rack.names[-1]
-        flip = self.fault("offloads") and last
-        asked = {"tso": "tso", "gso": "tso", "gro": "gro", "tx_checksum": "checksum"}
+        rack, up, is_last = self.rack, self.rack.up, host == self.rack.names[-1]
+        flip = self.fault("offloads") and is_last
+        keys_by_name = {"tso": "tso", "gso": "tso", "gro": "gro", "tx_checksum": "checksum"}
         fabric = up["testbed"] == "fabric"
         rate = fake_network.own_rate(rack, host)
         sysctls = {name: value.replace(" ", "\t") for name, value in up["sysctls"].items()}
-        if self.fault("sysctl") and last:
+        if self.fault("sysctl") and is_last:
             sysctls = dict.fromkeys(sysctls, "1") | {"net.ipv4.tcp_sack": str(int(rack.elapsed > 0))}
         shaped = rate is not None and (up["shaper"] is not None or self.fault("unshaped"))
         shaper = up["shaper"] or {"factor": 1, "burst_bytes": 0}
-        scale = (shaper["factor"] if fabric else 1) * (0.9 if self.fault("shaper") and last else 1)
+        scale = (shaper["factor"] if fabric else 1) * (0.9 if self.fault("shaper") and is_last else 1)
         qdisc = {
             "kind": "tbf" if shaped else "noqueue",
             "default": not shaped,
@@ -60,10 +60,10 @@ class FakeReadings:
         nics = fake_network.nics(rack, host)
         nic = {
             "interface": nics[0]["interface"],
-            "mtu": 1500 if self.fault("mtu") and last else rack.mtus_at(math.inf)[host],
+            "mtu": 1500 if self.fault("mtu") and is_last else rack.mtus_at(math.inf)[host],
             "maximum_mtu": self.model.largest_mtu,
-            "offloads": {name: bool(up["nic"][key]) != flip for name, key in asked.items()} | {"lro": False},
-            "aggregates": self._sizes(up["nic"], last),
+            "offloads": {name: bool(up["nic"][key]) != flip for name, key in keys_by_name.items()} | {"lro": False},
+            "aggregates": self._sizes(up["nic"], is_last),
             "moderation_seconds": None if fabric else up["nic"]["moderation_seconds"],
             "qdisc": qdisc,
             "congestion_control_route": up["congestion_control"],
@@ -72,8 +72,8 @@ class FakeReadings:
         return {
             **nic,
             "nics": [
-                {**nic, "interface": each["interface"]} | (self._other(host) if place else {})
-                for place, each in enumerate(nics)
+                {**nic, "interface": nic_row["interface"]} | (self._other(host) if index else {})
+                for index, nic_row in enumerate(nics)
             ],
             "sysctls": sysctls,
             "tcp_metrics_entries": int(self.fault("metrics_cache")),
@@ -82,9 +82,9 @@ class FakeReadings:
 
     def _windows(self, host: str) -> list[Json]:
         """The initial windows of the one route; sabotage makes the kernel forget them during the run."""
-        lost = self.fault("windows") and host == self.rack.names[-1] and self.rack.elapsed > 0
+        is_lost = self.fault("windows") and host == self.rack.names[-1] and self.rack.elapsed > 0
         names = ("initial_window_segments", "initial_receive_window_segments")
-        windows = {name: None if lost else self.rack.up.get(name) for name in names}
+        windows = {name: None if is_lost else self.rack.up.get(name) for name in names}
         return [{"destination": "10.77.0.0/24" if self.rack.up["family"] == 4 else "fd77::/64", **windows}]
 
     def _exceptions(self) -> list[Json]:
@@ -92,10 +92,10 @@ class FakeReadings:
         rack = self.rack
         return [{"destination": rack.address(rack.names[0]), "mtu": 1400}] if self.fault("path_mtu") else []
 
-    def _sizes(self, nic: Json, last: bool) -> Json:
+    def _sizes(self, nic: Json, is_last: bool) -> Json:
         """The largest aggregates; sabotage resets those of IPv4, as setting IPv6's may."""
         sizes = {f"{name}_bytes": nic.get(f"{name}_bytes", USUAL_BYTES) for name in ("gso", "gro")}
-        reset = self.fault("sizes") and last
+        reset = self.fault("sizes") and is_last
         ipv4 = {key.replace("_", "_ipv4_"): USUAL_BYTES - 1 if reset else size for key, size in sizes.items()}
         return {**sizes, **ipv4, "tso_maximum_bytes": USUAL_BYTES}
 
@@ -106,8 +106,8 @@ class FakeReadings:
     def counters(self, host: str) -> Json:
         """`host.counters`."""
         rack = self.rack
-        off = 1 if rack.elapsed and self.fault("nstat") else 0
-        lost = 1 if rack.elapsed and self.fault("bridge") and host == rack.names[-1] else 0
+        deviation = 1 if rack.elapsed and self.fault("nstat") else 0
+        lost_packets = 1 if rack.elapsed and self.fault("bridge") and host == rack.names[-1] else 0
         spread = 3 if self.fault("segments") else 1
         ring = 3 if rack.elapsed and self.fault("ring") and host == rack.names[0] else 0
         interface = dict.fromkeys(("rx_bytes", "tx_bytes", "rx_dropped", "rx_errors", "tx_errors"), 0)
@@ -117,19 +117,19 @@ class FakeReadings:
             segments, packets = "Ip6InNoECTPkts", "Ip6InReceives"
         # An aggregate from a TAP counts as one segment; the kernel's own link passes on the number of segments.
         fabric = rack.up["testbed"] == "fabric"
-        taken = (rack.packets(host, "received") if fabric else rack.received[host]) * spread - lost
+        received = (rack.packets(host, "received") if fabric else rack.received[host]) * spread - lost_packets
         capable = (rack.up["sysctls"].get("net.ipv4.tcp_ecn") == "1") != self.fault("ecn")
         ecn = rack.data_received[host] // AGGREGATE_FRAMES if capable else 0  # packets with data, or some of them
         return {
             "interface": interface | {"tx_dropped": ring},
             "nstat": {
-                "TcpOutSegs": (rack.sent[host] - rack.datagram_packets(host)) * spread - off,
+                "TcpOutSegs": (rack.sent[host] - rack.datagram_packets(host)) * spread - deviation,
                 **rack.udp.get(host, {}),
                 "TcpRetransSegs": 0,
                 "TcpInCsumErrors": 2 if rack.elapsed and self.fault("checksums") else 0,
-                segments: taken - ecn,
+                segments: received - ecn,
                 segments.replace("NoECT", "ECT0"): ecn,
-                packets: self._stack_packets(host, taken),
+                packets: self._stack_packets(host, received),
             },
             "scheduling": self._scheduling(),
         }
@@ -137,12 +137,12 @@ class FakeReadings:
     def _scheduling(self) -> Json:
         """Of hosts that share one CPU with nobody, and have precedence."""
         busy = 0.99 if self.fault("host_cpu") else 0.4
-        used = (self.rack.elapsed + AROUND_SECONDS) * busy / len(self.rack.names) if self.rack.elapsed else 0.0
-        nothing = {"run_seconds": 0.0, "waited_seconds": 0.0, "turns": 0}
+        run_seconds = (self.rack.elapsed + AROUND_SECONDS) * busy / len(self.rack.names) if self.rack.elapsed else 0.0
+        zeros = {"run_seconds": 0.0, "waited_seconds": 0.0, "turns": 0}
         return {
             "precedence": "real time",
-            "generators": {**nothing, "run_seconds": used, "turns": 1},
-            "receive_path": nothing,
+            "generators": {**zeros, "run_seconds": run_seconds, "turns": 1},
+            "receive_path": zeros,
             "programs": {"run_seconds": 0.0, "waited_seconds": 0.0, "gave_way_seconds": 0.0},
         }
 
@@ -200,16 +200,16 @@ class FakeReadings:
                         "sack_permitted": True,
                     }
                 )
-        found: Json = {"syns": syns, "lost": 0}
+        result: Json = {"syns": syns, "lost": 0}
         if {"gso_bytes", "gro_bytes"} & rack.up["nic"].keys():
             count = 3 if self.fault("big") else 0
-            found["aggregates"] = {"count": count, "largest_bytes": 180_000 if count else None}
-        return found
+            result["aggregates"] = {"count": count, "largest_bytes": 180_000 if count else None}
+        return result
 
     def _opened(self) -> Iterator[tuple[str, str, int, dict[str, int]]]:
         """The connections of every pair and the number of their NICs, one for each state of the MTUs, in order."""
-        for (client, server, nic), known in sorted(self.rack.connections.items(), key=lambda each: each[0]):
-            for mtus in known[:1] if self.fault("old_mss") else known:
+        for (client, server, nic), states in sorted(self.rack.connections.items(), key=lambda item: item[0]):
+            for mtus in states[:1] if self.fault("old_mss") else states:
                 yield client, server, nic, mtus
 
     def measured(self, drops: int) -> Json:
@@ -225,22 +225,22 @@ class FakeReadings:
             }
             for index, role in enumerate(("hosts", "fabric"))
         ]  # fmt: skip
-        found: Json = {"elapsed_seconds": elapsed, "fabric": None, "kernel_ports": None, "cpus": cpus}
-        found |= {"softirqs": [{"cpu": 0, "net_rx": 5, "net_tx": 7}], "agent": {"cpu_seconds": 0.001}}
+        result: Json = {"elapsed_seconds": elapsed, "fabric": None, "kernel_ports": None, "cpus": cpus}
+        result |= {"softirqs": [{"cpu": 0, "net_rx": 5, "net_tx": 7}], "agent": {"cpu_seconds": 0.001}}
         rivals = {"cpu_seconds": elapsed / 5, "names": ["framegauge-agent (4711)"]}
-        found["rivals"] = rivals if self.fault("rivals") else {"cpu_seconds": 0.0, "names": []}
+        result["rivals"] = rivals if self.fault("rivals") else {"cpu_seconds": 0.0, "names": []}
         longest = elapsed / 50 if self.fault("held") else 0.0
-        found["held"] = [{"cpu": 0, "count": 2, "seconds": 1.5 * longest, "longest_seconds": longest}]
+        result["held"] = [{"cpu": 0, "count": 2, "seconds": 1.5 * longest, "longest_seconds": longest}]
         if rack.up["testbed"] == "kernel":
             if len(rack.names) > 2 and rack.up["link"]["bits_per_second"] is not None:
-                found["kernel_ports"] = [
+                result["kernel_ports"] = [
                     {
                         "port": f"switch>{name}", "sent_bytes": 0, "sent_packets": rack.received[name], "drops": 0,
                         "backlog_bytes": 0,
                     }
                     for name in rack.names
                 ]  # fmt: skip
-            return found
+            return result
         lateness = 0.005 if self.fault("late") else 2e-5
         thread = {
             "cpu_seconds": elapsed * (0.95 if self.fault("fabric_cpu") else 0.5),
@@ -248,7 +248,7 @@ class FakeReadings:
             "waited_seconds": elapsed / 4 if self.fault("waited") else 0.0,
             "wakeups": 1000, "scheduling": "fifo", "cpu": 1,
         }  # fmt: skip
-        found["fabric"] = {
+        result["fabric"] = {
             "ports": fake_network.port_counts(rack, self.fault),
             "hosts": [self._fabric_host(name, elapsed) for name in rack.names],
             "lateness": {"count": 1000, "p50_seconds": 1e-5, "p99_seconds": lateness, "max_seconds": lateness * 2},
@@ -257,7 +257,7 @@ class FakeReadings:
             "drops": drops,
             "background": fake_network.background(rack, elapsed, self.fault),
         }
-        return found
+        return result
 
     def _waits(self) -> list[Json]:
         """The waiting times, as if each frame found half of another one being sent."""
@@ -265,24 +265,24 @@ class FakeReadings:
         half = 4.0 * (max(rack.mtus.values()) + 38) / rack.up["link"]["bits_per_second"]
         quantiles = {f"{name}_seconds": half for name in ("mean", "p50", "p99", "p999", "max")}
         pairs = {(client, server) for client, server, _ in rack.connections}
-        ways = sorted({*pairs, *((server, client) for client, server in pairs)})
+        directions = sorted({*pairs, *((server, client) for client, server in pairs)})
         return [
-            {"port": f"{leaf}>{there}", "input_port": f"{here}>{leaf}", "frames": rack.sent_by[here], **quantiles}
-            for client, server in ways
-            for here, leaf, there in fake_network.common_switches(rack, client, server)
-            if rack.sent_by[here]
+            {"port": f"{leaf}>{target}", "input_port": f"{source}>{leaf}", "frames": rack.sent_by[source], **quantiles}
+            for client, server in directions
+            for source, leaf, target in fake_network.common_switches(rack, client, server)
+            if rack.sent_by[source]
         ]
 
     def _fabric_host(self, host: str, elapsed: float) -> Json:
         rack, nic = self.rack, self.rack.up["nic"]
-        data, half = rack.data_sent[host], 2 if self.fault("frames") else 1
+        data, scale = rack.data_sent[host], 2 if self.fault("frames") else 1
         largest = rack.largest.get(host, 0)
         sends_aggregates = bool(nic["tso"]) != self.fault("aggregates")
         merges = bool(nic["lro"]) != self.fault("merged")
         offloaded = bool(nic["checksum"]) != self.fault("unfinished")
         moderation = nic["moderation_seconds"]
-        most = elapsed / moderation if moderation else math.inf
-        interrupts = min(rack.received[host], most) * (1 if not self.fault("interrupts") else 10**6)
+        most_interrupts = elapsed / moderation if moderation else math.inf
+        interrupts = min(rack.received[host], most_interrupts) * (1 if not self.fault("interrupts") else 10**6)
         return {
             "host": host,
             "read_packets": rack.packets(host, "sent"), "read_bytes": rack.read_bytes[host],
@@ -293,18 +293,18 @@ class FakeReadings:
             "written_packets": rack.packets(host, "received"), "written_bytes": 0,
             "written_frames": rack.received[host], "write_errors": 0,
             "interrupts": int(interrupts), "merged_frames": rack.data_received[host] if merges else 0,
-            "data_frames": data, "data_frame_bytes": rack.data_bytes[host] // half,
-            "largest_frame_bytes": largest // half, "nics": [self._fabric_nic(end, half) for end in rack.ends(host)],
+            "data_frames": data, "data_frame_bytes": rack.data_bytes[host] // scale,
+            "largest_frame_bytes": largest // scale, "nics": [self._fabric_nic(end, scale) for end in rack.ends(host)],
         }  # fmt: skip
 
-    def _fabric_nic(self, end: str, half: int) -> Json:
+    def _fabric_nic(self, end: str, scale: int) -> Json:
         """What one NIC of a host sent."""
         if self.fault("storage_frames"):  # those of the host's other NIC
-            end = next((other for other in self.rack.ends(topologies.node_of(end)) if other != end), end)
-        sent: Mapping[str, int] = self.rack.data_by.get(end, {})
+            end = next((host_end for host_end in self.rack.ends(topologies.node_of(end)) if host_end != end), end)
+        counts: Mapping[str, int] = self.rack.data_by.get(end, {})
         return {
-            "data_frames": sent.get("frames", 0), "data_frame_bytes": sent.get("bytes", 0) // half,
-            "largest_frame_bytes": sent.get("largest", 0) // half,
+            "data_frames": counts.get("frames", 0), "data_frame_bytes": counts.get("bytes", 0) // scale,
+            "largest_frame_bytes": counts.get("largest", 0) // scale,
         }  # fmt: skip
 
 

@@ -69,7 +69,7 @@ class FakeRack(Requests):
 
     def answer(self, method: str, params: Json) -> Json:
         """The result of one request; FakeError for an error answer."""
-        known: dict[str, Callable[[Json], Json]] = {
+        methods: dict[str, Callable[[Json], Json]] = {
             "requirements": self._requirements,
             "frames.predict": _predict,
             "frames.wire": _wire,
@@ -85,20 +85,20 @@ class FakeRack(Requests):
             "spool.drop": self._spool_drop,
             "shutdown": lambda _: {},
         }
-        if method not in known:
+        if method not in methods:
             raise FakeError(-32601, f"there is no method {method}", {"method": method})
         with self._lock:  # hosts may be asked by several threads
-            return known[method](params)
+            return methods[method](params)
 
     def _requirements(self, params: Json) -> Json:
         """Those of the model, and the aggregates that an invented NIC does not take."""
-        asked = {name: params[f"{name}_bytes"] for name in ("gso", "gro") if f"{name}_bytes" in params}
+        aggregates = {name: params[f"{name}_bytes"] for name in ("gso", "gro") if f"{name}_bytes" in params}
         sizes = [
             {
                 "name": "aggregates", "needed_for": "BIG TCP",
                 "found": f"{name}_size {size} above {USUAL_BYTES} (invented)", "remedy": "levels up to that",
             }
-            for name, size in asked.items()
+            for name, size in aggregates.items()
         ]  # fmt: skip
         lacks = {"missing": [*self.model.missing, *sizes], "degraded": list(self.model.degraded)}
         return {**lacks, "precedence": "real time"}
@@ -110,7 +110,7 @@ class FakeRack(Requests):
 
     def _fault(self, kind: str) -> bool:
         rack = self._up_now()
-        return any(each.kind == kind and each.when(rack.up, rack.number) for each in self.model.faults)
+        return any(fault.kind == kind and fault.when(rack.up, rack.number) for fault in self.model.faults)
 
     def _up(self, params: Json) -> Json:
         if self.model.missing:
@@ -181,11 +181,11 @@ class FakeRack(Requests):
         return {}
 
     def _relay(self, params: Json) -> Json:
-        rack, host, asked = self._up_now(), params["host"], params["params"]
+        rack, host, host_params = self._up_now(), params["host"], params["params"]
         if host not in rack.names:
             raise FakeError(-32006, f"there is no host {host}", {"what": f"host {host}"})
         readings = FakeReadings(self.model, rack, self._fault)
-        known: dict[str, Callable[[], Json]] = {
+        methods: dict[str, Callable[[], Json]] = {
             "host.read": lambda: readings.host_read(host),
             "host.counters": lambda: readings.counters(host),
             "cpu.begin": lambda: readings.cpu_begin(host),
@@ -193,15 +193,15 @@ class FakeRack(Requests):
             "cpu.end": lambda: readings.cpu_end(host),
             "wire.begin": dict,
             "wire.end": lambda: readings.wire(host),
-            "spool.read": lambda: self._spool_read(asked),
-            "spool.drop": lambda: self._spool_drop(asked),
-            **self._traffic.methods(host, asked),
-            **self._datagrams.methods(host, asked),
-            **self._quic.methods(host, asked),
+            "spool.read": lambda: self._spool_read(host_params),
+            "spool.drop": lambda: self._spool_drop(host_params),
+            **self._traffic.methods(host, host_params),
+            **self._datagrams.methods(host, host_params),
+            **self._quic.methods(host, host_params),
         }
-        if params["method"] not in known:
+        if params["method"] not in methods:
             raise FakeError(-32601, f"there is no method {params['method']}", {"method": params["method"]})
-        return known[params["method"]]()
+        return methods[params["method"]]()
 
     def _measured(self, _: Json) -> Json:
         drops = self._spool(pa.table({"time_seconds": pa.array([], pa.float64())}))
@@ -227,8 +227,8 @@ class FakeRack(Requests):
         if params["spool"] not in self._spools:
             raise FakeError(-32006, f"there is no spool {params['spool']}", {"what": f"spool {params['spool']}"})
         data = self._spools[params["spool"]]
-        piece = data[params["offset_bytes"] :][: params["length_bytes"]]
-        return {"data": base64.b64encode(piece).decode(), "size_bytes": len(data)}
+        chunk = data[params["offset_bytes"] :][: params["length_bytes"]]
+        return {"data": base64.b64encode(chunk).decode(), "size_bytes": len(data)}
 
 
 def _check_nic(nic: Json, kernel: bool) -> None:
@@ -297,6 +297,6 @@ class FakeTestbed(RackTestbed):
             self._rack.clock_seconds = moment
             return True
 
-        made: list[Json] = []
-        changing.make(self._rack, changes, begun_seconds, wait, made)
-        return nullcontext(made)
+        outcomes: list[Json] = []
+        changing.make(self._rack, changes, begun_seconds, wait, outcomes)
+        return nullcontext(outcomes)
