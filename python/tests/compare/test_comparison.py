@@ -403,7 +403,7 @@ def test_any_damage_to_a_folder_is_a_comparison_or_one_line(whole, data):
 def test_its_sentences_are_broken_between_words(studies, capsys):
     document = compare(capsys, studies / "before", studies / "after")
     printed = io.StringIO()
-    comparison_terminal.show(document, Console(file=printed, width=60))
+    comparison_terminal.show(document, Console(file=printed, width=60, force_terminal=True, no_color=True))
     [_, rest] = printed.getvalue().split("\nmargins: ")
     assert "\nassumed: " in rest
     assert max(map(len, rest.splitlines())) <= 60

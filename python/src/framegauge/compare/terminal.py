@@ -118,7 +118,10 @@ def whole(console: Console, line: str, style: str = "") -> None:
 
 
 def say(console: Console, line: str, style: str = "") -> None:
-    """Prints a line, broken between words."""
+    """Prints a line, on a terminal broken between words; another program that reads it finds it whole."""
+    if not console.is_terminal:
+        whole(console, line, style)
+        return
     indent = " " * (len(line) - len(line.lstrip()))
     for part in wrapped(line.lstrip(), console.width, indent, indent, hyphens=False):
         whole(console, part, style)
