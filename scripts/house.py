@@ -47,6 +47,7 @@ PRINTERS = {
     "cli/output.py", "cli/enduring.py", "cli/console.py", "testbeds/fake/agent.py", "apps/web/driver.py",
     "apps/iscsi/client.py", "apps/nfs/client.py",
 }  # fmt: skip
+VAGUE = {"asked", "found", "listed", "mine", "said", "told"}
 # Folders of tests that are no room. The tests of the room rack, which need no hosts, are in hand/.
 NO_ROOMS = {"browser", "documents", "hand", "helpers", "install", "recorded"}
 JUDGES = {"helpers/real.py", "helpers/unjudged.py"}  # which may end a test as not judged
@@ -260,6 +261,15 @@ def everything_is_printed_at_one_place(tree: Tree) -> Offenders:
             yield f"{path}: found {way}, expected printing through cli/output.py or cli/console.py"
 
 
+def locals_have_names_of_things(tree: Tree) -> Offenders:
+    """Who reads one of these has to look elsewhere for what it is."""
+    for path, module in tree.modules.items():
+        functions = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef))
+        names = (node for function in functions for node in ast.walk(function) if isinstance(node, ast.Name))
+        places = {(node.lineno, node.id) for node in names if isinstance(node.ctx, ast.Store) and node.id in VAGUE}
+        yield from (f"{path}:{line}: found a local {name}, expected what it is" for line, name in sorted(places))
+
+
 def contracts_name_every_room(tree: Tree) -> Offenders:
     """Rooms that no contract names would be free to use anything."""
     contracts = tree.settings.get("tool", {}).get("importlinter", {}).get("contracts", [])
@@ -312,6 +322,7 @@ RULES: tuple[Callable[[Tree], Offenders], ...] = (
     files_and_functions_of_python_are_short,
     everything_public_is_documented,
     everything_is_printed_at_one_place,
+    locals_have_names_of_things,
     contracts_name_every_room,
     tests_mirror_the_rooms,
     long_forms_say_their_minutes,

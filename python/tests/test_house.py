@@ -94,6 +94,9 @@ OFFENCES = [
     ("everything is printed at one place", {
         "python/src/framegauge/study/b.py": '"""B."""\nimport sys\nsys.stderr.write("")\n',
     }, "study/b.py: found sys.stderr, expected printing through cli/output.py or cli/console.py"),
+    ("locals have names of things", {
+        "python/src/framegauge/study/b.py": '"""B."""\n\n\ndef a(told):\n    """A."""\n    for found in told:\n        pass\n',
+    }, "study/b.py:6: found a local found, expected what it is"),
     ("contracts name every room", {
         "python/src/framegauge/new/a.py": '"""A."""\n',
     }, "pyproject.toml: the layers name no room new"),

@@ -222,8 +222,8 @@ def from_agent(code: int, message: str, data: Mapping[str, Any]) -> FramegaugeEr
             [{one_line(key): one_line(value) for key, value in item.items()} for item in data["missing"][:MOST_MISSING]]
         )
     if code == -32003:
-        what, asked, limit = (one_line(data.get(key)) for key in ("what", "asked", "limit"))
-        return AgentRefused(f"{what}: requested {asked}, the limit here is {limit} ({message})")
+        what, request, limit = (one_line(data.get(key)) for key in ("what", "asked", "limit"))
+        return AgentRefused(f"{what}: requested {request}, the limit here is {limit} ({message})")
     return AgentError(code, message, data)
 
 

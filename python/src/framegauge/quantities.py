@@ -122,9 +122,9 @@ def _whole(value: object, expected: str, units: Mapping[str, int], bare: bool) -
     scaled = number * factor
     if scaled != scaled.to_integral_value():
         raise QuantityError(value, "a whole number of " + expected)
-    most, said = _MOST.get(expected, (None, ""))
+    most, most_text = _MOST.get(expected, (None, ""))
     if most is not None and scaled > most:
-        raise QuantityError(value, f"at most {said}")
+        raise QuantityError(value, f"at most {most_text}")
     return int(scaled)
 
 
@@ -178,13 +178,13 @@ def parse_ppm(value: object) -> int:
     text = value.strip() if isinstance(value, str) else value
     below = isinstance(text, str) and text.startswith("-")
     try:
-        found = _whole(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED, {"ppm": 1}, bare=False)
+        parts = _whole(text[1:] if isinstance(text, str) and below else text, PPM_EXPECTED, {"ppm": 1}, bare=False)
     except QuantityError as error:
         raise QuantityError(value, error.expected) from None
     # More than a tenth is not a skew but a different rate.
-    if found > 100_000:
+    if parts > 100_000:
         raise QuantityError(value, PPM_EXPECTED)
-    return -found if below else found
+    return -parts if below else parts
 
 
 def exact_bytes(value: int) -> str:

@@ -66,8 +66,8 @@ def folder() -> Iterator[Path]:
 
 def sweep() -> None:
     """Removes this user's folders whose owners are dead. Whatever cannot be removed stays."""
-    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as found:
-        for entry in found:
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
             if entry.name.startswith(PREFIX):
                 with contextlib.suppress(OSError):
                     _sweep(entry.path)

@@ -333,11 +333,11 @@ def _summary(state: Mapping[str, Any]) -> str:
     built = f"built in {state['build_seconds']:.2f} s"
     if state["testbed"] == "lab":
         return f"a lab of {len(state['hosts'])} nodes ({state['study']}), {built}"
-    asked = state["conditions"]
-    rate = asked["bits_per_second"]
+    conditions = state["conditions"]
+    rate = conditions["bits_per_second"]
     link = "unshaped" if rate is None else print_bits_per_second(rate)
     # Racks of older versions were all hosts on one switch.
-    topology = asked.get("network", {}).get("topology", {"kind": "rack"})["kind"]
+    topology = conditions.get("network", {}).get("topology", {"kind": "rack"})["kind"]
     shape = "" if topology == "rack" else f"{topology}, "
     count = f"{len(state['hosts'])} hosts"
     if routers := state.get("routers"):
@@ -346,7 +346,7 @@ def _summary(state: Mapping[str, Any]) -> str:
         count += f" (ICMP errors of {', '.join(filtered)} are filtered)" if filtered else ""
     return (
         f"a rack of {count} (testbed {state['testbed']}, {shape}{link}, base RTT "
-        f"{print_seconds(asked['rtt_seconds'])}, {state['study']}), {built}"
+        f"{print_seconds(conditions['rtt_seconds'])}, {state['study']}), {built}"
     )
 
 

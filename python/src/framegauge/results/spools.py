@@ -99,10 +99,10 @@ def record(folder: Path, run: Run) -> Mapping[str, Any]:
     return content
 
 
-def dig(found: Any, *path: str) -> Any:
+def dig(value: Any, *path: str) -> Any:
     """The value at a path of keys; None if there is none."""
     for name in path:
-        if not isinstance(found, Mapping):
+        if not isinstance(value, Mapping):
             return None
-        found = found.get(name)
-    return found
+        value = value.get(name)
+    return value

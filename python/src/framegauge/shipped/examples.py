@@ -68,8 +68,8 @@ def _texts(value: Any) -> Iterator[str]:
 def names() -> list[str]:
     """The names of all, those of folders below last."""
     folder = places.examples()
-    listed = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{SUFFIX}")]
-    return sorted(listed, key=lambda name: ("/" in name, name))
+    paths = [path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob(f"*{SUFFIX}")]
+    return sorted(paths, key=lambda name: ("/" in name, name))
 
 
 def examples() -> list[Example]:

@@ -53,21 +53,21 @@ def with_word(word: str) -> list[str]:
 def topics() -> list[Topic]:
     """All pages, in the order of the index."""
     index = (places.docs() / INDEX).read_text("utf-8")
-    listed, section = [], ""
+    entries, section = [], ""
     for match in _SECTION.finditer(index):
         if match["section"]:
             section = match["section"]
         else:
             page = match["path"].removesuffix(".md")
             about = " ".join((match["about"] or "").split())
-            listed.append(Topic(page, page, section, match["title"], about))
+            entries.append(Topic(page, page, section, match["title"], about))
     first: dict[str, str] = {}
-    for page in sorted((topic.page for topic in listed), key=lambda page: ORDER.index(_folder(page))):
+    for page in sorted((topic.page for topic in entries), key=lambda page: ORDER.index(_folder(page))):
         first.setdefault(page.rpartition("/")[2], page)
     short = {page: name for name, page in first.items()}
     return [
         Topic(short.get(topic.page, topic.page), topic.page, topic.section, topic.title, topic.about)
-        for topic in listed
+        for topic in entries
     ]
 
 

@@ -32,7 +32,7 @@ def _kept(case: Case, hold: int) -> Kept | None:
     """The routes through a gateway that do not get the new MTU; None where all do."""
     if case.asked.scope == "all" or case.target <= hold:
         return None
-    found = []
+    gateways = []
     for family, routes in ((4, case.facts["routes"]), (6, case.facts["routes6"])):
         for row in routes or []:
             if row.get("dev") != case.interface or "gateway" not in row or row.get("protocol", "boot") not in MAKERS:
@@ -40,8 +40,8 @@ def _kept(case: Case, hold: int) -> Kept | None:
             if (row.get("metrics") or [{}])[0].get("mtu", hold) != hold:
                 continue  # an administrator's, which stays
             onlink = "onlink" in row.get("flags", [])
-            found.append(Via(family, row["dst"], row["gateway"], row.get("metric"), onlink))
-    return Kept(hold, tuple(found))
+            gateways.append(Via(family, row["dst"], row["gateway"], row.get("metric"), onlink))
+    return Kept(hold, tuple(gateways))
 
 
 def found(case: Case, mine: Ownership) -> Iterator[Finding]:
