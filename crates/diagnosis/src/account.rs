@@ -61,8 +61,8 @@ impl Account {
     }
 
     /// Of what a sender was told to have as one kind, the first of these that has so much, this was another.
-    pub(crate) fn correct(&mut self, told: &'static [Kind], tally: Tally, sender: Side) {
-        self.0.push(Entry::Corrected(told, tally, sender));
+    pub(crate) fn correct(&mut self, former: &'static [Kind], tally: Tally, sender: Side) {
+        self.0.push(Entry::Corrected(former, tally, sender));
     }
 }
 
@@ -101,7 +101,7 @@ impl Connection {
                 tally.into_iter().for_each(|tally| tally.count = count);
             }
             Entry::Sized(sizes) => self.keep_sizes(sizes),
-            Entry::Corrected(told, tally, sender) => self.correct(told, &tally, sender),
+            Entry::Corrected(kinds, tally, sender) => self.correct(kinds, &tally, sender),
             Entry::Instead(mut tally, of) => {
                 let other = self.tallies.iter_mut().find(|other| other.kind == of);
                 tally.lost = other.map_or(0, |other| {
@@ -114,18 +114,18 @@ impl Connection {
         }
     }
 
-    fn correct(&mut self, told: &[Kind], right: &Tally, sender: Side) {
+    fn correct(&mut self, former: &[Kind], right: &Tally, sender: Side) {
         let has_it = |tally: &Tally, kind| {
             tally.kind == kind && tally.lost >= right.lost && tally.count >= right.count
         };
         let place = |kind: &Kind| self.tallies.iter().position(|tally| has_it(tally, *kind));
-        let Some(place) = told.iter().find_map(place) else { return };
+        let Some(place) = former.iter().find_map(place) else { return };
         let tally = &mut self.tallies[place];
-        let told = tally.kind;
+        let former = tally.kind;
         tally.lost -= right.lost;
         tally.count -= right.count;
         tally.packets.retain(|number| !right.packets.contains(number));
-        self.tallies.retain(|tally| tally.kind != told || tally.count > 0);
+        self.tallies.retain(|tally| tally.kind != former || tally.count > 0);
         self.add(right);
         if right.kind == Kind::SpuriousRetransmit {
             self.stalls.retain(|stall| *stall != (right.begin, sender));

@@ -13,7 +13,7 @@ use framegauge_packets::capture::Segment;
 
 impl Connection {
     /// Takes an acknowledgement that `from` sent, of data of the other end, when that end has heard it.
-    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, heard: Heard, now: i64) {
+    pub(crate) fn take_ack(&mut self, segment: &Segment, from: Side, arrival: Heard, now: i64) {
         let sender = from.other();
         let shift = self.window_shift(segment, from);
         if !segment.flags.contains(TcpFlags::SYN) {
@@ -29,22 +29,22 @@ impl Connection {
         }
         let half = self.half_mut(sender);
         let is_news = ack > half.way.una();
-        half.repairs.hear(segment, heard.due, is_news);
+        half.repairs.hear(segment, arrival.due, is_news);
         half.silences.hear();
         let same_window = half.way.is_window(segment.window, shift);
         if ack > half.way.una() {
             let una = half.way.una();
-            let (taken, uncaptured) = half.way.acknowledge(ack);
+            let (acked, uncaptured) = half.way.acknowledge(ack);
             half.counts.lack(uncaptured);
             half.hear_news(ack, now);
-            if taken.resent {
-                self.answer_repair(segment, sender, una, heard);
+            if acked.resent {
+                self.answer_repair(segment, sender, una, arrival);
             }
             if uncaptured > 0 {
                 self.note(Kind::CaptureLoss, now, now, 0, &[segment.number]);
                 self.disprove_loss(sender, (0, ack));
             }
-            self.take_progress(segment, &taken, sender, heard, now);
+            self.take_progress(segment, &acked, sender, arrival, now);
         } else if ack == half.way.una()
             && (same_window || has_hidden_sack)
             // Each probe of a closed window is answered so, whatever arrived.
@@ -68,8 +68,8 @@ impl Connection {
         }
         self.take_round(sender, now);
         self.check_answer(sender, ack, now);
-        let taken = Acknowledgement { segment, sender };
-        self.show(|detectors, of, account| detectors.acknowledgement(of, &taken, account));
+        let acked = Acknowledgement { segment, sender };
+        self.show(|detectors, of, account| detectors.acknowledgement(of, &acked, account));
     }
 
     /// Whether an acknowledgement is of data above a hole, of which the capture's length has cut all but that.
@@ -99,31 +99,31 @@ impl Connection {
     fn take_progress(
         &mut self,
         segment: &Segment,
-        taken: &Acknowledged,
+        acked: &Acknowledged,
         sender: Side,
-        heard: Heard,
+        arrival: Heard,
         now: i64,
     ) {
         let number = segment.number;
         let mss = self.mss(sender);
         let half = self.half_mut(sender);
-        if let Some(sent) = taken.sent {
-            let late = half.round_trip.minimum().is_some_and(|least| heard.seen - sent - least > DELAYED);
+        if let Some(sent) = acked.sent {
+            let late = half.round_trip.minimum().is_some_and(|least| arrival.seen - sent - least > DELAYED);
             // One that comes with data waited for that data, if for nothing else.
-            let may_be_delayed = taken.bytes < 2 * u64::from(mss) && (late || segment.payload_bytes > 0);
-            let queued = (heard.due - sent).max(heard.seen - sent + half.hearing.echoes().newest());
-            half.hearing.answer_after((heard.seen - sent).max(0));
+            let may_be_delayed = acked.bytes < 2 * u64::from(mss) && (late || segment.payload_bytes > 0);
+            let queued = (arrival.due - sent).max(arrival.seen - sent + half.hearing.echoes().newest());
+            half.hearing.answer_after((arrival.seen - sent).max(0));
             if half.round_trip.sample_queue(queued, may_be_delayed) {
                 self.update_rtt();
             }
         }
-        if taken.closed_hole {
+        if acked.closed_hole {
             self.note(Kind::Reordering, now, now, 0, &[number]);
         }
         let half = self.half_mut(sender);
-        half.deliver(taken.largest_piece());
+        half.deliver(acked.largest_piece());
         if self.sizes.is_some() {
-            self.doubt_sizes(sender, taken);
+            self.doubt_sizes(sender, acked);
         }
         let half = self.half_mut(sender);
         half.silences.acknowledge(now);
@@ -136,7 +136,7 @@ impl Connection {
             self.note(kind, silence.begin, silence.end, silence.lost, &silence.packets);
         }
         if let Some(episode) = self.half_mut(sender).silences.take_answered(una) {
-            self.take_answer(segment, taken, episode, sender, (heard.seen, now));
+            self.take_answer(segment, acked, episode, sender, (arrival.seen, now));
         }
     }
 
@@ -153,10 +153,10 @@ impl Connection {
     fn take_answer(
         &mut self,
         segment: &Segment,
-        taken: &Acknowledged,
+        acked: &Acknowledged,
         episode: Episode,
         sender: Side,
-        (seen, now): (i64, i64),
+        (seen_at, now): (i64, i64),
     ) {
         let half = self.half(sender);
         let una = half.way.una();
@@ -164,20 +164,20 @@ impl Connection {
         let answers_repeat = una > episode.place || !episode.revealed;
         let soonest = if self.knows_vantage() { self.reach(sender.other()) / SOONEST_PART } else { 0 };
         let is_older = episode.was_needless(segment) && episode.resends > 0;
-        if answers_repeat && (is_older || episode.is_answered_too_soon(seen, soonest)) {
+        if answers_repeat && (is_older || episode.is_answered_too_soon(seen_at, soonest)) {
             if let Some(answer) = episode.lost_answer {
                 return self.open_lost_answer(episode, sender, answer);
             }
             // The answer is that to the first copy (RFC 3522).
             return self.open_needless(episode, sender, now);
         }
-        if episode.asked_again && !taken.resent && episode.resends == 0 {
+        if episode.asked_again && !acked.resent && episode.resends == 0 {
             // The answer came at last: what was asked again for had arrived.
             let (begin, end) = (episode.begin, episode.begin + episode.lost);
             return self.note(Kind::SpuriousRetransmit, begin, end, episode.lost, &episode.packets);
         }
         // In a file without pure acknowledgements nobody knows which repeats it answers.
-        let is_first = !taken.resent || self.lacks_acks(sender.other());
+        let is_first = !acked.resent || self.lacks_acks(sender.other());
         if episode.probed && is_first && episode.resends == 0 {
             // It was no loss that it waited for, unless the probe showed one: then nothing before had.
             let shows_loss = segment.sack.as_slice().iter().any(|(begin, _)| half.way.near(*begin) > una);
@@ -185,7 +185,7 @@ impl Connection {
             let (begin, end) = (episode.begin, episode.begin + episode.lost);
             return self.note(kind, begin, end, episode.lost, &episode.packets);
         }
-        self.end_episode(episode, sender, now, Some(taken));
+        self.end_episode(episode, sender, now, Some(acked));
     }
 
     #[cold]
@@ -200,19 +200,19 @@ impl Connection {
         let is_duplicate = end <= ack || blocks.get(1).is_some_and(within);
         let may_be_repeat = half.counts.resent_segments() > 0 && half.repeated.may_have((begin, end));
         let una = half.way.una();
-        let mut wanted = (ack, ack);
+        let mut missing = (ack, ack);
         for (begin, end) in blocks.iter().skip(usize::from(is_duplicate)) {
             let (begin, end) = (half.way.near(*begin), half.way.near(*end));
             if begin >= ack {
                 half.way.sack(begin, end);
                 half.discarded.answer(begin, end);
                 half.tracking.arrive(begin, end);
-                wanted.1 = wanted.1.max(begin);
+                missing.1 = missing.1.max(begin);
             }
         }
-        if wanted.1 > ack {
+        if missing.1 > ack {
             // The receiver lacks what lies below.
-            self.half_mut(sender).silences.ask(wanted);
+            self.half_mut(sender).silences.ask(missing);
         }
         if is_duplicate && !may_be_repeat {
             self.take_back_copy(sender, (begin, end));
@@ -357,8 +357,8 @@ impl Connection {
     pub(crate) fn had_waited(&self, sender: Side, (acknowledged, end): (i64, i64), now: i64) -> bool {
         let at_once = self.path_rtt().saturating_mul(2).max(AT_ONCE);
         let other = self.half(sender.other());
-        let asked = if other.counts.data_segments() > 0 { other.sent.at() } else { i64::MIN };
-        now - acknowledged <= at_once && asked <= end
+        let last_request = if other.counts.data_segments() > 0 { other.sent.at() } else { i64::MIN };
+        now - acknowledged <= at_once && last_request <= end
     }
 
     /// Nothing followed a silence.

@@ -155,21 +155,21 @@ impl Connection {
 
     /// The time by cause, in nanoseconds.
     fn time(&self) -> BTreeMap<&'static str, i64> {
-        let mut found = BTreeMap::new();
+        let mut causes = BTreeMap::new();
         if self.handshake > 0 {
-            found.insert("handshake", self.handshake);
+            causes.insert("handshake", self.handshake);
         }
         for tally in self.tallies.iter().filter(|tally| tally.lost > 0) {
-            *found.entry(tally.kind.name()).or_insert(0) += tally.lost;
+            *causes.entry(tally.kind.name()).or_insert(0) += tally.lost;
         }
-        found
+        causes
     }
 
     fn findings(&self, origin: i64, limits: &Thresholds) -> Vec<Finding> {
         let seconds = |at: i64| (at - origin) as f64 / 1e9;
         let life = self.life();
         let busy = (life - self.lost(Kind::ApplicationLimited)).max(1);
-        let mut found: Vec<Finding> = self
+        let mut findings: Vec<Finding> = self
             .tallies
             .iter()
             .filter(|tally| tally.kind.is_worth(tally.lost, life, busy, limits))
@@ -185,10 +185,10 @@ impl Connection {
                 remedy: self.remedy(tally.kind),
             })
             .collect();
-        found.sort_by(|one, other| {
+        findings.sort_by(|one, other| {
             other.lost_seconds.total_cmp(&one.lost_seconds).then(one.kind.cmp(&other.kind))
         });
-        found
+        findings
     }
 
     /// What helps. Where a size may be the reason, or the other end had gone, no timer is.
@@ -205,7 +205,7 @@ impl Connection {
     fn report(&self, origin: i64, time: BTreeMap<&'static str, i64>) -> ConnectionReport {
         let seconds = |at: i64| (at - origin) as f64 / 1e9;
         let both = |test: fn(&Half) -> bool| self.halves.iter().all(test);
-        let each = |take: fn(&Half) -> u64| [take(&self.halves[0]), take(&self.halves[1])];
+        let per_side = |take: fn(&Half) -> u64| [take(&self.halves[0]), take(&self.halves[1])];
         ConnectionReport {
             connection: self.number,
             ends: self.ends,
@@ -220,13 +220,13 @@ impl Connection {
             timestamps: both(|half| half.opening.options().is_some_and(|syn| syn.timestamps)),
             multipath: self.multipath,
             has_handshake: both(|half| half.opening.options().is_some()),
-            bytes: each(|half| half.counts.bytes()),
-            data_segments: each(|half| half.counts.data_segments()),
-            resent_segments: each(|half| half.counts.resent_segments()),
-            resent_bytes: each(|half| half.counts.resent_bytes()),
+            bytes: per_side(|half| half.counts.bytes()),
+            data_segments: per_side(|half| half.counts.data_segments()),
+            resent_segments: per_side(|half| half.counts.resent_segments()),
+            resent_bytes: per_side(|half| half.counts.resent_bytes()),
             resends: [0, 1].map(|side| self.halves[side].repairs.reasons()),
-            largest_flight_bytes: each(|half| half.rounds.largest_peak()),
-            largest_segment_bytes: each(|half| half.sent.largest_bytes().into()),
+            largest_flight_bytes: per_side(|half| half.rounds.largest_peak()),
+            largest_segment_bytes: per_side(|half| half.sent.largest_bytes().into()),
             time: time.into_iter().map(|(name, lost)| (name, lost as f64 / 1e9)).collect(),
         }
     }

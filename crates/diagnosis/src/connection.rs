@@ -243,8 +243,8 @@ impl Connection {
         self.tell_unsent(segment, from, now);
         self.attribute(segment, from, now, limits);
         let is_taken = self.check_header(segment, from, now) && !self.is_of_another(segment, from);
-        let seen = Seen { segment, from, now };
-        self.show(|detectors, of, account| detectors.segment(of, &seen, account));
+        let packet = Seen { segment, from, now };
+        self.show(|detectors, of, account| detectors.segment(of, &packet, account));
         self.last = now;
         self.last_number = segment.number;
         let only_acks = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
@@ -353,8 +353,8 @@ impl Connection {
             self.reset_by = Some(from);
             // After both ends have finished it cuts nothing off.
             let are_done = self.halves.iter().all(|half| half.is_finished());
-            let seen = Seen { segment, from, now };
-            let is_explained = self.show(|detectors, of, account| detectors.close(of, &seen, account));
+            let packet = Seen { segment, from, now };
+            let is_explained = self.show(|detectors, of, account| detectors.close(of, &packet, account));
             if !is_explained && !are_done && !self.only_asks(from, now) {
                 self.note(self.kind_of_reset(), begin, now, 0, &[segment.number]);
             }

@@ -146,7 +146,7 @@ impl Prints {
 
     /// How long ago the same packet passed, if this may be a copy of it.
     /// `soonest`: no sender repeats it sooner.
-    fn copied(&self, new: &Kept, tells: Tells, soonest: i64, limits: &Thresholds) -> Option<i64> {
+    fn copied(&self, new: &Kept, evidence: Tells, soonest: i64, limits: &Thresholds) -> Option<i64> {
         let Kept { at: now, hops, print } = new;
         let marked = print.identification.is_some_and(|id| id != 0);
         // A sender that numbers its packets gives a repeat a number of its own, however late it is (RFC 6864 section 4.1).
@@ -155,7 +155,7 @@ impl Prints {
         let of_taps = if self.apart > 0 { 2 * self.apart + QUEUES_NANOSECONDS } else { 0 };
         // Without a number, a repair within a rack may look the same, but not so soon.
         // No number and no stamp may tell alone whether they go on: both together stand still for no repeat.
-        let is_same = numbers || (marked && tells != Tells::Nothing);
+        let is_same = numbers || (marked && evidence != Tells::Nothing);
         let within = match (is_same, opens, marked) {
             (true, _, _) => i64::MAX,
             (_, true, _) => LEAST_TIMEOUT,
@@ -165,9 +165,9 @@ impl Prints {
         let is_copy = |old: &&Kept| {
             let ago = now - old.at;
             old.print == *print
-                && ((ago <= within && (marked || opens || tells != Tells::Nothing))
+                && ((ago <= within && (marked || opens || evidence != Tells::Nothing))
                     || ago <= of_taps.max(soonest)
-                    || matches!(tells, Tells::Stamp { least } if ago >= least)
+                    || matches!(evidence, Tells::Stamp { least } if ago >= least)
                     // Taps whose clocks differ are far apart: a repeat has a stamp of its own.
                     || (old.hops != *hops && (ago <= LEAST_TIMEOUT || print.timestamps.is_some())))
         };
@@ -196,10 +196,10 @@ impl Connection {
             return true;
         }
         let new = Kept::of(segment, now);
-        let tells = self.tells(segment, from);
+        let evidence = self.tells(segment, from);
         let soonest = self.soonest_repeat(segment, from, limits);
         let prints = &mut self.prints[from as usize];
-        let copied = prints.copied(&new, tells, soonest, limits);
+        let copied = prints.copied(&new, evidence, soonest, limits);
         prints.is_mirrored |= copied.is_some_and(|ago| (1..=soonest).contains(&ago));
         if let Some(ago) = copied
             && (segment.syn.is_some() || prints.kept.iter().any(|old| old.hops != new.hops))
@@ -270,8 +270,8 @@ impl Connection {
     }
 
     fn tells(&self, segment: &Segment, from: Side) -> Tells {
-        let tells = segment.payload_bytes > 0 && segment.timestamps.is_some();
-        match tells && !self.notes.tell_too_big() {
+        let is_stamped = segment.payload_bytes > 0 && segment.timestamps.is_some();
+        match is_stamped && !self.notes.tell_too_big() {
             true if self.stamps_tell(from) => Tells::Stamp { least: 0 },
             // Where nobody knows how soon answers come, what comes ticks later tells.
             true if self.may_be_slow(from) => Tells::Stamp { least: 2 * self.half(from).lag().tick() },
@@ -356,7 +356,7 @@ mod tests {
     #[test]
     fn the_newest_are_kept_in_order_also_where_a_second_tap_makes_room_for_more() {
         let mut prints = Prints::default();
-        let newest = |prints: &Prints| prints.newest_first().map(|kept| kept.print.seq).collect::<Vec<_>>();
+        let newest = |prints: &Prints| prints.newest_first().map(|entry| entry.print.seq).collect::<Vec<_>>();
         let most = MOST_PRINTS as u32;
         (0..most + 4).for_each(|number| prints.keep(numbered(number)));
         assert_eq!(newest(&prints), (4..most + 4).rev().collect::<Vec<_>>());

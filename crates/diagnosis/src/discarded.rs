@@ -43,10 +43,10 @@ pub(crate) struct Discarded {
 }
 
 impl Discarded {
-    fn take(&mut self, seen: Wrong, is_right: bool, number: u64, now: i64) {
+    fn take(&mut self, range: Wrong, is_right: bool, number: u64, now: i64) {
         if is_right {
             let (repaired, open): (Vec<Wrong>, Vec<Wrong>) =
-                self.open.iter().partition(|wrong| seen.begin <= wrong.begin && wrong.end <= seen.end);
+                self.open.iter().partition(|wrong| range.begin <= wrong.begin && wrong.end <= range.end);
             if !repaired.is_empty() {
                 self.open = open;
                 self.repaired
@@ -61,11 +61,11 @@ impl Discarded {
         if self.numbers.len() < MOST_PACKETS {
             self.numbers.push(number);
         }
-        if !self.open.iter().any(|wrong| wrong.begin == seen.begin && wrong.end == seen.end) {
+        if !self.open.iter().any(|wrong| wrong.begin == range.begin && wrong.end == range.end) {
             if self.open.len() == MOST_WRONG {
                 self.open.remove(0);
             }
-            self.open.push(seen);
+            self.open.push(range);
         }
     }
 

@@ -28,7 +28,7 @@ impl Echoes {
 
     /// When the oldest passed that is not echoed yet.
     pub(crate) fn waits_since(&self) -> Option<i64> {
-        self.waiting.front().map(|(_, seen)| *seen)
+        self.waiting.front().map(|(_, seen_at)| *seen_at)
     }
 
     /// A timestamp passes on its way to the sender.
@@ -41,7 +41,7 @@ impl Echoes {
 
     /// Data of the sender echoes one. `sent`: when it sent before; `is_idle`: nothing of it is under way.
     pub(crate) fn hear(&mut self, echo: u32, now: i64, sent: i64, is_idle: bool) {
-        while let Some((value, seen)) = self.waiting.front().copied() {
+        while let Some((value, seen_at)) = self.waiting.front().copied() {
             if (echo.wrapping_sub(value) as i32) < 0 {
                 break;
             }
@@ -49,8 +49,8 @@ impl Echoes {
             self.any |= value == echo;
             if value == echo {
                 // A sender that rested has not answered at once.
-                let sends_on = now - sent <= (now - seen) / 2;
-                self.newest = if sends_on && !is_idle { now - seen } else { 0 };
+                let sends_on = now - sent <= (now - seen_at) / 2;
+                self.newest = if sends_on && !is_idle { now - seen_at } else { 0 };
             }
         }
     }

@@ -137,7 +137,7 @@ impl Flight {
     pub(crate) fn resend(&mut self, begin: u64, end: u64, now: i64, mark: u32) -> Option<Resent> {
         self.cut(begin);
         self.cut(end);
-        let mut found: Option<Resent> = None;
+        let mut resent: Option<Resent> = None;
         let from = self.pieces.partition_point(|piece| piece.end <= begin);
         for piece in self.pieces.range_mut(from..) {
             if piece.begin >= end {
@@ -150,15 +150,15 @@ impl Flight {
             // A FIN alone stays one.
             piece.bytes = if piece.bytes > 0 { (end - begin) as u32 } else { 0 };
             let (times, number) = (piece.times, piece.number);
-            found = found.or(Some(Resent { times, before, number, hole: None }));
+            resent = resent.or(Some(Resent { times, before, number, hole: None }));
         }
-        found
+        resent
     }
 
     /// Takes off what is acknowledged below `una`. The newest piece that was sent once only, from which the RTT
     /// follows (Karn), and whether any was acknowledged that had been resent.
     pub(crate) fn acknowledge(&mut self, una: u64) -> Acknowledged {
-        let mut found = Acknowledged::default();
+        let mut acked = Acknowledged::default();
         while let Some(front) = self.pieces.front_mut() {
             if front.begin >= una {
                 break;
@@ -167,27 +167,27 @@ impl Flight {
                 if front.sacked {
                     self.sacked_bytes -= una - front.begin;
                 }
-                found.bytes += una - front.begin;
-                found.take_piece((una - front.begin) as u32);
+                acked.bytes += una - front.begin;
+                acked.take_piece((una - front.begin) as u32);
                 front.begin = una;
                 break;
             }
             let piece = *front;
             self.pieces.pop_front();
-            found.bytes += piece.end - piece.begin;
+            acked.bytes += piece.end - piece.begin;
             if piece.sacked {
                 self.sacked_bytes -= piece.end - piece.begin;
             }
-            found.resent |= piece.times > 1;
-            found.closed_hole |= piece.times == 1 && !piece.sacked && !piece.is_told && self.sacked_bytes > 0;
-            found.take_piece(piece.payload());
+            acked.resent |= piece.times > 1;
+            acked.closed_hole |= piece.times == 1 && !piece.sacked && !piece.is_told && self.sacked_bytes > 0;
+            acked.take_piece(piece.payload());
             if piece.times == 1 && !piece.sacked {
-                found.sent = Some(piece.first);
+                acked.sent = Some(piece.first);
             }
         }
         // An answer to a repeat may answer the repeat, or the first: no sample (Karn).
-        found.sent = found.sent.filter(|_| !found.resent);
-        found
+        acked.sent = acked.sent.filter(|_| !acked.resent);
+        acked
     }
 
     /// Marks `[begin, end)` as received. Bytes that were not marked before.
@@ -298,8 +298,8 @@ mod tests {
     #[test]
     fn a_part_that_is_resent_counts_alone() {
         let mut flight = three();
-        let found = flight.resend(250, 300, 9, 0).expect("it is under way");
-        assert_eq!((found.times, found.before), (2, 1));
+        let resent = flight.resend(250, 300, 9, 0).expect("it is under way");
+        assert_eq!((resent.times, resent.before), (2, 1));
         assert_eq!(flight.resend(200, 300, 10, 0).expect("it is under way").times, 2);
         assert_eq!(flight.resend(250, 300, 11, 0).expect("it is under way").times, 4);
         assert_eq!(flight.resend(0, 100, 12, 0), None);
@@ -321,8 +321,8 @@ mod tests {
     fn karn_takes_no_sample_of_what_was_resent() {
         let mut flight = three();
         flight.resend(100, 200, 9, 0);
-        let found = flight.acknowledge(200);
-        assert_eq!((found.bytes, found.sent, found.resent), (100, None, true));
+        let acked = flight.acknowledge(200);
+        assert_eq!((acked.bytes, acked.sent, acked.resent), (100, None, true));
         assert_eq!(flight.acknowledge(400).sent, Some(2));
         assert!(flight.is_empty());
     }
@@ -343,7 +343,7 @@ mod tests {
         fn no_byte_is_lost_or_counted_twice(
             steps in proptest::collection::vec((0u8..4, 1u64..5000, 1u64..5000), 1..200)
         ) {
-            let (mut flight, mut high, mut una, mut taken) = (Flight::default(), 1u64, 1u64, 0u64);
+            let (mut flight, mut high, mut una, mut acked_bytes) = (Flight::default(), 1u64, 1u64, 0u64);
             for (now, (kind, first, second)) in steps.into_iter().enumerate() {
                 match kind {
                     0 => {
@@ -360,10 +360,10 @@ mod tests {
                     }
                     _ => {
                         una = (una + first).min(high);
-                        taken += flight.acknowledge(una).bytes;
+                        acked_bytes += flight.acknowledge(una).bytes;
                     }
                 }
-                prop_assert_eq!(taken, una - 1);
+                prop_assert_eq!(acked_bytes, una - 1);
                 prop_assert_eq!(flight.bytes() + flight.sacked_bytes(), high - una);
                 let sacked: u64 = flight.pieces.iter().filter(|p| p.sacked).map(|p| p.end - p.begin).sum();
                 prop_assert_eq!(sacked, flight.sacked_bytes());

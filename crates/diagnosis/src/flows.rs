@@ -52,7 +52,7 @@ impl Connection {
             .iter()
             .any(|tally| tally.kind.explains() && (!tally.kind.is_limit() || tally.lost >= busy / 10));
         let rtt = self.path_rtt();
-        let mut found = Vec::new();
+        let mut flows = Vec::new();
         for side in [Side::Client, Side::Server] {
             if self.half(side).counts.bytes() < LEAST_BYTES {
                 continue;
@@ -68,7 +68,7 @@ impl Connection {
             let half = self.half_mut(side);
             let mut progress = std::mem::take(&mut half.progress);
             progress.end(end, half.way.una());
-            found.push(Flow {
+            flows.push(Flow {
                 connection: self.number,
                 sender,
                 receiver,
@@ -85,7 +85,7 @@ impl Connection {
                 progress,
             });
         }
-        found
+        flows
     }
 }
 

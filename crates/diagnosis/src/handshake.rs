@@ -101,8 +101,8 @@ impl Connection {
     /// Each challenge counts, not each wait behind one.
     pub(crate) fn count_challenges(&mut self) {
         let challenges = u64::from(self.strangers.challenges);
-        let told = self.tallies.iter_mut().find(|tally| tally.kind == Kind::ChallengeAck);
-        told.into_iter().for_each(|tally| tally.count = challenges);
+        let entry = self.tallies.iter_mut().find(|tally| tally.kind == Kind::ChallengeAck);
+        entry.into_iter().for_each(|tally| tally.count = challenges);
     }
 
     /// What came of a SYN that was answered for an older connection, as a sentence.

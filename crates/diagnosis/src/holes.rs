@@ -56,7 +56,7 @@ impl Holes {
 
     /// Fills `[begin, end)`: the first hole that this touched, as it was.
     pub(crate) fn fill(&mut self, begin: u64, end: u64) -> Option<Hole> {
-        let mut found = None;
+        let mut filled = None;
         let mut place = 0;
         while place < self.0.len() {
             let hole = self.0[place];
@@ -64,7 +64,7 @@ impl Holes {
                 place += 1;
                 continue;
             }
-            found = found.or(Some(hole));
+            filled = filled.or(Some(hole));
             self.0.remove(place);
             if end < hole.end {
                 self.0.insert(place, Hole { begin: end, ..hole });
@@ -75,7 +75,7 @@ impl Holes {
             }
             place += usize::from(end < hole.end);
         }
-        found
+        filled
     }
 
     /// The first that touches `[begin, end)`.
@@ -132,7 +132,7 @@ impl Hole {
         let has_clock = by.timestamps.is_some();
         // It left within a tick of what passed it, in which no timer runs out, and its sender had not heard of the hole: it would
         // echo that (RFC 7323 section 4.3).
-        let is_unasked = |(_, echo)| self.asked.is_some_and(|asked| (asked.wrapping_sub(echo) as i32) > 0);
+        let is_unasked = |(_, echo)| self.asked.is_some_and(|stamp| (stamp.wrapping_sub(echo) as i32) > 0);
         let left_together =
             by.timestamps.filter(|own| self.timestamps == Some(*own) && clock.tick() < i64::MAX);
         if left_together.is_some_and(is_unasked) {

@@ -148,8 +148,8 @@ impl Identities {
     /// Whether the last two that came here followed each other, or others were lost between them, if it turns out that the
     /// sender counts by one.
     pub(crate) fn may_follow(&self) -> Option<bool> {
-        let tells = !self.counts_by_one() && (self.last_follows || self.missing > 0);
-        tells.then_some(self.last_follows)
+        let is_known = !self.counts_by_one() && (self.last_follows || self.missing > 0);
+        is_known.then_some(self.last_follows)
     }
 
     /// Whether the sender does not number its packets, or so that nothing follows: no two of them in a row.

@@ -102,10 +102,10 @@ impl<M: Mark> Series<M> {
     /// Joins neighbours that are closer together than the resolution.
     fn join(&mut self) {
         let resolution = self.resolution;
-        self.marks.dedup_by(|next, kept| {
-            let both = (next.time() - kept.time() < resolution).then(|| kept.joined(next)).flatten();
+        self.marks.dedup_by(|next, last| {
+            let both = (next.time() - last.time() < resolution).then(|| last.joined(next)).flatten();
             if let Some(both) = both {
-                *kept = both;
+                *last = both;
             }
             both.is_some()
         });

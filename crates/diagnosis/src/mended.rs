@@ -125,7 +125,7 @@ impl Connection {
 
     /// Something new is acknowledged, from `una` on: whether that answers what its sender had sent before it repeated it.
     #[cold]
-    pub(crate) fn answer_repair(&mut self, segment: &Segment, sender: Side, una: u64, heard: Heard) {
+    pub(crate) fn answer_repair(&mut self, segment: &Segment, sender: Side, una: u64, arrival: Heard) {
         // Beside the receiver nobody knows how soon it answers.
         let soonest = if self.knows_vantage() { self.reach(sender.other()) / SOONEST_PART } else { 0 };
         let Some(repair) = self.half_mut(sender).told.0.last_mut() else { return };
@@ -134,14 +134,14 @@ impl Connection {
         let may_be_needless = |repeat: &&mut Repeat| repeat.hole.is_none() && !repeat.is_needless;
         for repeat in repair.repeats.iter_mut().filter(is_oldest).filter(may_be_needless) {
             let is_older = repeat.stamp.is_some_and(|stamp| echoes_older(segment, stamp));
-            let is_too_soon = (0..soonest).contains(&(heard.seen - repeat.at));
+            let is_too_soon = (0..soonest).contains(&(arrival.seen - repeat.at));
             repeat.is_needless = is_older || is_too_soon;
             count += u32::from(repeat.is_needless);
         }
         for _ in 0..count {
             // The receiver may still say so.
             self.half_mut(sender).silences.tell_needless();
-            self.note(Kind::SpuriousRetransmit, heard.seen, heard.seen, 0, &[segment.number]);
+            self.note(Kind::SpuriousRetransmit, arrival.seen, arrival.seen, 0, &[segment.number]);
         }
     }
 
@@ -157,10 +157,10 @@ impl Connection {
         let counts = self.half(from).identities.go_up();
         let hole = self.half_mut(from).told.repeats_of(begin).next().and_then(|repeat| repeat.hole);
         // Another tap has what was lost behind it.
-        let tells = |hole: &Hole| {
+        let is_original = |hole: &Hole| {
             hole.marks_tell(segment, counts) == Some(true) && !self.is_of_other_tap(segment, from, hole.hops)
         };
-        let Some(hole) = hole.filter(tells) else { return false };
+        let Some(hole) = hole.filter(is_original) else { return false };
         let repeat = self.half_mut(from).told.repeats_of(begin).next();
         repeat.into_iter().for_each(|repeat| repeat.is_needless = true);
         // The receiver may still say so.

@@ -59,30 +59,30 @@ impl Connection {
         let sender = if quoted.source == self.ends.client { Side::Client } else { Side::Server };
         let place = self.half(sender).way.near(quoted.seq);
         let (number, by, mtu) = (note.number, note.source, note.mtu);
-        let said = self.notes.too_big.get_or_insert(TooBig { number, by, mtu, sender, place });
-        if mtu.is_some_and(|new| said.mtu.is_none_or(|old| new < old)) {
-            (said.number, said.by, said.mtu) = (number, by, mtu);
+        let message = self.notes.too_big.get_or_insert(TooBig { number, by, mtu, sender, place });
+        if mtu.is_some_and(|new| message.mtu.is_none_or(|old| new < old)) {
+            (message.number, message.by, message.mtu) = (number, by, mtu);
         }
-        (said.sender, said.place) = (sender, place);
+        (message.sender, message.place) = (sender, place);
     }
 
     /// At the end: a message that answered the SYN refused the connection; a later one is evidence for silences.
     pub(crate) fn judge_notes(&mut self) {
-        if let Some(number) = self.notes.too_big.map(|said| said.number)
+        if let Some(number) = self.notes.too_big.map(|message| message.number)
             && let Some(hole) = self.tallies.iter_mut().find(|tally| tally.kind == Kind::PmtuBlackHole)
         {
             hole.add_packet(number);
         }
-        let Some(said) = self.notes.unreachable else { return };
+        let Some(message) = self.notes.unreachable else { return };
         let answered = self.established || self.half(Side::Server).counts.segments() > 0;
         if !answered {
-            self.note(Kind::ConnectionRefused, said.first, said.last, 0, &[said.number]);
+            self.note(Kind::ConnectionRefused, message.first, message.last, 0, &[message.number]);
             let last = self.tallies.last_mut().expect("just noted");
-            last.count = last.count.max(said.count);
+            last.count = last.count.max(message.count);
         }
         for tally in &mut self.tallies {
             if SILENCES.contains(&tally.kind) {
-                tally.add_packet(said.number);
+                tally.add_packet(message.number);
             }
         }
     }
@@ -92,28 +92,34 @@ impl Notes {
     /// A sentence that follows the text of a finding of this kind; empty if nothing was said about it.
     pub(crate) fn sentence(&self, kind: Kind) -> String {
         let mut text = String::new();
-        if let (Kind::PmtuBlackHole, Some(said)) = (kind, self.too_big) {
-            let size = said.mtu.map_or("a smaller size".to_owned(), |mtu| format!("at most {mtu} bytes"));
+        if let (Kind::PmtuBlackHole, Some(message)) = (kind, self.too_big) {
+            let size = message.mtu.map_or("a smaller size".to_owned(), |mtu| format!("at most {mtu} bytes"));
             let _ = write!(
                 text,
                 " {} asked for packets of {size} (ICMP, packet {}): that did not reach the sender, or it was not heeded.",
-                said.by, said.number
+                message.by, message.number
             );
         }
-        if let Some(said) = self.unreachable
+        if let Some(message) = self.unreachable
             && SILENCES.contains(&kind)
         {
-            let _ = write!(text, " {} said: {} (ICMP, packet {}).", said.by, said.meaning(), said.number);
+            let _ = write!(
+                text,
+                " {} said: {} (ICMP, packet {}).",
+                message.by,
+                message.meaning(),
+                message.number
+            );
         }
         text
     }
 
     /// Whether somebody spoke of what a sender had at places of this range, and packets of so many bytes are too big by that.
     pub(crate) fn refuse(&self, of: Side, (begin, end): (u64, u64), ip_bytes: u32) -> bool {
-        let is_refused = |said: &TooBig| {
-            said.sender == of
-                && (begin..end).contains(&said.place)
-                && said.mtu.is_none_or(|mtu| ip_bytes > mtu)
+        let is_refused = |message: &TooBig| {
+            message.sender == of
+                && (begin..end).contains(&message.place)
+                && message.mtu.is_none_or(|mtu| ip_bytes > mtu)
         };
         self.too_big.as_ref().is_some_and(is_refused)
     }
@@ -125,8 +131,8 @@ impl Notes {
 
     /// What refused a connection, if it was no reset: "10.0.0.1 said: port unreachable (ICMP, packet 2)".
     pub(crate) fn refusal(&self) -> Option<String> {
-        let said = self.unreachable?;
-        Some(format!("{} said: {} (ICMP, packet {})", said.by, said.meaning(), said.number))
+        let message = self.unreachable?;
+        Some(format!("{} said: {} (ICMP, packet {})", message.by, message.meaning(), message.number))
     }
 }
 

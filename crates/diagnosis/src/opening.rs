@@ -54,9 +54,9 @@ impl Opening {
     /// does not tell: it also comes where the first answer was lost.
     pub(crate) fn is_answered_late(&self, answer: &Opening, rtt: i64) -> bool {
         let (echo, own) = (answer.stamps.map(|(_, echo)| echo), self.stamps.map(|(value, _)| value));
-        let tells = echo.is_some() && own != self.newest_stamp;
-        let is_to_newest = tells && echo == self.newest_stamp;
-        let most_delayed = if tells && echo == own { 0 } else { MOST_DELAYED };
+        let has_echo = echo.is_some() && own != self.newest_stamp;
+        let is_to_newest = has_echo && echo == self.newest_stamp;
+        let most_delayed = if has_echo && echo == own { 0 } else { MOST_DELAYED };
         let (since_first, since_newest) = (answer.first - self.first, answer.first - self.newest);
         self.count > 1
             && answer.answers > 0

@@ -35,18 +35,20 @@ pub(crate) fn outcast(flows: &[Flow], origin: i64, limits: &Thresholds) -> Vec<F
     for flow in flows {
         by_receiver.entry(flow.receiver.ip()).or_default().push(flow);
     }
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for (receiver, all) in by_receiver {
         let are_few = |few: &Group, many: &Group| few.len() * 2 <= many.len();
-        let (mut told, mut ports) = (compared(&groups(&all), limits, LEAST_TOGETHER, are_few), "");
-        if told.is_empty() {
+        let (mut outcasts, mut ports) = (compared(&groups(&all), limits, LEAST_TOGETHER, are_few), "");
+        if outcasts.is_empty() {
             let are_fewer = |few: &Group, many: &Group| few.len() < many.len();
-            told = compared(&by_share(&all, limits), limits, LEAST_ALONE, are_fewer);
+            outcasts = compared(&by_share(&all, limits), limits, LEAST_ALONE, are_fewer);
             ports = " Which of them share a port, these packets do not tell.";
         }
-        found.extend(told.iter().map(|(few, many, seen)| finding(receiver, few, many, seen, origin, ports)));
+        findings.extend(
+            outcasts.iter().map(|(few, many, shares)| finding(receiver, few, many, shares, origin, ports)),
+        );
     }
-    found
+    findings
 }
 
 /// Every group that starves beside the largest one, with both, if it is small enough beside it.
@@ -60,7 +62,9 @@ fn compared<'a>(
     groups
         .iter()
         .filter(|few| are_few(few, many))
-        .filter_map(|few| starved(few, many, limits, together).map(|seen| (few.clone(), many.clone(), seen)))
+        .filter_map(|few| {
+            starved(few, many, limits, together).map(|shares| (few.clone(), many.clone(), shares))
+        })
         .collect()
 }
 
@@ -117,7 +121,14 @@ fn starved(few: &Group, many: &Group, limits: &Thresholds, together: i64) -> Opt
     (is_nearer && in_a_row && timed_out && is_starved).then_some(shares)
 }
 
-fn finding(receiver: IpAddr, few: &Group, many: &Group, seen: &Shares, origin: i64, ports: &str) -> Finding {
+fn finding(
+    receiver: IpAddr,
+    few: &Group,
+    many: &Group,
+    shares: &Shares,
+    origin: i64,
+    ports: &str,
+) -> Finding {
     let seconds = |at: i64| (at - origin) as f64 / 1e9;
     let numbers: Vec<String> = few.iter().take(8).map(|flow| flow.connection.to_string()).collect();
     let run = few.iter().map(|flow| flow.loss_run).max().unwrap_or(0);
@@ -128,17 +139,17 @@ fn finding(receiver: IpAddr, few: &Group, many: &Group, seen: &Shares, origin: i
     Finding {
         kind: Kind::Outcast,
         connection: None,
-        begin_seconds: seconds(seen.begin),
-        end_seconds: seconds(seen.end),
+        begin_seconds: seconds(shares.begin),
+        end_seconds: seconds(shares.end),
         count: few.len() as u64,
         lost_seconds: 0.0,
         packets: Vec::new(),
         text: format!(
             "To {receiver}, {} (connections {}), and {}, although they came from no nearer. The few lost up to {run} \
              segments in a row, and waited for timeouts: a full queue dropped what came by their port.{ports}",
-            share(few, seen.few),
+            share(few, shares.few),
             numbers.join(", "),
-            share(many, seen.many),
+            share(many, shares.many),
         ),
         remedy: Kind::Outcast.remedy(),
     }

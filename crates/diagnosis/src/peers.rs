@@ -39,14 +39,14 @@ fn of_service(all: &[&Flow], origin: i64, limits: &Thresholds) -> Vec<Finding> {
     let centre = median(&mut slowness.clone());
     let away = |value: &f64| (value - centre).abs();
     let spread = TO_DEVIATION * median(&mut slowness.iter().map(away).collect::<Vec<f64>>());
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for (flow, value) in peers.iter().zip(&slowness) {
         let distance = (value - centre) / spread.max(LEAST_SPREAD);
         if distance > limits.peer_distance && !flow.is_explained {
-            found.push(finding(flow, peers.len() - 1, centre.exp(), origin));
+            findings.push(finding(flow, peers.len() - 1, centre.exp(), origin));
         }
     }
-    found
+    findings
 }
 
 /// Seconds for each byte while the application had something to send.

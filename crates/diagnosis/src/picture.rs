@@ -96,35 +96,37 @@ impl Picture {
             return;
         }
         let (begin, end) = (begin - self.first, end - self.first);
-        let place = self.stretches.iter().position(|each| each.kind == kind).unwrap_or_else(|| {
+        let place = self.stretches.iter().position(|entry| entry.kind == kind).unwrap_or_else(|| {
             self.stretches.push(Stretches { kind, found: Series::with_room(MOST_STRETCHES) });
             self.stretches.len() - 1
         });
-        let found = &mut self.stretches[place].found;
-        match found.last_mut() {
+        let marks = &mut self.stretches[place].found;
+        match marks.last_mut() {
             Some(last) if last.end == begin => last.end = end,
-            _ => found.push(StretchMark { begin, end }),
+            _ => marks.push(StretchMark { begin, end }),
         }
     }
 
     /// A cause turned out to be another.
     pub(crate) fn rename(&mut self, kind: Kind, other: Kind) {
         match other {
-            Kind::ApplicationLimited => self.stretches.retain(|each| each.kind != kind),
-            _ => {
-                self.stretches.iter_mut().filter(|each| each.kind == kind).for_each(|each| each.kind = other)
-            }
+            Kind::ApplicationLimited => self.stretches.retain(|entry| entry.kind != kind),
+            _ => self
+                .stretches
+                .iter_mut()
+                .filter(|entry| entry.kind == kind)
+                .for_each(|entry| entry.kind = other),
         }
     }
 
     /// The connection has ended.
     pub(crate) fn finish(&mut self) {
-        for each in &mut self.directions {
-            each.left_out = each.segments.left_out()
-                + each.acks.left_out()
-                + each.sacks.left_out()
-                + each.flight.left_out()
-                + each.rtt.left_out();
+        for direction in &mut self.directions {
+            direction.left_out = direction.segments.left_out()
+                + direction.acks.left_out()
+                + direction.sacks.left_out()
+                + direction.flight.left_out()
+                + direction.rtt.left_out();
         }
     }
 }
@@ -149,19 +151,19 @@ impl Connection {
         let now = self.last - picture.first;
         let (own, their) = (self.half(from), self.half(from.other()));
         let [client, server] = &mut picture.directions;
-        let (mine, other) = match from {
+        let (forward, backward) = match from {
             Side::Client => (client, server),
             Side::Server => (server, client),
         };
-        mine.take_segment(segment, own, before, now);
+        forward.take_segment(segment, own, before, now);
         if segment.flags.contains(TcpFlags::ACK) && !segment.flags.contains(TcpFlags::RST) {
-            other.take_ack(segment, their, now);
+            backward.take_ack(segment, their, now);
         }
         if their.round_trip.samples() > before.samples {
-            other.rtt.push(ValueMark { time: now, value: their.round_trip.latest() });
+            backward.rtt.push(ValueMark { time: now, value: their.round_trip.latest() });
         }
-        mine.take_flight(own, now);
-        other.take_flight(their, now);
+        forward.take_flight(own, now);
+        backward.take_flight(their, now);
         self.picture = Some(picture);
     }
 }

@@ -100,8 +100,8 @@ mod tests {
             progress.take(step * 1_000_000, (1 << 32) + step as u64 * 1000);
         }
         assert!(progress.marks.len() < MOST_MARKS);
-        let found = progress.between(2_000_000_000, 5_000_000_000);
-        assert!((found - 3_000_000.0).abs() < 3_000.0, "{found}");
+        let bytes = progress.between(2_000_000_000, 5_000_000_000);
+        assert!((bytes - 3_000_000.0).abs() < 3_000.0, "{bytes}");
         assert_eq!(progress.between(-5, 0), 0.0);
     }
 

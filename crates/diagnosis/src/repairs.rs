@@ -248,8 +248,8 @@ mod tests {
         let next = Again { una: 100, last_data: 220 * MS, revealed: true, ..again(1, 230) };
         assert_eq!(reasons(&[again(0, 220), next]), Reasons { timeout: 2, ..Reasons::default() });
         let later = Again { una: 1000, high: 2000, last_data: 240 * MS, revealed: true, ..again(10, 250) };
-        let found = reasons(&[again(0, 220), next, later]);
-        assert_eq!(found, Reasons { timeout: 2, fast: 1, ..Reasons::default() });
+        let counts = reasons(&[again(0, 220), next, later]);
+        assert_eq!(counts, Reasons { timeout: 2, fast: 1, ..Reasons::default() });
     }
 
     #[test]

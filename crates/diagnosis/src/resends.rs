@@ -60,7 +60,7 @@ impl Connection {
         half.tracking.resend(range, segment.number, now);
         half.run.take(range.0, range.1);
         half.silences.repeat_at_once(segment, range.0, now);
-        let found = match hole {
+        let resent = match hole {
             // The first copy was lost before it came here.
             Some(hole) => {
                 Some(Resent { times: 2, before: hole.since, number: hole.number, hole: Some(hole) })
@@ -68,7 +68,7 @@ impl Connection {
             None => half.way.resend(range, now, mark),
         };
         if revealed && !is_no_loss {
-            self.take_repair(segment, from, range, now, found.filter(|_| !in_episode), limits);
+            self.take_repair(segment, from, range, now, resent.filter(|_| !in_episode), limits);
         }
     }
 
@@ -219,7 +219,7 @@ impl Connection {
         }
     }
 
-    /// A resend of what SACK or duplicate acknowledgements have revealed as lost. `found`: what it repeats, outside of a
+    /// A resend of what SACK or duplicate acknowledgements have revealed as lost. `resent`: what it repeats, outside of a
     /// silence.
     fn take_repair(
         &mut self,
@@ -227,27 +227,27 @@ impl Connection {
         from: Side,
         range: (u64, u64),
         now: i64,
-        found: Option<Resent>,
+        resent: Option<Resent>,
         limits: &Thresholds,
     ) {
         let begin = range.0;
         // The rest of what the timer had repeated in vain comes in smaller segments: that copy was lost in the silence.
-        let is_timers = |found: &Resent| self.half(from).silences.is_of_timer(begin, found.before);
-        if let Some(found) = found.filter(|found| found.times >= 3 && !is_timers(found)) {
-            self.note(Kind::DoubleLoss, found.before, now, 0, &[found.number, segment.number]);
+        let is_timers = |resent: &Resent| self.half(from).silences.is_of_timer(begin, resent.before);
+        if let Some(resent) = resent.filter(|resent| resent.times >= 3 && !is_timers(resent)) {
+            self.note(Kind::DoubleLoss, resent.before, now, 0, &[resent.number, segment.number]);
         }
         let una = self.half(from).way.una();
         self.lose_rest(from, begin, una);
         let half = self.half_mut(from);
-        if let Some(found) = found.filter(|found| found.times == 2)
+        if let Some(resent) = resent.filter(|resent| resent.times == 2)
             && half.silences.begins_repair(begin, una)
         {
             half.silences.repair(half.way.high());
             self.watch_loss(from, segment.number, limits);
-            self.tell_repair(from, found.before, now, [found.number, segment.number]);
+            self.tell_repair(from, resent.before, now, [resent.number, segment.number]);
         }
-        if let Some(found) = found {
-            self.go_on_with_repair(segment, from, range, now, found.hole);
+        if let Some(resent) = resent {
+            self.go_on_with_repair(segment, from, range, now, resent.hole);
         }
     }
 }

@@ -183,8 +183,8 @@ impl Silences {
 /// What its own end does.
 impl Silences {
     /// A pause goes on, or begins.
-    pub(crate) fn go_on(&mut self, begun: impl FnOnce() -> Episode) -> &mut Episode {
-        self.episode.get_or_insert_with(begun)
+    pub(crate) fn go_on(&mut self, episode: impl FnOnce() -> Episode) -> &mut Episode {
+        self.episode.get_or_insert_with(episode)
     }
 
     /// The oldest is sent again, soon after new data: the silence goes on, and is that of a timer.

@@ -274,9 +274,9 @@ impl Connection {
 
     /// As large ones may pass again: what was sure is over, and what was not was no matter of size.
     #[cold]
-    pub(crate) fn doubt_sizes(&mut self, sender: Side, taken: &Acknowledged) {
+    pub(crate) fn doubt_sizes(&mut self, sender: Side, acked: &Acknowledged) {
         // Aggregates of smaller ones may be longer.
-        let passes = |sizes: &&mut Sizes| sizes.sender == sender && taken.largest_piece() == sizes.lost;
+        let passes = |sizes: &&mut Sizes| sizes.sender == sender && acked.largest_piece() == sizes.lost;
         let Some(sizes) = self.sizes.as_mut().filter(passes) else { return };
         sizes.is_over = true;
         if sizes.grade < Grade::Certain {

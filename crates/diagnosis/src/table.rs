@@ -255,18 +255,18 @@ impl Table {
     /// Ends the capture.
     pub fn finish(self) -> Diagnosis {
         let limits = self.limits;
-        let (told, part) = self.close();
-        let numbers = Numbers::new(told.iter().map(Told::number).collect());
+        let (ended, part) = self.close();
+        let numbers = Numbers::new(ended.iter().map(Told::number).collect());
         let whole = part.conclude(&numbers, &limits);
-        let mut connections = Vec::with_capacity(told.len());
+        let mut connections = Vec::with_capacity(ended.len());
         let mut findings = Vec::new();
-        for each in told {
-            connections.push(each.report);
-            findings.extend(each.findings.into_iter().filter(|finding| whole.keeps(finding.kind)));
+        for entry in ended {
+            connections.push(entry.report);
+            findings.extend(entry.findings.into_iter().filter(|finding| whole.keeps(finding.kind)));
         }
         findings.extend(whole.findings);
         findings.sort_by_key(crate::Finding::rank);
-        connections.sort_unstable_by_key(|each| each.connection);
+        connections.sort_unstable_by_key(|entry| entry.connection);
         Diagnosis {
             connections,
             findings,

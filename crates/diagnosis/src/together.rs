@@ -27,19 +27,19 @@ const CHANCE: f64 = 1e-3;
 /// would by chance: where many flows share a full link, each waits for a timer now and then.
 pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) -> Vec<Finding> {
     let mut by_receiver: BTreeMap<IpAddr, Vec<Silenced>> = BTreeMap::new();
-    for each in silenced {
-        by_receiver.entry(each.receiver).or_default().push(each);
+    for silence in silenced {
+        by_receiver.entry(silence.receiver).or_default().push(silence);
     }
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for (receiver, mut list) in by_receiver {
-        list.sort_unstable_by_key(|each| each.at);
+        list.sort_unstable_by_key(|silence| silence.at);
         let span = (list[list.len() - 1].at - list[0].at).max(SECOND) as f64;
         let silences = list.len() as f64;
         let mut groups: Vec<&[Silenced]> = Vec::new();
         let mut begin = 0;
         while begin < list.len() {
             let within = list[begin].rtt.max(TOGETHER_LEAST);
-            let end = begin + list[begin..].partition_point(|each| each.at - list[begin].at <= within);
+            let end = begin + list[begin..].partition_point(|silence| silence.at - list[begin].at <= within);
             let senders = hosts(&list[begin..end]);
             let expected = silences * within as f64 / span;
             if senders >= limits.incast_senders as usize && at_least(senders, expected) < CHANCE {
@@ -50,8 +50,8 @@ pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) 
         let (Some(first), Some(last)) = (groups.first(), groups.last()) else { continue };
         let most = groups.iter().map(|group| hosts(group)).max().unwrap_or(0);
         let connections: BTreeSet<u64> =
-            groups.iter().flat_map(|group| group.iter().map(|each| each.connection)).collect();
-        found.push(Finding {
+            groups.iter().flat_map(|group| group.iter().map(|silence| silence.connection)).collect();
+        findings.push(Finding {
             kind: Kind::Incast,
             connection: None,
             begin_seconds: (first[0].at - origin) as f64 / 1e9,
@@ -68,7 +68,7 @@ pub(crate) fn incast(silenced: Vec<Silenced>, origin: i64, limits: &Thresholds) 
             remedy: Kind::Incast.remedy(),
         });
     }
-    found
+    findings
 }
 
 /// The probability of so many or more where so many are expected (Poisson).
@@ -83,7 +83,7 @@ fn at_least(count: usize, expected: f64) -> f64 {
 }
 
 fn hosts(silenced: &[Silenced]) -> usize {
-    silenced.iter().map(|each| each.sender).collect::<BTreeSet<IpAddr>>().len()
+    silenced.iter().map(|silence| silence.sender).collect::<BTreeSet<IpAddr>>().len()
 }
 
 /// Many resets by one host within a second.
@@ -92,14 +92,15 @@ pub(crate) fn reset_storms(resets: Vec<(i64, IpAddr)>, origin: i64, limits: &Thr
     for (at, host) in resets {
         by_host.entry(host).or_default().push(at);
     }
-    let mut found = Vec::new();
+    let mut findings = Vec::new();
     for (host, mut times) in by_host {
         times.sort_unstable();
         let most = limits.resets as usize;
-        let Some(place) = times.windows(most).position(|some| some[most - 1] - some[0] <= SECOND) else {
+        let Some(place) = times.windows(most).position(|window| window[most - 1] - window[0] <= SECOND)
+        else {
             continue;
         };
-        found.push(Finding {
+        findings.push(Finding {
             kind: Kind::ResetStorm,
             connection: None,
             begin_seconds: (times[place] - origin) as f64 / 1e9,
@@ -111,11 +112,11 @@ pub(crate) fn reset_storms(resets: Vec<(i64, IpAddr)>, origin: i64, limits: &Thr
             remedy: Kind::ResetStorm.remedy(),
         });
     }
-    found
+    findings
 }
 
 fn listed(connections: &BTreeSet<u64>) -> String {
-    let some: Vec<String> = connections.iter().take(8).map(u64::to_string).collect();
+    let numbers: Vec<String> = connections.iter().take(8).map(u64::to_string).collect();
     let more = connections.len().saturating_sub(8);
-    if more > 0 { format!("{} and {more} more", some.join(", ")) } else { some.join(", ") }
+    if more > 0 { format!("{} and {more} more", numbers.join(", ")) } else { numbers.join(", ") }
 }

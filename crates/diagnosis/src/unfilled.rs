@@ -92,13 +92,13 @@ impl Connection {
 
     /// The same where the file has nothing of the sender.
     fn settle_unseen(&mut self, sender: Side) {
-        let asked = self.observers.as_ref().and_then(|all| all.detectors.asked.of(sender));
-        let Some(asked) = asked.filter(|_| !self.half(sender).way.is_seen()) else { return };
-        if asked.waited() <= self.half(sender).round_trip.timeout() {
+        let request = self.observers.as_ref().and_then(|all| all.detectors.asked.of(sender));
+        let Some(request) = request.filter(|_| !self.half(sender).way.is_seen()) else { return };
+        if request.waited() <= self.half(sender).round_trip.timeout() {
             return;
         }
-        let (tally, before) = (asked.tally(), asked.before().clone());
-        self.unfilled = Some(Unfilled { bytes: asked.bytes(), kind: tally.kind, is_unseen: true });
+        let (tally, before) = (request.tally(), request.before().clone());
+        self.unfilled = Some(Unfilled { bytes: request.bytes(), kind: tally.kind, is_unseen: true });
         self.tell_unfilled(sender, tally, Some(&before));
     }
 
@@ -121,30 +121,30 @@ impl Connection {
         // The other end may have had losses of its own.
         let is_other = |stall: &(i64, Side)| stall.1 != sender && stall.0 >= before.at;
         let keeps_losses = self.stalls.iter().any(is_other);
-        let mut taken = 0;
+        let mut amount = 0;
         for kind in TAKEN_FOR {
             if keeps_losses && matches!(kind, Kind::TailLoss | Kind::RtoStall) {
                 continue;
             }
-            taken += self.take_from(kind, before.of(kind), most - taken);
+            amount += self.take_from(kind, before.of(kind), most - amount);
             let is_later = |tally: &&mut Tally| tally.kind == kind && tally.lost <= before.of(kind).0;
             if let Some(tally) = self.tallies.iter_mut().find(is_later) {
                 tally.packets.retain(|number| *number <= before.number);
             }
         }
-        taken
+        amount
     }
 
     /// Takes time that was told as a kind beyond so much; where that is all of it, it did not happen.
     fn take_from(&mut self, kind: Kind, (lost, count): (i64, u64), most: i64) -> i64 {
         let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == kind) else { return 0 };
         let since = (tally.lost - lost).max(0);
-        let taken = since.min(most);
-        tally.lost -= taken;
-        if taken > 0 && taken == since {
+        let amount = since.min(most);
+        tally.lost -= amount;
+        if amount > 0 && amount == since {
             tally.count = tally.count.min(count);
         }
-        taken
+        amount
     }
 
     /// Whether the size of what a hole lacks may explain it: nothing as large has ever passed, or nothing since it opened, while

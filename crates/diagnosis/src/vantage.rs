@@ -51,8 +51,8 @@ impl Connection {
         let both_finished = self.halves.iter().all(|half| half.is_finished());
         if reach == 0 || both_finished {
             self.take_waiting(sender, now);
-            let heard = Heard { seen: now, due: now + reach };
-            return self.take_ack(segment, from, heard, now);
+            let arrival = Heard { seen: now, due: now + reach };
+            return self.take_ack(segment, from, arrival, now);
         }
         self.half_mut(sender).hearing.pass(segment, now, reach);
         if self.half(sender).hearing.is_full() {
@@ -71,8 +71,9 @@ impl Connection {
     /// reached it by then is not echoed yet. Where the other end sends data as well, a loss of that may hide answers.
     pub(crate) fn is_answer_late(&self, sender: Side, by: i64) -> bool {
         let half = self.half(sender);
-        let is_due =
-            |seen: i64| seen + self.reach(sender) <= by && !self.has_outwaited_timer(sender, seen, by);
+        let is_due = |seen_at: i64| {
+            seen_at + self.reach(sender) <= by && !self.has_outwaited_timer(sender, seen_at, by)
+        };
         half.hearing.echoes().any()
             && half.hearing.echoes().waits_since().is_some_and(is_due)
             && self.half(sender.other()).way.is_idle()
@@ -92,22 +93,24 @@ impl Connection {
         let sender = if acts { from } else { from.other() };
         // New data that ends a pause shows what its sender had heard of; what it repeats, a timer may have told it to.
         let half = self.half(from);
-        let tells =
+        let is_after_pause =
             acts && half.way.near(segment.seq) >= half.way.high() && now - self.last > self.pause(limits);
         // As long as the data on its way here, its sender had to wait for what released it.
-        let queued = if tells && segment.timestamps.is_some() { half.lag().queued() } else { 0 };
+        let queued = if is_after_pause && segment.timestamps.is_some() { half.lag().queued() } else { 0 };
         loop {
             let due = |side: Side| {
                 let mut waiting = self.half(side).hearing.waiting();
                 let first = waiting.next()?;
                 let has_it = side == from && acts && self.has_heard(segment, side, first);
-                let tells = tells && side == from;
+                let is_after_pause = is_after_pause && side == from;
                 let arrived = first.times.due + if side == from { queued } else { 0 };
-                if !has_it && (arrived > now || (tells && self.has_not_heard(segment, side, first))) {
+                if !has_it && (arrived > now || (is_after_pause && self.has_not_heard(segment, side, first)))
+                {
                     return None;
                 }
                 // Where the next one has not arrived, this one was as late.
-                let next = waiting.next().filter(|next| tells && self.has_not_heard(segment, side, next));
+                let next =
+                    waiting.next().filter(|next| is_after_pause && self.has_not_heard(segment, side, next));
                 let at = next.map_or(arrived, |next| arrived.max(now - (next.times.seen - first.times.seen)));
                 Some((at.clamp(self.last, now), side))
             };
@@ -137,8 +140,8 @@ impl Connection {
 
     /// Whether what a sender does now shows that it has heard of an acknowledgement: it echoes a timestamp as new
     /// (RFC 7323), repeats data, or goes beyond the window that it knew before (RFC 9293 section 3.8.6).
-    fn has_heard(&self, segment: &Segment, sender: Side, heard: &Waiting) -> bool {
-        if let (Some((_, echo)), Some((value, _))) = (segment.timestamps, heard.segment.timestamps) {
+    fn has_heard(&self, segment: &Segment, sender: Side, waiting: &Waiting) -> bool {
+        if let (Some((_, echo)), Some((value, _))) = (segment.timestamps, waiting.segment.timestamps) {
             return (echo.wrapping_sub(value) as i32) >= 0;
         }
         let way = &self.half(sender).way;

@@ -75,7 +75,7 @@ struct Suspect {
 
 impl Connection {
     fn breach(&mut self, breach: Breach, begin: i64, now: i64, packets: &[u64]) {
-        let place = self.breaches.iter().position(|(each, _)| *each == breach).unwrap_or_else(|| {
+        let place = self.breaches.iter().position(|(known, _)| *known == breach).unwrap_or_else(|| {
             self.breaches.push((breach, Vec::new()));
             self.breaches.len() - 1
         });
@@ -173,7 +173,7 @@ impl Connection {
     fn check_window(&mut self, segment: &Segment, from: Side, (begin, end): (u64, u64), now: i64) -> bool {
         let half = &self.halves[from as usize];
         let farthest = self.suspects[from as usize].farthest;
-        let seen = Suspect { begin, end, at: now, number: segment.number, is_coming: false };
+        let suspect = Suspect { begin, end, at: now, number: segment.number, is_coming: false };
         if let Some(jump) = self.suspects[from as usize].jump.take() {
             let follows = begin.abs_diff(jump.end) <= half.way.largest_window().max(1 << 16);
             if !follows {
@@ -190,10 +190,10 @@ impl Connection {
         }
         // What follows all that was seen leaps over nothing, wherever the window ended.
         if begin > farthest.max(half.way.high()) {
-            self.suspects[from as usize].jump = Some(seen);
+            self.suspects[from as usize].jump = Some(suspect);
             return false;
         }
-        self.suspects[from as usize].overrun.get_or_insert(Suspect { begin: farthest, ..seen });
+        self.suspects[from as usize].overrun.get_or_insert(Suspect { begin: farthest, ..suspect });
         true
     }
 
@@ -205,15 +205,15 @@ impl Connection {
         // It was taken, so the window was larger than what the capture has of it.
         let order = ORDER_NANOSECONDS;
         let is_settled =
-            |seen: &mut Suspect| ack > seen.begin || (edge >= seen.end && now - seen.at <= order);
+            |suspect: &mut Suspect| ack > suspect.begin || (edge >= suspect.end && now - suspect.at <= order);
         self.suspects[sender as usize].overrun.take_if(is_settled);
     }
 
     /// Data was sent again: if it was that beyond the window, the receiver had not taken it.
     pub(crate) fn check_resend(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64) {
-        let is_same = |seen: &mut Suspect| range.0 < seen.end && range.1 > seen.begin;
-        if let Some(seen) = self.suspects[from as usize].overrun.take_if(is_same) {
-            self.breach(Breach::BeyondWindow, seen.at, now, &[seen.number, segment.number]);
+        let is_same = |suspect: &mut Suspect| range.0 < suspect.end && range.1 > suspect.begin;
+        if let Some(suspect) = self.suspects[from as usize].overrun.take_if(is_same) {
+            self.breach(Breach::BeyondWindow, suspect.at, now, &[suspect.number, segment.number]);
         }
     }
 

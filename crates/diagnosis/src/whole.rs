@@ -197,18 +197,18 @@ impl Part {
     pub fn conclude(mut self, numbers: &Numbers, limits: &Thresholds) -> Conclusion {
         let origin = self.origin.unwrap_or(0);
         let seconds = self.last.map_or(0.0, |last| (last - origin) as f64 / 1e9);
-        self.silenced.iter_mut().for_each(|each| each.connection = numbers.of(each.connection));
-        self.flows.iter_mut().for_each(|each| each.connection = numbers.of(each.connection));
+        self.silenced.iter_mut().for_each(|entry| entry.connection = numbers.of(entry.connection));
+        self.flows.iter_mut().for_each(|entry| entry.connection = numbers.of(entry.connection));
         // Whatever share had them: the same order.
-        self.silenced.sort_by_key(|each| (each.at, each.connection));
-        self.flows.sort_by_key(|each| each.connection);
+        self.silenced.sort_by_key(|entry| (entry.at, entry.connection));
+        self.flows.sort_by_key(|entry| entry.connection);
         let mut findings: Vec<Finding> = self.cuts.finding(seconds).into_iter().collect();
         findings.extend(self.unclaimed.findings(self.origin));
         findings.extend(together::incast(self.silenced, origin, limits));
         findings.extend(together::reset_storms(self.resets, origin, limits));
         findings.extend(outcast(&self.flows, origin, limits));
         findings.extend(outliers(&self.flows, origin, limits));
-        self.pictures.sort_unstable_by_key(|each| each.connection);
+        self.pictures.sort_unstable_by_key(|entry| entry.connection);
         let (segments, is_lacking) = (self.segments, self.is_lacking);
         Conclusion { findings, segments, seconds, pictures: self.pictures, is_lacking }
     }

@@ -117,7 +117,7 @@ impl Connection {
         let limited = self.lost(Kind::NetworkLimited);
         let mss = u64::from(self.mss(sender));
         let other = self.half(sender.other());
-        let asked = if other.counts.data_segments() > 0 { other.sent.at() } else { i64::MIN };
+        let last_request = if other.counts.data_segments() > 0 { other.sent.at() } else { i64::MIN };
         let half = &mut self.halves[sender as usize];
         let (peak, window, una) = (half.rounds.last_peak(), half.way.window(), half.way.una());
         let is_windowed = half.way.knows_window() && window < peak + mss;
@@ -138,7 +138,8 @@ impl Connection {
         // One segment is what a timeout leaves: after a rest a sender begins with its initial window (RFC 5681 sections 3.1, 4.1).
         let has_timed_out = watch.kind == Kind::IdleRestart && watch.rounds == 2 && watch.first <= mss;
         // More than is small may follow the first round, if it was what waited: nobody asked for it meanwhile.
-        let has_waited = watch.kind == Kind::IdleRestart && watch.rounds == 2 && grows && asked < watch.begin;
+        let has_waited =
+            watch.kind == Kind::IdleRestart && watch.rounds == 2 && grows && last_request < watch.begin;
         if has_timed_out
             || (peak > watch.small && !has_waited)
             || is_windowed

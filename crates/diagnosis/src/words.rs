@@ -11,20 +11,20 @@ pub(crate) struct Told<'a> {
 
 /// One paragraph about what happened.
 pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
-    let told = Told { connection, tally };
+    let finding = Told { connection, tally };
     let unfilled = connection.unfilled.filter(|of| tally.count == 1 && of.kind == tally.kind);
     let unanswered = connection.unanswered_of(tally);
     let sentence = match (unfilled, unanswered) {
         (Some(unfilled), _) => connection.unfilled_in_words(unfilled, tally),
         (None, Some(unanswered)) => {
-            unanswered.in_words((tally.count > 1).then(|| tally.kind.sentence(&told)))
+            unanswered.in_words((tally.count > 1).then(|| tally.kind.sentence(&finding)))
         }
-        (None, None) => tally.kind.sentence(&told),
+        (None, None) => tally.kind.sentence(&finding),
     };
     if tally.kind.is_quality() {
         return sentence;
     }
-    sentence + &told.sizes(unfilled.is_some()) + &connection.notes.sentence(tally.kind)
+    sentence + &finding.sizes(unfilled.is_some()) + &connection.notes.sentence(tally.kind)
 }
 
 impl Connection {
@@ -83,7 +83,7 @@ impl Told<'_> {
     /// Who refused it.
     pub(crate) fn refusal(&self) -> String {
         match self.connection.notes.refusal() {
-            Some(said) => format!("Nobody answered the SYN but the network: {said}."),
+            Some(message) => format!("Nobody answered the SYN but the network: {message}."),
             None => "The server answered the SYN with a reset.".to_owned(),
         }
     }

@@ -80,16 +80,16 @@ mod tests {
     #[test]
     fn everything_comes_in_order() {
         let bytes: Vec<u8> = (0..1_000_000u32).flat_map(u32::to_le_bytes).collect();
-        let mut found = Vec::new();
-        Ahead::new(Box::new(io::Cursor::new(bytes.clone()))).read_to_end(&mut found).expect("no error");
-        assert!(found == bytes);
+        let mut content = Vec::new();
+        Ahead::new(Box::new(io::Cursor::new(bytes.clone()))).read_to_end(&mut content).expect("no error");
+        assert!(content == bytes);
     }
 
     #[test]
     fn what_came_before_an_error_is_kept() {
-        let mut found = Vec::new();
+        let mut content = Vec::new();
         let broken = Breaks(io::Cursor::new(vec![7; 300_000]));
-        let error = Ahead::new(Box::new(broken)).read_to_end(&mut found).expect_err("broken");
-        assert_eq!((found.len(), error.to_string()), (300_000, "broken".to_owned()));
+        let error = Ahead::new(Box::new(broken)).read_to_end(&mut content).expect_err("broken");
+        assert_eq!((content.len(), error.to_string()), (300_000, "broken".to_owned()));
     }
 }

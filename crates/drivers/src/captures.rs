@@ -71,8 +71,8 @@ impl Taps {
     #[inline]
     fn at(&mut self, interface: u32, interfaces: &[Interface]) -> usize {
         let number = interface as usize;
-        let known = self.of_interface.get(number).copied().flatten();
-        known.unwrap_or_else(|| self.open(number, interfaces))
+        let place = self.of_interface.get(number).copied().flatten();
+        place.unwrap_or_else(|| self.open(number, interfaces))
     }
 
     #[cold]
@@ -80,8 +80,8 @@ impl Taps {
         if self.of_interface.len() <= number {
             self.of_interface.resize(number + 1, None);
         }
-        let given = interfaces.get(number).and_then(|interface| interface.name.clone());
-        let name = given.unwrap_or_else(|| format!("interface {number}"));
+        let interface_name = interfaces.get(number).and_then(|interface| interface.name.clone());
+        let name = interface_name.unwrap_or_else(|| format!("interface {number}"));
         // A port of a rack has three interfaces; each direction of a connection passes a port of its own.
         let side = PORT_SIDES.into_iter().find(|side| name.contains('>') && name.ends_with(*side));
         let name = side.map_or(name, |side| format!("switch ports,{side}"));
@@ -121,8 +121,8 @@ pub struct Others {
 }
 
 impl Others {
-    fn count(&mut self, why: Why) {
-        *match why {
+    fn count(&mut self, reason: Why) {
+        *match reason {
             Why::NotIp { .. } => &mut self.not_ip,
             Why::NotTcp { .. } => &mut self.not_tcp,
             Why::Encrypted => &mut self.encrypted,
@@ -158,8 +158,8 @@ pub struct Unread {
 const MOST_NUMBERS: usize = 8;
 
 impl Unread {
-    fn count(&mut self, why: Why) {
-        let (numbers, number) = match why {
+    fn count(&mut self, reason: Why) {
+        let (numbers, number) = match reason {
             Why::NotIp { ethertype } => (&mut self.not_ip, ethertype),
             Why::NotTcp { protocol } => (&mut self.not_tcp, protocol.into()),
             _ => return,
@@ -209,17 +209,17 @@ pub fn write(
     form: Form,
     out: &mut impl io::Write,
 ) -> Result<(), Failed> {
-    let (summary, founds) = found(path, limits, room)?;
-    document::write(&summary, founds, &limits, form, out)
+    let (summary, results) = found(path, limits, room)?;
+    document::write(&summary, results, &limits, form, out)
 }
 
 fn found(path: &Path, limits: Thresholds, room: Room) -> Result<(Summary, Vec<Found>), String> {
     let Room { connections, threads } = room;
-    let named = |why: &dyn std::fmt::Display| format!("{}: {why}", path.display());
+    let failure = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());
     let is_piped = path.as_os_str() == "-";
     if threads > 1
         && !is_piped
-        && let Some(bytes) = apart::bytes(path).map_err(|why| named(&why))?
+        && let Some(bytes) = apart::bytes(path).map_err(|reason| failure(&reason))?
     {
         return apart::read(path, bytes, limits, connections, threads);
     }
@@ -229,7 +229,7 @@ fn found(path: &Path, limits: Thresholds, room: Room) -> Result<(Summary, Vec<Fo
     }
     let mut share = Share::new(limits, connections);
     front.read(|decoded, seen| share.take(decoded, seen));
-    Ok((front.finish()?, vec![share.finish().map_err(|why| named(&why))?]))
+    Ok((front.finish()?, vec![share.finish().map_err(|reason| failure(&reason))?]))
 }
 
 /// Reads and diagnoses a file, or standard input for "-", with all that it tells in memory. An error only if nothing can be
@@ -255,9 +255,9 @@ fn read(path: &Path, limits: Thresholds, drawn: &[(usize, u64)]) -> Result<Captu
         match decoded {
             Decoded::Tcp(_) => {}
             Decoded::Icmp(_) => others.icmp += 1,
-            Decoded::Other(why) => {
-                others.count(*why);
-                unread.count(*why);
+            Decoded::Other(reason) => {
+                others.count(*reason);
+                unread.count(*reason);
             }
         }
     });
@@ -303,12 +303,12 @@ fn take(table: &mut Table, decoded: &Decoded, seen: Seen) {
 
 /// The file's name, and what reads so many bytes of it.
 fn open(path: &Path, bytes: u64) -> Result<(String, Reader<Source>), String> {
-    let named = path.display().to_string();
+    let source_name = path.display().to_string();
     let source: Source = match path.as_os_str().as_encoded_bytes() {
         b"-" => Box::new(io::stdin()),
-        _ => Box::new(File::open(path).map_err(|error| format!("{named}: {error}"))?.take(bytes)),
+        _ => Box::new(File::open(path).map_err(|error| format!("{source_name}: {error}"))?.take(bytes)),
     };
-    let source = unpacked(source).map_err(|error| format!("{named}: {error}"))?;
-    let reader = Reader::new(source).map_err(|error| format!("{named}: {error}"))?;
-    Ok((named, reader))
+    let source = unpacked(source).map_err(|error| format!("{source_name}: {error}"))?;
+    let reader = Reader::new(source).map_err(|error| format!("{source_name}: {error}"))?;
+    Ok((source_name, reader))
 }

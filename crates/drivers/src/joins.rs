@@ -75,15 +75,15 @@ fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), Strin
     }
     if let Some(tap) = taps.into_iter().flatten().next() {
         let by_packets = ran.into_iter().flat_map(|(begin, end)| [begin, end]);
-        let by_statistics = reader.interfaces().iter().flat_map(|one| [one.begun, one.ended]).flatten();
+        let by_statistics = reader.interfaces().iter().flat_map(|entry| [entry.begun, entry.ended]).flatten();
         by_packets.chain(by_statistics).for_each(|at| joiner.ran(tap, at));
     }
     Ok(())
 }
 
 fn open(joiner: &mut Joiner, file: usize, interfaces: &[Interface], interface: usize) -> usize {
-    let given = interfaces.get(interface).and_then(|interface| interface.name.clone());
-    let name = given.unwrap_or_else(|| format!("interface {interface}"));
+    let interface_name = interfaces.get(interface).and_then(|interface| interface.name.clone());
+    let name = interface_name.unwrap_or_else(|| format!("interface {interface}"));
     // A rack's port has three interfaces, of which the last holds what it dropped (`fabric/watching.rs`).
     let dropped = name.contains('>') && name.ends_with(" dropped");
     let place = if dropped { Place::Dropped } else { Place::Path };

@@ -36,12 +36,12 @@ pub struct About {
 /// Every interface that is up, or those of these names; without names, those with an address, and of interfaces that
 /// stand on one another the lowest, whose counters have all of their packets.
 pub fn interfaces(names: &[String]) -> Result<Vec<About>> {
-    let known = links::interfaces()?;
+    let all_links = links::interfaces()?;
     let all: Vec<About> = crate::tap::interfaces::interfaces()?
         .into_iter()
-        .filter(|each| if names.is_empty() { each.usual } else { names.contains(&each.name) })
+        .filter(|entry| if names.is_empty() { entry.usual } else { names.contains(&entry.name) })
         .filter_map(|interface| {
-            let link = known.iter().find(|each| each.index == interface.index)?;
+            let link = all_links.iter().find(|entry| entry.index == interface.index)?;
             let name = interface.name.clone();
             let offload = |(word, which)| Some((word, ethtool::get(&name, which).ok()?));
             Some(About {
@@ -55,9 +55,9 @@ pub fn interfaces(names: &[String]) -> Result<Vec<About>> {
             })
         })
         .collect();
-    let indices: BTreeSet<u32> = all.iter().map(|each| each.interface.index).collect();
-    let stands_on_another = |each: &About| each.parent.is_some_and(|parent| indices.contains(&parent));
-    Ok(all.into_iter().filter(|each| !names.is_empty() || !stands_on_another(each)).collect())
+    let indices: BTreeSet<u32> = all.iter().map(|entry| entry.interface.index).collect();
+    let stands_on_another = |entry: &About| entry.parent.is_some_and(|parent| indices.contains(&parent));
+    Ok(all.into_iter().filter(|entry| !names.is_empty() || !stands_on_another(entry)).collect())
 }
 
 /// A tunnel that ends here, whose packets a link beneath it sees enciphered.
@@ -76,11 +76,11 @@ const SEALING: [&str; 7] = ["wireguard", "tun", "xfrm", "vti", "vti6", "ovpn", "
 
 /// The tunnels that end here and may encipher, of all interfaces.
 pub fn tunnels_here() -> Result<Vec<TunnelHere>> {
-    let named = |link: links::Interface| {
+    let tunnel = |link: links::Interface| {
         let kind = link.kind.filter(|kind| SEALING.contains(&kind.as_str()))?;
         Some(TunnelHere { interface: link.name, kind, mtu: link.mtu })
     };
-    Ok(links::interfaces()?.into_iter().filter_map(named).collect())
+    Ok(links::interfaces()?.into_iter().filter_map(tunnel).collect())
 }
 
 /// What an interface counted in an interval.
@@ -164,19 +164,19 @@ impl Readings {
         let watched = self.kernel.end()?;
         let mut counters = difference(&watched.before, &watched.after);
         counters.retain(|_, count| *count != 0);
-        let own: BTreeSet<IpAddr> = links::addresses()?.iter().map(|each| each.address).collect();
-        let leads_away = |each: &Connection| {
+        let own: BTreeSet<IpAddr> = links::addresses()?.iter().map(|entry| entry.address).collect();
+        let leads_away = |entry: &Connection| {
             let is_ours = self.left_out.is_some_and(|(one, other)| {
-                (each.local, each.remote) == (one, other) || (each.local, each.remote) == (other, one)
+                (entry.local, entry.remote) == (one, other) || (entry.local, entry.remote) == (other, one)
             });
-            !is_ours && !each.remote.ip().is_loopback() && !own.contains(&each.remote.ip())
+            !is_ours && !entry.remote.ip().is_loopback() && !own.contains(&entry.remote.ip())
         };
         let connections = watched.connections.into_iter().filter(leads_away).collect();
-        let asked: BTreeSet<(SocketAddr, SocketAddr)> = sample
+        let pairs: BTreeSet<(SocketAddr, SocketAddr)> = sample
             .iter()
             .flat_map(|sampled| sampled.sizes.iter().flat_map(|sizes| sizes.between()))
             .collect();
-        let (held, unread) = sockets::holders_of(&asked)?;
+        let (held, unread) = sockets::holders_of(&pairs)?;
         Ok(Read {
             seconds,
             interfaces,
@@ -232,10 +232,10 @@ fn link_since(after: LinkStatistics, before: LinkStatistics) -> LinkStatistics {
 fn nic_since(after: &NicCounters, before: &NicCounters) -> NicCounters {
     let ranges = |after: &[SizeRange], before: &[SizeRange]| {
         let earlier = |range: &SizeRange| {
-            let same = |each: &&SizeRange| {
-                (each.least_bytes, each.most_bytes) == (range.least_bytes, range.most_bytes)
+            let same = |other: &&SizeRange| {
+                (other.least_bytes, other.most_bytes) == (range.least_bytes, range.most_bytes)
             };
-            before.iter().find(same).map_or(0, |each| each.frames)
+            before.iter().find(same).map_or(0, |other| other.frames)
         };
         after
             .iter()
@@ -262,8 +262,8 @@ mod tests {
             |received, sent_frames| NicCounters { received, sent_frames, ..NicCounters::default() };
         let before = counters(vec![range(64, 100), range(74, 7)], Some(5));
         let after = counters(vec![range(64, 130), range(74, 7), range(84, 2)], Some(9));
-        let found = nic_since(&after, &before);
-        assert_eq!(found, counters(vec![range(64, 30), range(74, 0), range(84, 2)], Some(4)));
+        let growth = nic_since(&after, &before);
+        assert_eq!(growth, counters(vec![range(64, 30), range(74, 0), range(84, 2)], Some(4)));
         // A driver that was loaded anew counts from 0 on.
         assert_eq!(nic_since(&before, &after).received, [range(64, 0), range(74, 0)]);
     }

@@ -75,7 +75,7 @@ pub struct Sampling {
 
 impl Sampling {
     /// Begins, with a socket of [`crate::tap::socket`] for each interface.
-    pub fn begin(asked: &Asked, sockets: Vec<OwnedFd>) -> Result<Self> {
+    pub fn begin(request: &Asked, sockets: Vec<OwnedFd>) -> Result<Self> {
         let size = RingSize {
             block_bytes: BLOCK_BYTES,
             blocks: BLOCKS,
@@ -83,17 +83,17 @@ impl Sampling {
             segments: true,
         };
         let mut taps = Vec::new();
-        for ((interface, mtu), socket) in asked.interfaces.iter().zip(sockets) {
+        for ((interface, mtu), socket) in request.interfaces.iter().zip(sockets) {
             let ring = PacketRing::start(socket, interface.index, &taking(0), size);
             let ring = ring.map_err(|error| OsError {
                 operation: format!("sample {}: {}", interface.name, error.operation),
                 source: error.source,
             })?;
             let link = if interface.ethernet { LinkType::Ethernet } else { LinkType::Ip };
-            taps.push(Tap { ring, link, sizes: Sizes::new(*mtu, &asked.targets) });
+            taps.push(Tap { ring, link, sizes: Sizes::new(*mtu, &request.targets) });
         }
         let ending = Arc::new((AtomicBool::new(false), Waker::new()?));
-        let left_out = asked.left_out;
+        let left_out = request.left_out;
         let reading =
             Reading { taps, left_out, ending: ending.clone(), packets: 0, windows: 0, full_windows: 0 };
         // Open from now on, whenever a busy host lets the thread begin.

@@ -49,8 +49,8 @@ impl FabricConfig {
             script.check(self)?;
         }
         for (number, background) in self.background.iter().enumerate() {
-            let said = background.check(self);
-            said.map_err(|problem| ConfigError::Background { background: number, problem })?;
+            let result = background.check(self);
+            result.map_err(|problem| ConfigError::Background { background: number, problem })?;
         }
         let segments = self.segments();
         let mut known = HashSet::new();
@@ -88,7 +88,7 @@ impl FabricConfig {
 
     /// From every switch that is joined to a host and at which a frame can come in, all ways to the host end there.
     fn check_ways(&self, destination: usize, segments: &[usize]) -> Result<(), ConfigError> {
-        let mut seen = vec![Seen::Not; self.ports.len()];
+        let mut states = vec![Seen::Not; self.ports.len()];
         let is_joined = |port: &usize| {
             let to = usize::from(self.ports[*port].to.0);
             segments.get(to).is_none_or(|segment| *segment == segments[destination])
@@ -96,22 +96,22 @@ impl FabricConfig {
         for start in (0..self.ports.len()).filter(is_joined) {
             // Depth first without recursion: a way may have as many links as there are ports.
             let mut way = vec![(PortIndex(start as u16), 0)];
-            while let Some((at, tried)) = way.last_mut() {
-                let (input, choice) = (*at, *tried);
-                *tried += 1;
+            while let Some((at, branch)) = way.last_mut() {
+                let (input, choice) = (*at, *branch);
+                *branch += 1;
                 let node = usize::from(self.ports[usize::from(input.0)].to.0);
                 if choice == 0 {
-                    seen[usize::from(input.0)] = Seen::Under;
+                    states[usize::from(input.0)] = Seen::Under;
                 }
                 let problem = |problem| ConfigError::Route { node, destination, problem };
                 match self.next_of(input, destination, choice).map_err(problem)? {
-                    Some(next) => match seen[usize::from(next.0)] {
+                    Some(next) => match states[usize::from(next.0)] {
                         Seen::Not => way.push((next, 0)),
                         Seen::Under => return Err(problem("runs in a circle")),
                         Seen::Done => {}
                     },
                     None => {
-                        seen[usize::from(input.0)] = Seen::Done;
+                        states[usize::from(input.0)] = Seen::Done;
                         way.pop();
                     }
                 }

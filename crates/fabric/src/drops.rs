@@ -110,9 +110,9 @@ pub(crate) struct DropLog {
 impl DropLog {
     /// Of ports by the nodes at which their links end.
     pub(crate) fn new(ends: impl Iterator<Item = NodeIndex>) -> DropLog {
-        let mut met: HashMap<NodeIndex, u16> = HashMap::new();
+        let mut counts: HashMap<NodeIndex, u16> = HashMap::new();
         let place = |end| {
-            let next = met.entry(end).or_insert(0);
+            let next = counts.entry(end).or_insert(0);
             std::mem::replace(next, *next + 1)
         };
         let places: Vec<u16> = ends.map(place).collect();

@@ -169,8 +169,8 @@ impl Fabric {
     /// When something happens next: [`Fabric::advance`] to this time has an effect.
     pub fn next_deadline(&self) -> Option<Picoseconds> {
         let event = self.events.peek().map(|Reverse(event)| event.time);
-        let told = (!self.unsettled.is_empty()).then_some(self.clock);
-        event.into_iter().chain(self.backgrounds.next()).chain(told).min()
+        let pending = (!self.unsettled.is_empty()).then_some(self.clock);
+        event.into_iter().chain(self.backgrounds.next()).chain(pending).min()
     }
 
     /// The latest time that this fabric was told of.

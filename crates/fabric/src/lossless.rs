@@ -83,11 +83,11 @@ impl FabricConfig {
         };
         let places: Vec<_> = self.ports.iter().map(|port| (port.from, port.to)).collect();
         let places: Vec<_> = places.into_iter().map(|(from, to)| (from, to, number(from, to))).collect();
-        let found: HashMap<_, usize> =
+        let by_place: HashMap<_, usize> =
             places.iter().enumerate().map(|(port, place)| (*place, port)).collect();
         let link = |(port, (from, to, number)): (usize, &(_, crate::NodeIndex, usize))| {
             let Some(switch) = usize::from(to.0).checked_sub(self.hosts.len()) else { return Ok(None) };
-            let Some(back) = found.get(&(*to, *from, *number)) else {
+            let Some(back) = by_place.get(&(*to, *from, *number)) else {
                 let name = self.port_name(PortIndex(port as u16));
                 let problem = format!("found no link back for {name}, by which its sender could be paused");
                 return Err(ConfigError::SharedBuffer { problem });
@@ -145,9 +145,9 @@ impl FabricConfig {
         };
         let most = (0..self.switches.len()).map(needed).max_by_key(|(bytes, ..)| *bytes);
         if let Some((needed, count, switch)) = most.filter(|(needed, ..)| *needed > shared.bytes) {
-            let (found, name) = (shared.bytes, &self.switches[switch]);
+            let (actual, name) = (shared.bytes, &self.switches[switch]);
             return wrong(format!(
-                "found {found} bytes, expected {needed} or more: headroom and a full frame of the {count} links to {name}"
+                "found {actual} bytes, expected {needed} or more: headroom and a full frame of the {count} links to {name}"
             ));
         }
         Ok(())
@@ -177,10 +177,10 @@ impl LosslessConfig {
         let on_wire = |port: &PortConfig, frame_bytes: u64| {
             u64::from(wire_bytes(frame_bytes as u32)) + port.impairments.tag_bytes()
         };
-        let told_bytes = on_wire(back, self.largest(back)) + on_wire(back, PAUSE_FRAME_BYTES.into());
-        let told = back.line_rate().unwrap_or(back.rate).serialisation(told_bytes);
+        let notice_bytes = on_wire(back, self.largest(back)) + on_wire(back, PAUSE_FRAME_BYTES.into());
+        let notice = back.line_rate().unwrap_or(back.rate).serialisation(notice_bytes);
         let links = [port, back].map(|port| port.delay + port.impairments.phase);
-        let span = told + links[0] + links[1] + port.impairments.jitter + RESPONSE;
+        let span = notice + links[0] + links[1] + port.impairments.jitter + RESPONSE;
         let wire_bytes = port.line_rate().unwrap_or(port.rate).bytes_within(span);
         let largest = self.largest(port);
         // No frame is more of what is on the wire than the largest.
@@ -326,8 +326,8 @@ impl Fabric {
         while let Some(index) = open.pop() {
             let place = usize::from(index.0);
             while let Some((input, frame_bytes)) = self.ports[place].take_left() {
-                let told = self.lossless().and_then(|lossless| lossless.release(input, frame_bytes));
-                if let Some(back) = told {
+                let upstream = self.lossless().and_then(|lossless| lossless.release(input, frame_bytes));
+                if let Some(back) = upstream {
                     self.at_port(back, |port| port.ask_to_pause(now, false));
                     open.push(back);
                 }

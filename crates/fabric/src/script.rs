@@ -67,14 +67,14 @@ struct Played {
 
 impl Played {
     fn act(&mut self, frame_bytes: u32) -> Option<Act> {
-        let mut found = None;
+        let mut act = None;
         for (rule, count) in self.rules.iter_mut().filter(|(rule, _)| frame_bytes >= rule.at_least_bytes) {
             *count = count.saturating_add(1);
-            if found.is_none() && rule.frames.contains(count) {
-                found = Some(rule.act);
+            if act.is_none() && rule.frames.contains(count) {
+                act = Some(rule.act);
             }
         }
-        found
+        act
     }
 }
 
@@ -185,9 +185,9 @@ impl Fabric {
     pub(crate) fn lose_held(&mut self, port: PortIndex, sink: &mut impl Sink) {
         let Some(scripts) = &mut self.scripts else { return };
         let held = std::mem::take(&mut scripts.held).into_sorted_vec();
-        let (lost, kept): (Vec<_>, Vec<_>) =
-            held.into_iter().rev().partition(|Reverse(each)| each.port == port);
-        scripts.held = kept.into();
+        let (lost, others): (Vec<_>, Vec<_>) =
+            held.into_iter().rev().partition(|Reverse(entry)| entry.port == port);
+        scripts.held = others.into();
         for Reverse(Held { frame, .. }) in lost {
             let link = &mut self.ports[usize::from(port.0)];
             let queue_bytes = link.buffered_bytes();

@@ -48,8 +48,11 @@ mod tests {
     #[test]
     fn the_generator_is_the_published_one() {
         let mut draws = SplitMix::new(1_234_567);
-        let found = [draws.bits(), draws.bits(), draws.bits()];
-        assert_eq!(found, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        let numbers = [draws.bits(), draws.bits(), draws.bits()];
+        assert_eq!(
+            numbers,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
     }
 
     #[test]

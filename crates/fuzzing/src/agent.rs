@@ -22,8 +22,8 @@ pub fn arguments(bytes: &[u8]) {
         assert!(patience.is_none_or(|patience| (1..=86_400).contains(&patience.as_secs())));
     }
     let _ = exec::parse(words().map(Into::into));
-    if let Ok(asked) = lease::parse(words()) {
-        assert!(asked.seconds > 0.0 && asked.seconds <= 3600.0 && !asked.values.is_empty());
+    if let Ok(request) = lease::parse(words()) {
+        assert!(request.seconds > 0.0 && request.seconds <= 3600.0 && !request.values.is_empty());
     }
 }
 
@@ -106,10 +106,10 @@ pub fn spool_read(bytes: &[u8]) {
     };
     let mut file = files::unnamed().expect("a file without a name");
     file.write_all(data).expect("it has room");
-    let (found, size) = spool::read_at(&file, offset, length as usize).expect("it can be read");
+    let (content, size) = spool::read_at(&file, offset, length as usize).expect("it can be read");
     let start = usize::try_from(offset).unwrap_or(usize::MAX).min(data.len());
     let end = start.saturating_add(length as usize).min(data.len());
-    assert_eq!((found.as_slice(), size), (&data[start..end], data.len() as u64));
+    assert_eq!((content.as_slice(), size), (&data[start..end], data.len() as u64));
 }
 
 /// `/etc/framegauge/lease`: what is accepted is written back as it was meant, and a file that is cut off anywhere permits

@@ -27,19 +27,19 @@ impl Read for Dribble<'_> {
 type Found = (Vec<(i64, u32, Vec<u8>, u32)>, Option<CaptureError>);
 
 fn read(input: impl Read, length: usize) -> Found {
-    let mut found = Vec::new();
+    let mut packets = Vec::new();
     let mut reader = match Reader::new(input) {
         Ok(reader) => reader,
-        Err(error) => return (found, Some(error)),
+        Err(error) => return (packets, Some(error)),
     };
     let error = loop {
         match reader.next() {
             Ok(Some(record)) => {
-                assert_eq!(record.number, found.len() as u64 + 1);
+                assert_eq!(record.number, packets.len() as u64 + 1);
                 assert!(record.captured.len() <= record.original_bytes as usize);
                 let _ = decode(&record, Checksums::Verify);
                 let Record { nanoseconds, interface, captured, original_bytes, .. } = record;
-                found.push((nanoseconds, interface, captured.to_vec(), original_bytes));
+                packets.push((nanoseconds, interface, captured.to_vec(), original_bytes));
             }
             Ok(None) => break None,
             Err(error) => break Some(error),
@@ -47,18 +47,18 @@ fn read(input: impl Read, length: usize) -> Found {
     };
     assert!(error.is_none_or(|error| error.offset <= length as u64));
     assert_eq!(reader.next(), Ok(None), "the end is the end");
-    assert!(found.iter().all(|packet| (packet.1 as usize) < reader.interfaces().len()));
-    assert!(reader.untimed_packets() <= found.len() as u64);
+    assert!(packets.iter().all(|packet| (packet.1 as usize) < reader.interfaces().len()));
+    assert!(reader.untimed_packets() <= packets.len() as u64);
     assert!(reader.loss().packets() >= reader.loss().before_packets);
-    (found, error)
+    (packets, error)
 }
 
 /// A capture: the same is read of it however its bytes come, and no more than it holds.
 pub fn capture_reader(bytes: &[u8]) {
-    let found = read(bytes, bytes.len());
-    assert!(found.0.iter().map(|packet| packet.2.len()).sum::<usize>() <= bytes.len());
+    let outcome = read(bytes, bytes.len());
+    assert!(outcome.0.iter().map(|packet| packet.2.len()).sum::<usize>() <= bytes.len());
     for step in [1, 13] {
-        assert_eq!(read(Dribble { rest: bytes, step, is_interrupted: false }, bytes.len()), found);
+        assert_eq!(read(Dribble { rest: bytes, step, is_interrupted: false }, bytes.len()), outcome);
     }
 }
 
@@ -117,13 +117,13 @@ pub fn capture_decode(bytes: &[u8]) {
     if let Decoded::Icmp(note) = whole {
         assert!(note.mtu.is_none() || note.is_too_big());
     }
-    for kept in 0..captured.len() {
-        match (whole, decode(&record(&captured[..kept]), Checksums::Ignore)) {
+    for length in 0..captured.len() {
+        match (whole, decode(&record(&captured[..length]), Checksums::Ignore)) {
             (Decoded::Tcp(whole), Decoded::Tcp(cut)) => assert_eq!(certain(&cut), certain(&whole)),
             (Decoded::Icmp(whole), Decoded::Icmp(cut)) => {
                 assert_eq!((cut.kind, cut.code, cut.mtu), (whole.kind, whole.code, whole.mtu));
             }
-            (whole, Decoded::Tcp(_) | Decoded::Icmp(_)) => panic!("{whole:?} with {kept} bytes of it"),
+            (whole, Decoded::Tcp(_) | Decoded::Icmp(_)) => panic!("{whole:?} with {length} bytes of it"),
             _ => {}
         }
     }

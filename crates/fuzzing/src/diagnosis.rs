@@ -45,30 +45,29 @@ pub fn capture_diagnosis(bytes: &[u8]) {
     if captures::needs_program(bytes) {
         return;
     }
-    let kept = Kept::new(bytes);
+    let file = Kept::new(bytes);
     let limits = Thresholds::default();
-    let Ok(found) = captures::diagnose(&kept.path(), limits) else { return };
-    let whole = serde_json::to_string(&found).expect("only words and finite numbers");
+    let Ok(captured) = captures::diagnose(&file.path(), limits) else { return };
+    let whole = serde_json::to_string(&captured).expect("only words and finite numbers");
     for room in [Room { connections: 2, threads: 1 }, Room { connections: 8, threads: 2 }] {
         let mut written = Vec::new();
-        let done = captures::write(&kept.path(), limits, room, Form::Document, &mut written);
+        let done = captures::write(&file.path(), limits, room, Form::Document, &mut written);
         assert!(done.is_ok(), "it was read before");
         assert_eq!(String::from_utf8_lossy(&written).trim_end(), whole, "{room:?}");
     }
-    let segments: u64 = found.taps.iter().map(|tap| tap.diagnosis.segments).sum();
-    let others = to_value(found.others).expect("numbers");
+    let segments: u64 = captured.taps.iter().map(|tap| tap.diagnosis.segments).sum();
+    let others = to_value(captured.others).expect("numbers");
     let others: u64 = others.as_object().expect("numbers by name").values().filter_map(Value::as_u64).sum();
-    assert_eq!(segments + others, found.packets, "every packet is counted once");
-    found.taps.iter().for_each(|tap| hold(&tap.diagnosis, found.packets));
-    let drawn =
-        found.taps.iter().enumerate().flat_map(|(place, tap)| {
-            tap.diagnosis.connections.iter().map(move |each| (place, each.connection))
-        });
-    let drawn: Vec<(usize, u64)> = drawn.take(MOST_DRAWN).collect();
-    let pictures = pictures::draw(&kept.path(), limits, &drawn).expect("it was read before");
-    for (place, (tap, pictures)) in found.taps.iter().zip(pictures.taps).enumerate() {
-        let asked: Vec<u64> = drawn.iter().filter(|each| each.0 == place).map(|each| each.1).collect();
-        assert_eq!(pictures.iter().map(|each| each.connection).collect::<Vec<_>>(), asked);
+    assert_eq!(segments + others, captured.packets, "every packet is counted once");
+    captured.taps.iter().for_each(|tap| hold(&tap.diagnosis, captured.packets));
+    let keys = captured.taps.iter().enumerate().flat_map(|(place, tap)| {
+        tap.diagnosis.connections.iter().map(move |entry| (place, entry.connection))
+    });
+    let keys: Vec<(usize, u64)> = keys.take(MOST_DRAWN).collect();
+    let pictures = pictures::draw(&file.path(), limits, &keys).expect("it was read before");
+    for (place, (tap, pictures)) in captured.taps.iter().zip(pictures.taps).enumerate() {
+        let numbers: Vec<u64> = keys.iter().filter(|entry| entry.0 == place).map(|entry| entry.1).collect();
+        assert_eq!(pictures.iter().map(|entry| entry.connection).collect::<Vec<_>>(), numbers);
         for picture in pictures {
             let report = &tap.diagnosis.connections[picture.connection as usize - 1];
             assert_eq!((picture.ends, picture.begin_seconds), (report.ends, report.begin_seconds));
@@ -82,23 +81,25 @@ pub fn capture_diagnosis(bytes: &[u8]) {
 }
 
 /// What holds for every diagnosis of a capture with so many packets.
-fn hold(found: &Diagnosis, packets: u64) {
-    assert!((0.0..f64::MAX).contains(&found.seconds));
-    for (place, each) in found.connections.iter().enumerate() {
-        assert_eq!(each.connection, place as u64 + 1);
-        let life = each.end_seconds - each.begin_seconds;
-        let causes: f64 = each.time.values().sum();
+fn hold(diagnosis: &Diagnosis, packets: u64) {
+    assert!((0.0..f64::MAX).contains(&diagnosis.seconds));
+    for (place, entry) in diagnosis.connections.iter().enumerate() {
+        assert_eq!(entry.connection, place as u64 + 1);
+        let life = entry.end_seconds - entry.begin_seconds;
+        let causes: f64 = entry.time.values().sum();
         // Sums of seconds, so that digits get lost in lives of centuries.
-        assert!((life - causes).abs() <= 1e-6 + life * 1e-9, "{causes} of {life}: {:?}", each.time);
-        assert!(each.time.values().all(|time| *time > 0.0), "{:?}", each.time);
-        assert!(each.rtt_seconds.is_finite() && each.rto_seconds.iter().all(|rto| rto.is_finite()));
-        assert!(each.resent_segments.iter().zip(each.data_segments).all(|(resent, all)| *resent <= all + 2));
+        assert!((life - causes).abs() <= 1e-6 + life * 1e-9, "{causes} of {life}: {:?}", entry.time);
+        assert!(entry.time.values().all(|time| *time > 0.0), "{:?}", entry.time);
+        assert!(entry.rtt_seconds.is_finite() && entry.rto_seconds.iter().all(|rto| rto.is_finite()));
+        assert!(
+            entry.resent_segments.iter().zip(entry.data_segments).all(|(resent, all)| *resent <= all + 2)
+        );
     }
-    for each in &found.findings {
-        assert!(each.begin_seconds <= each.end_seconds, "{each:?}");
-        assert!(each.lost_seconds >= 0.0 && each.lost_seconds.is_finite(), "{each:?}");
-        assert!(each.packets.iter().all(|number| (1..=packets).contains(number)), "{each:?}");
-        assert!(each.connection.is_none_or(|number| number <= found.connections.len() as u64));
+    for entry in &diagnosis.findings {
+        assert!(entry.begin_seconds <= entry.end_seconds, "{entry:?}");
+        assert!(entry.lost_seconds >= 0.0 && entry.lost_seconds.is_finite(), "{entry:?}");
+        assert!(entry.packets.iter().all(|number| (1..=packets).contains(number)), "{entry:?}");
+        assert!(entry.connection.is_none_or(|number| number <= diagnosis.connections.len() as u64));
     }
 }
 
@@ -107,8 +108,8 @@ fn drawn_whole(direction: &Value, data_segments: u64, (life, segments): (f64, u6
     let column = |kind: &str, name: &str| -> Vec<i64> {
         let mut value = 0i64;
         let differences = direction[kind][name].as_array().expect("a list");
-        let add = |each: &Value| {
-            value = value.wrapping_add(each.as_i64().expect("a number"));
+        let add = |difference: &Value| {
+            value = value.wrapping_add(difference.as_i64().expect("a number"));
             value
         };
         differences.iter().map(add).collect()
@@ -133,13 +134,13 @@ pub fn capture_evidence(bytes: &[u8]) {
     if captures::needs_program(bytes) {
         return;
     }
-    let kept = Kept::new(bytes);
-    let Ok(Captured { packets, .. }) = captures::diagnose(&kept.path(), Thresholds::default()) else {
+    let file = Kept::new(bytes);
+    let Ok(Captured { packets, .. }) = captures::diagnose(&file.path(), Thresholds::default()) else {
         return;
     };
-    let said = |number| (number, format!("packet {number}\nrto_stall: 0.4 s lost"));
-    let odd: Comments = (1..=packets + 2).step_by(2).map(said).collect();
-    let last: Comments = [said(packets)].into();
+    let remark = |number| (number, format!("packet {number}\nrto_stall: 0.4 s lost"));
+    let odd: Comments = (1..=packets + 2).step_by(2).map(remark).collect();
+    let last: Comments = [remark(packets)].into();
     // What is packed was tested by the diagnosis; here it is compared with what was read without it.
     let Ok(mut reader) = capture::Reader::new(bytes) else { return };
     let mut expected = Vec::new();
@@ -153,26 +154,26 @@ pub fn capture_evidence(bytes: &[u8]) {
         ));
     }
     assert_eq!(expected.len() as u64, packets);
-    let wanted = |comments: &Comments| {
+    let commented = |comments: &Comments| {
         let chosen: Vec<_> =
             expected.iter().filter(|packet| comments.contains_key(&packet.0)).cloned().collect();
         chosen
     };
-    let chosen = [wanted(&odd), wanted(&last)].concat();
+    let chosen = [commented(&odd), commented(&last)].concat();
     let mut out = Vec::new();
-    let written = evidence::write(&[(kept.path(), odd), (kept.path(), last)], &mut out);
+    let written = evidence::write(&[(file.path(), odd), (file.path(), last)], &mut out);
     assert_eq!(written.expect("it was read before"), chosen.len() as u64);
     let mut copies = pcapng::Reader::new(&out).expect("a section");
-    let mut found = Vec::new();
+    let mut rows = Vec::new();
     for copy in copies.by_ref() {
         let copy = copy.expect("it was just written");
-        found.push((copy.bytes, copy.original_bytes, copy.time_nanoseconds, copy.interface, copy.comment));
+        rows.push((copy.bytes, copy.original_bytes, copy.time_nanoseconds, copy.interface, copy.comment));
     }
-    assert_eq!(found.len(), chosen.len());
+    assert_eq!(rows.len(), chosen.len());
     let mut links = BTreeMap::new();
-    for ((captured, length, time, interface, comment), packet) in found.into_iter().zip(&chosen) {
+    for ((captured, length, time, interface, comment), packet) in rows.into_iter().zip(&chosen) {
         assert_eq!((captured, length, time), (&packet.1[..], packet.2, packet.3));
-        assert_eq!(comment, Some(said(packet.0).1.as_str()));
+        assert_eq!(comment, Some(remark(packet.0).1.as_str()));
         let link = reader.interfaces()[packet.4 as usize].link_type;
         assert_eq!(copies.interfaces()[interface as usize].link_type, link);
         // An interface of the copy has packets of one of the capture.
@@ -183,13 +184,15 @@ pub fn capture_evidence(bytes: &[u8]) {
 /// Two captures with a separator between them, or one that two taps have: the same is told each time, what was lost adds
 /// up and is of the first tap, and nothing is lost between a tap and itself.
 pub fn capture_joined(bytes: &[u8]) {
-    let place = bytes.windows(SEPARATOR.len()).position(|some| some == SEPARATOR);
+    let place = bytes.windows(SEPARATOR.len()).position(|window| window == SEPARATOR);
     let (one, two) =
         place.map_or((bytes, bytes), |place| (&bytes[..place], &bytes[place + SEPARATOR.len()..]));
-    let kept = [Kept::new(one), Kept::new(two)];
-    let source =
-        |(number, kept): (usize, &Kept)| joins::Source { name: format!("h{number}"), file: kept.path() };
-    let sources: Vec<_> = kept.iter().enumerate().map(source).collect();
+    let capture = [Kept::new(one), Kept::new(two)];
+    let source = |(number, capture): (usize, &Kept)| joins::Source {
+        name: format!("h{number}"),
+        file: capture.path(),
+    };
+    let sources: Vec<_> = capture.iter().enumerate().map(source).collect();
     let Ok(Some(joined)) = joins::join(&sources) else { return };
     assert_eq!(joins::join(&sources), Ok(Some(joined.clone())), "whatever the order of its tables is");
     assert!(to_value(&joined).is_ok());

@@ -31,8 +31,8 @@ pub fn netlink(bytes: &[u8]) {
 
 /// What a NIC counted of frames, by size: no range ends before it begins, and none is there of bytes that are not.
 pub fn nic_counters(bytes: &[u8]) {
-    let found = nic_counters::parse(bytes);
-    let ranges = || found.received.iter().chain(&found.sent);
+    let counters = nic_counters::parse(bytes);
+    let ranges = || counters.received.iter().chain(&counters.sent);
     assert!(ranges().all(|range| range.least_bytes <= range.most_bytes));
     // Each has three attributes in one of its own.
     assert!(32 * ranges().count() <= bytes.len());

@@ -29,9 +29,11 @@ pub fn pcapng(bytes: &[u8]) {
     for packet in &packets {
         section.packet(&mut out, packet).expect("its interface is described");
     }
-    let kept = |packet: &Captured<'_>| packet.bytes.len().min(SNAP_BYTES_MAXIMUM as usize);
-    let expected: Vec<_> =
-        packets.iter().map(|packet| Captured { bytes: &packet.bytes[..kept(packet)], ..*packet }).collect();
+    let snap_length = |packet: &Captured<'_>| packet.bytes.len().min(SNAP_BYTES_MAXIMUM as usize);
+    let expected: Vec<_> = packets
+        .iter()
+        .map(|packet| Captured { bytes: &packet.bytes[..snap_length(packet)], ..*packet })
+        .collect();
     let again: Result<Vec<_>, _> = Reader::new(&out).expect("a section").collect();
     assert_eq!(again, Ok(expected));
 }
@@ -77,7 +79,7 @@ pub fn coalesce(bytes: &[u8]) {
         .take(400)
         .map(|step| packet(step, v6, &mut sent[usize::from(step[0] & 3)]))
         .collect();
-    let (mut pushed, mut given, mut bytes_in, mut bytes_out) = (0u64, 0u64, 0usize, 0usize);
+    let (mut pushed, mut frames_out, mut bytes_in, mut bytes_out) = (0u64, 0u64, 0usize, 0usize);
     let mut give = |merged: &Coalesced<'_>| {
         let mut packet = merged.header.to_vec();
         for piece in merged.payload {
@@ -85,7 +87,7 @@ pub fn coalesce(bytes: &[u8]) {
             bytes_out += range.len();
             packet.extend(&packets[piece.packet as usize].1[range]);
         }
-        given += u64::from(merged.frames);
+        frames_out += u64::from(merged.frames);
         if merged.frames > 1 {
             let plan = Segmentation::plan(&merged.vnet, &packet).expect("an aggregate is well formed");
             assert_eq!(plan.frames(), merged.frames);
@@ -109,7 +111,7 @@ pub fn coalesce(bytes: &[u8]) {
         }
     }
     coalescer.flush(&mut give);
-    assert_eq!((pushed, bytes_in), (given, bytes_out));
+    assert_eq!((pushed, bytes_in), (frames_out, bytes_out));
 }
 
 /// The next packet of a flow that has sent so many frames.

@@ -111,13 +111,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn on_veth(test: impl FnOnce() -> Result<()> + Send) -> Option<()> {
-        let made = Network::fresh().and_then(|network| {
+        let outcome = Network::fresh().and_then(|network| {
             network.run(|| {
                 rtnetlink::create_veth("fgbig0", "fgbig1", sched::thread_id() as u32)?;
                 test()
             })
         });
-        match made {
+        match outcome {
             Ok(()) => Some(()),
             Err(error) => crate::trial::not_run("network namespaces and veth", &error),
         }
@@ -159,10 +159,10 @@ mod tests {
                 body.extend(kind.to_ne_bytes());
                 body.extend(bytes.to_ne_bytes());
             }
-            let found = parse(&body).expect("it is whole");
-            prop_assert_eq!(found.of(Direction::Sent), (sizes[0], sizes[2]));
-            prop_assert_eq!(found.of(Direction::Received), (sizes[1], sizes[3]));
-            prop_assert_eq!(found.tso_maximum_bytes, sizes[4]);
+            let reading = parse(&body).expect("it is whole");
+            prop_assert_eq!(reading.of(Direction::Sent), (sizes[0], sizes[2]));
+            prop_assert_eq!(reading.of(Direction::Received), (sizes[1], sizes[3]));
+            prop_assert_eq!(reading.tso_maximum_bytes, sizes[4]);
             prop_assert_eq!(parse(&body[..LINK_BYTES - 1]), None);
         }
     }

@@ -66,12 +66,12 @@ impl Folder {
             .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY)
             .open(&place)
             .map_err(|error| refuse_link(&place, error, &operation))?;
-        let found = file.metadata().during(&*operation)?;
-        if !found.is_file() {
+        let metadata = file.metadata().during(&*operation)?;
+        if !metadata.is_file() {
             let source = io::Error::other("found no regular file");
             return Err(OsError { operation, source });
         }
-        let mut bytes = vec![0; length.min(found.len().saturating_sub(offset) as usize)];
+        let mut bytes = vec![0; length.min(metadata.len().saturating_sub(offset) as usize)];
         let mut filled = 0;
         while filled < bytes.len() {
             match file.read_at(&mut bytes[filled..], offset + filled as u64).during(&*operation)? {
@@ -81,16 +81,16 @@ impl Folder {
             }
         }
         bytes.truncate(filled);
-        Ok((bytes, found.len()))
+        Ok((bytes, metadata.len()))
     }
 
     /// The regular files at and below `path` in order, at most so many; true if there are more.
     pub fn list(&self, path: &Path, most: usize) -> Result<(Vec<Listed>, bool)> {
         let operation = format!("list {}", path.display());
         let folder = self.enter(path, false, &operation)?;
-        let mut found = Vec::new();
-        let more = folder.collect(path, most, DEEPEST, &mut found).during(operation)?;
-        Ok((found, more))
+        let mut files = Vec::new();
+        let more = folder.collect(path, most, DEEPEST, &mut files).during(operation)?;
+        Ok((files, more))
     }
 
     /// Removes what is at `path`, with everything below it; with an empty path what is in the folder.
@@ -128,10 +128,10 @@ impl Folder {
         let mut folder = Self(self.0.try_clone().during(operation)?);
         for name in path {
             let place = folder.within(name);
-            let made = make && folder.make(name).during(operation)?;
+            let is_new = make && folder.make(name).during(operation)?;
             let opened = open_folder(&place, libc::O_NOFOLLOW);
             folder = Self(opened.map_err(|error| refuse_link(&place, error, operation))?);
-            if made {
+            if is_new {
                 // Whatever the umask is.
                 fs::set_permissions(folder.itself(), Permissions::from_mode(0o755)).during(operation)?;
             }
@@ -157,7 +157,7 @@ impl Folder {
     }
 
     /// Adds the files below; true if there are more than may be added.
-    fn collect(&self, path: &Path, most: usize, deeper: usize, found: &mut Vec<Listed>) -> io::Result<bool> {
+    fn collect(&self, path: &Path, most: usize, deeper: usize, files: &mut Vec<Listed>) -> io::Result<bool> {
         let mut names = Vec::new();
         for entry in fs::read_dir(self.itself())? {
             let entry = entry?;
@@ -173,7 +173,7 @@ impl Folder {
             if is_folder {
                 let Ok(folder) = open_folder(&place, libc::O_NOFOLLOW) else { continue };
                 let below = match deeper.checked_sub(1) {
-                    Some(deeper) => Self(folder).collect(&path, most, deeper, found),
+                    Some(deeper) => Self(folder).collect(&path, most, deeper, files),
                     None => Ok(true),
                 };
                 match below {
@@ -184,10 +184,10 @@ impl Folder {
             } else if let Ok(metadata) = fs::symlink_metadata(&place)
                 && metadata.is_file()
             {
-                if found.len() == most {
+                if files.len() == most {
                     return Ok(true);
                 }
-                found.push(Listed { path, size_bytes: metadata.len() });
+                files.push(Listed { path, size_bytes: metadata.len() });
             }
         }
         Ok(false)
@@ -213,7 +213,7 @@ impl Folder {
 
     fn empty(&self) -> io::Result<()> {
         let own = self.itself();
-        if fs::metadata(&own).is_ok_and(|found| found.permissions().mode() & 0o700 != 0o700) {
+        if fs::metadata(&own).is_ok_and(|metadata| metadata.permissions().mode() & 0o700 != 0o700) {
             // Where it is another's, whether this fails is seen next.
             let _ = fs::set_permissions(&own, Permissions::from_mode(0o700));
         }
@@ -230,7 +230,7 @@ fn open_folder(path: &Path, flags: i32) -> io::Result<File> {
 
 /// An error that says so where a link was in the way: for a folder the kernel's is only that it is none.
 fn refuse_link(place: &Path, error: io::Error, operation: &str) -> OsError {
-    if fs::symlink_metadata(place).is_ok_and(|found| found.is_symlink()) {
+    if fs::symlink_metadata(place).is_ok_and(|metadata| metadata.is_symlink()) {
         let name = place.file_name().unwrap_or_default().display();
         let operation = format!("{operation}: found the symbolic link {name}, which is not followed");
         return OsError::errno(operation, libc::ELOOP);
@@ -295,8 +295,8 @@ mod tests {
     }
 
     fn files(folder: &Folder, path: &str, most: usize) -> (Vec<String>, bool) {
-        let (found, more) = folder.list(Path::new(path), most).expect("a folder");
-        (found.iter().map(|file| format!("{} {}", file.path.display(), file.size_bytes)).collect(), more)
+        let (listing, more) = folder.list(Path::new(path), most).expect("a folder");
+        (listing.iter().map(|file| format!("{} {}", file.path.display(), file.size_bytes)).collect(), more)
     }
 
     #[test]
@@ -317,8 +317,8 @@ mod tests {
         for (path, mode) in [("conf/site.xml", 0o640), ("conf.d", 0o600), ("conf-b", 0o444), ("a/b/c", 0o755)]
         {
             folder.write(Path::new(path), path.as_bytes(), mode).expect("it is written");
-            let found = fs::metadata(place.inside().join(path)).expect("it is there");
-            assert_eq!(found.permissions().mode() & 0o7777, mode);
+            let metadata = fs::metadata(place.inside().join(path)).expect("it is there");
+            assert_eq!(metadata.permissions().mode() & 0o7777, mode);
         }
         let mode = fs::metadata(place.inside().join("a/b")).expect("it is there").permissions().mode();
         assert_eq!(mode & 0o7777, 0o755);

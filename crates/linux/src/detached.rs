@@ -103,8 +103,8 @@ fn join(folder: &Path) -> std::io::Result<()> {
             return Err(error);
         }
         let own = folder.join(OF_ITS_OWN);
-        let made = fs::create_dir(&own);
-        made.or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) }).and_then(|()| enter(&own))
+        let result = fs::create_dir(&own);
+        result.or_else(|error| if own.is_dir() { Ok(()) } else { Err(error) }).and_then(|()| enter(&own))
     })
 }
 

@@ -63,11 +63,11 @@ impl Epoll {
         self.control(libc::EPOLL_CTL_DEL, descriptor, 0, 0)
     }
 
-    fn control(&self, what: i32, descriptor: RawFd, key: u64, events: i32) -> Result<()> {
+    fn control(&self, operation: i32, descriptor: RawFd, key: u64, events: i32) -> Result<()> {
         let mut event = libc::epoll_event { events: events as u32, u64: key };
         // SAFETY: `event` is valid during the call.
         check(
-            unsafe { libc::epoll_ctl(self.descriptor.as_raw_fd(), what, descriptor, &mut event) },
+            unsafe { libc::epoll_ctl(self.descriptor.as_raw_fd(), operation, descriptor, &mut event) },
             "watch a descriptor",
         )
         .map(drop)
@@ -87,7 +87,7 @@ impl Epoll {
             tv_nsec: (nanoseconds % 1_000_000_000) as libc::c_long,
         });
         let pointer = time.as_ref().map_or(std::ptr::null(), |time| time as *const libc::timespec);
-        let found = if self.precise {
+        let count = if self.precise {
             // SAFETY: the events and their number describe `self.events`; `time` outlives the call; no signal mask.
             unsafe {
                 libc::syscall(
@@ -106,7 +106,7 @@ impl Epoll {
                 libc::epoll_wait(self.descriptor.as_raw_fd(), self.events.as_mut_ptr(), EVENTS as i32, 0)
             })
         };
-        if found < 0 {
+        if count < 0 {
             let source = io::Error::last_os_error();
             return match source.raw_os_error() {
                 Some(libc::EINTR) => Ok(0),
@@ -117,7 +117,7 @@ impl Epoll {
                 _ => Err(OsError { operation: "wait for descriptors".into(), source }),
             };
         }
-        self.ready = found as usize;
+        self.ready = count as usize;
         Ok(self.ready)
     }
 
@@ -131,7 +131,7 @@ impl Epoll {
 }
 
 fn wanted(readable: bool, writable: bool) -> i32 {
-    let when = |asked, event| if asked { event } else { 0 };
+    let when = |is_set, event| if is_set { event } else { 0 };
     when(readable, libc::EPOLLIN) | when(writable, libc::EPOLLOUT)
 }
 

@@ -149,8 +149,8 @@ pub fn speed(interface: &str) -> Result<Option<u64>> {
     exchange(interface, &mut value, &format!("read the speed of {interface}"))?;
     let megabits = u32::from(value.speed_high) << 16 | u32::from(value.speed_low);
     // SPEED_UNKNOWN is -1, of 16 bits in older drivers.
-    let known = !matches!(megabits, 0 | 0xffff | u32::MAX);
-    Ok(known.then_some(u64::from(megabits) * 1_000_000))
+    let is_known = !matches!(megabits, 0 | 0xffff | u32::MAX);
+    Ok(is_known.then_some(u64::from(megabits) * 1_000_000))
 }
 
 /// Whether `offload` is on.

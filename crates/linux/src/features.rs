@@ -59,12 +59,12 @@ pub fn read_all(interface: &str) -> Result<BTreeMap<String, Switched>> {
     let operation = format!("read the features of {interface}");
     let names = names(interface, &operation)?;
     let blocks = blocks(interface, names.len() / NAME_BYTES, &operation)?;
-    let named = names.chunks_exact(NAME_BYTES).enumerate().filter_map(|(place, text)| {
+    let places = names.chunks_exact(NAME_BYTES).enumerate().filter_map(|(place, text)| {
         let name = text.split(|byte| *byte == 0).next().filter(|name| !name.is_empty())?;
         let switched = Switched { asked: bit(&blocks, place, REQUESTED)?, now: feature(&blocks, place)? };
         Some((String::from_utf8_lossy(name).into_owned(), switched))
     });
-    Ok(named.collect())
+    Ok(places.collect())
 }
 
 /// Switches a feature. The interface may do otherwise, or switch others with it: read them back.
@@ -72,10 +72,10 @@ pub fn set(interface: &str, name: &str, on: bool) -> Result<()> {
     let operation = format!("switch {name} of {interface} {}", if on { "on" } else { "off" });
     let place = place(&names(interface, &operation)?, name);
     let place = place.ok_or_else(|| OsError::errno(operation.clone(), libc::EOPNOTSUPP))?;
-    let known = blocks(interface, place + 1, &operation)?.get(1).copied().unwrap_or_default();
+    let block_count = blocks(interface, place + 1, &operation)?.get(1).copied().unwrap_or_default();
     // Two words a block, of the features to change and of their values; all blocks must be there.
-    let mut request = vec![0; HEAD_WORDS + 2 * (known as usize).max(place / 32 + 1)];
-    request[..HEAD_WORDS].copy_from_slice(&[SET_FEATURES, known]);
+    let mut request = vec![0; HEAD_WORDS + 2 * (block_count as usize).max(place / 32 + 1)];
+    request[..HEAD_WORDS].copy_from_slice(&[SET_FEATURES, block_count]);
     let (block, bit) = (HEAD_WORDS + place / 32 * 2, 1 << (place % 32));
     request[block] = bit;
     request[block + 1] = if on { bit } else { 0 };
@@ -125,8 +125,8 @@ fn feature(answer: &[u32], place: usize) -> Option<Feature> {
 
 /// One bit of it.
 fn bit(answer: &[u32], place: usize, word: usize) -> Option<bool> {
-    let told = (*answer.get(1)? as usize).min((answer.len() - HEAD_WORDS) / BLOCK_WORDS);
-    let block = answer[HEAD_WORDS..].chunks_exact(BLOCK_WORDS).take(told).nth(place / 32)?;
+    let block_count = (*answer.get(1)? as usize).min((answer.len() - HEAD_WORDS) / BLOCK_WORDS);
+    let block = answer[HEAD_WORDS..].chunks_exact(BLOCK_WORDS).take(block_count).nth(place / 32)?;
     Some(block[word] >> (place % 32) & 1 == 1)
 }
 
@@ -160,8 +160,8 @@ mod tests {
                 }
             }
             for (name, (available, active, never)) in names.iter().zip(&states) {
-                let found = feature(&answer, place(&list(&names), name).expect("it is listed"));
-                prop_assert_eq!(found, Some(Feature { on: *active, changeable: *available && !*never }));
+                let reading = feature(&answer, place(&list(&names), name).expect("it is listed"));
+                prop_assert_eq!(reading, Some(Feature { on: *active, changeable: *available && !*never }));
             }
             prop_assert_eq!(place(&list(&names), "rx"), None);
         }
@@ -174,9 +174,9 @@ mod tests {
             name in ".{0,40}",
         ) {
             let _ = place(&names, &name);
-            let found = feature(&words, number);
+            let reading = feature(&words, number);
             // Nothing is read beyond what the kernel says that it has told.
-            prop_assert!(found.is_none() || number / 32 < words[1] as usize);
+            prop_assert!(reading.is_none() || number / 32 < words[1] as usize);
         }
     }
 
@@ -185,8 +185,8 @@ mod tests {
         assert!(
             read("lo", "tx-generic-segmentation").expect("its features").expect("it is listed").changeable
         );
-        let found = read("lo", HARDWARE_GRO).expect("its features");
-        assert!(found.is_none_or(|found| !found.changeable), "{found:?}");
+        let reading = read("lo", HARDWARE_GRO).expect("its features");
+        assert!(reading.is_none_or(|reading| !reading.changeable), "{reading:?}");
         assert_eq!(read("lo", "rx-nonesuch").expect("its features"), None);
         assert_eq!(read("no-such-if", HARDWARE_GRO).expect_err("there is none").code(), libc::ENODEV);
         assert_eq!(set("lo", "rx-nonesuch", true).expect_err("there is none").code(), libc::EOPNOTSUPP);

@@ -43,12 +43,12 @@ pub fn free_bytes(path: &Path) -> Result<u64> {
     let text =
         CString::new(path.as_os_str().as_bytes()).map_err(|_| OsError::errno(operation(), libc::EINVAL))?;
     // SAFETY: all-zero is a valid statvfs, which the call fills; the path is a terminated string.
-    let (done, found) = unsafe {
-        let mut found: libc::statvfs = std::mem::zeroed();
-        (libc::statvfs(text.as_ptr(), &mut found), found)
+    let (done, stats) = unsafe {
+        let mut stats: libc::statvfs = std::mem::zeroed();
+        (libc::statvfs(text.as_ptr(), &mut stats), stats)
     };
     check(done, &operation())?;
-    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+    Ok(stats.f_bavail.saturating_mul(stats.f_frsize))
 }
 
 /// Up to `length` bytes at `offset`, and the file's size.

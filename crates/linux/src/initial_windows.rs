@@ -65,9 +65,10 @@ pub fn read(interface: &str, version: u8) -> Result<Vec<RouteWindows>> {
 
 /// Gives all of them initial windows; what else a route says, it keeps, and so does a window that is none.
 pub fn set(interface: &str, version: u8, windows: InitialWindows) -> Result<()> {
-    let asked = [(RTAX_INITCWND, windows.send), (RTAX_INITRWND, windows.receive)];
-    let asked: Vec<(u16, u32)> = asked.into_iter().filter_map(|(kind, value)| Some((kind, value?))).collect();
-    replace(interface, version, &asked, "set the initial windows of")
+    let metrics = [(RTAX_INITCWND, windows.send), (RTAX_INITRWND, windows.receive)];
+    let metrics: Vec<(u16, u32)> =
+        metrics.into_iter().filter_map(|(kind, value)| Some((kind, value?))).collect();
+    replace(interface, version, &metrics, "set the initial windows of")
 }
 
 /// Holds the path MTU of all of them, whatever that of the interface becomes; 0 releases it. Connections announce their
@@ -130,8 +131,8 @@ pub(crate) type Metrics<'a> = &'a [(u16, u32)];
 
 /// The request that puts a route in the place of itself, with other metrics; those of 0 are left out. `body` is one that
 /// was parsed.
-pub(crate) fn replacement(body: &[u8], asked: Metrics) -> Message {
-    let mut message = restated(RTM_NEWROUTE, REPLACE, body, asked);
+pub(crate) fn replacement(body: &[u8], metrics: Metrics) -> Message {
+    let mut message = restated(RTM_NEWROUTE, REPLACE, body, metrics);
     if let Some(seconds) = expires_seconds(&body[ROUTE_BYTES..]) {
         message.u32(RTA_EXPIRES, seconds);
     }
@@ -139,7 +140,7 @@ pub(crate) fn replacement(body: &[u8], asked: Metrics) -> Message {
 }
 
 /// A request of this kind about a route as it was told, without what the kernel alone says of it.
-pub(crate) fn restated(kind: u16, flags: u16, body: &[u8], asked: Metrics) -> Message {
+pub(crate) fn restated(kind: u16, flags: u16, body: &[u8], changes: Metrics) -> Message {
     let (header, rest) = body.split_at(ROUTE_BYTES);
     let mut header = header.to_vec();
     let asked_flags =
@@ -159,11 +160,11 @@ pub(crate) fn restated(kind: u16, flags: u16, body: &[u8], asked: Metrics) -> Me
         }
     }
     message.nest(libc::RTA_METRICS, |metrics| {
-        let kept = attributes(attribute(rest, libc::RTA_METRICS).unwrap_or(&[]));
-        for (kind, value) in kept.filter(|(kind, _)| !asked.iter().any(|(new, _)| new == kind)) {
+        let existing = attributes(attribute(rest, libc::RTA_METRICS).unwrap_or(&[]));
+        for (kind, value) in existing.filter(|(kind, _)| !changes.iter().any(|(new, _)| new == kind)) {
             metrics.attribute(kind, value);
         }
-        for &(kind, value) in asked.iter().filter(|(_, value)| *value > 0) {
+        for &(kind, value) in changes.iter().filter(|(_, value)| *value > 0) {
             metrics.u32(kind, value);
         }
     });
@@ -202,34 +203,34 @@ mod tests {
     fn after(change: impl FnOnce(&str) -> Result<()> + Send) -> Option<Vec<Vec<RouteWindows>>> {
         // That takes root.
         let network = Network::fresh().ok()?;
-        let found = network.run(|| {
+        let tables = network.run(|| {
             let tap = crate::tap::Tap::create("fgw0", false, false)?;
             change_link("fgw0", LinkChange { up: Some(true), ..LinkChange::default() })?;
-            for (own, net, there, gateway, bits) in [
+            for (own, net, destination, gateway, bits) in [
                 ("10.9.0.1", "10.9.0.0", "10.9.1.0", "10.9.0.9", 24),
                 ("fd09::1", "fd09::", "fd09:1::", "fd09::9", 64),
             ] {
-                let [own, net, there, gateway] =
-                    [own, net, there, gateway].map(|text| text.parse::<IpAddr>().expect("an address"));
+                let [own, net, destination, gateway] =
+                    [own, net, destination, gateway].map(|text| text.parse::<IpAddr>().expect("an address"));
                 add_address("fgw0", own, bits)?;
                 set_route("fgw0", net, bits, None, "reno")?;
-                set_route("fgw0", there, bits, Some(gateway), "reno")?;
+                set_route("fgw0", destination, bits, Some(gateway), "reno")?;
             }
             change("fgw0")?;
             for version in [4, 6] {
                 assert_eq!(route_congestion_control("fgw0", version)?.as_deref(), Some("reno"));
             }
-            let found = [4, 6].map(|version| read("fgw0", version)).into_iter().collect();
+            let tables = [4, 6].map(|version| read("fgw0", version)).into_iter().collect();
             drop(tap);
-            found
+            tables
         });
-        Some(found.expect("the kernel takes it"))
+        Some(tables.expect("the kernel takes it"))
     }
 
     #[test]
     fn a_fresh_route_has_the_kernels_windows() {
-        let Some(found) = after(|_| Ok(())) else { return };
-        for routes in found {
+        let Some(tables) = after(|_| Ok(())) else { return };
+        for routes in tables {
             assert_eq!(routes.len(), 2, "{routes:?}");
             assert!(routes.iter().all(|route| route.windows == InitialWindows::default()), "{routes:?}");
         }
@@ -241,8 +242,8 @@ mod tests {
             [4, 6].into_iter().try_for_each(|version| set(name, version, BOTH))?;
             change_link(name, LinkChange { mtu: Some(1400), ..LinkChange::default() })
         };
-        let Some(found) = after(change) else { return };
-        for routes in found {
+        let Some(tables) = after(change) else { return };
+        for routes in tables {
             assert_eq!(routes.len(), 2, "{routes:?}");
             assert!(routes.iter().all(|route| route.windows == BOTH), "{routes:?}");
         }
@@ -252,9 +253,9 @@ mod tests {
     fn a_held_mtu_outlives_that_of_the_interface_until_it_is_released() {
         let change = |name: &str| {
             let mtu = |mtu| change_link(name, LinkChange { mtu: Some(mtu), ..LinkChange::default() });
-            for (version, there) in [(4, "10.9.0.9"), (6, "fd09::9")] {
-                let there = there.parse().expect("an address");
-                let way = || crate::routes::way_to(there).map(|way| way.mtu);
+            for (version, destination) in [(4, "10.9.0.9"), (6, "fd09::9")] {
+                let destination = destination.parse().expect("an address");
+                let way = || crate::routes::way_to(destination).map(|way| way.mtu);
                 set(name, version, BOTH)?;
                 mtu(1500)?;
                 hold_mtu(name, version, 1500)?;
@@ -265,8 +266,8 @@ mod tests {
             }
             Ok(())
         };
-        let Some(found) = after(change) else { return };
-        assert!(found[0].iter().all(|route| route.windows == BOTH), "{found:?}");
+        let Some(tables) = after(change) else { return };
+        assert!(tables[0].iter().all(|route| route.windows == BOTH), "{tables:?}");
     }
 
     #[test]
@@ -275,10 +276,10 @@ mod tests {
             set(name, 4, BOTH)?;
             set(name, 4, InitialWindows { send: Some(20), receive: None })
         };
-        let Some(found) = after(change) else { return };
+        let Some(tables) = after(change) else { return };
         let expected = InitialWindows { send: Some(20), receive: Some(4) };
-        assert!(found[0].iter().all(|route| route.windows == expected), "{found:?}");
-        assert!(found[1].iter().all(|route| route.windows == InitialWindows::default()), "{found:?}");
+        assert!(tables[0].iter().all(|route| route.windows == expected), "{tables:?}");
+        assert!(tables[1].iter().all(|route| route.windows == InitialWindows::default()), "{tables:?}");
     }
 
     fn encoded(kind: u16, value: &[u8]) -> Vec<u8> {
@@ -311,12 +312,12 @@ mod tests {
             body.extend(encoded(libc::RTA_METRICS, &metrics.concat()));
             body.extend(encoded(libc::RTA_OIF, &interface.to_ne_bytes()));
             prop_assert_eq!(body.len(), 48);
-            let known = |segments: u32| Some(segments).filter(|segments| *segments > 0);
+            let window = |segments: u32| Some(segments).filter(|segments| *segments > 0);
             let expected = (main && !cloned).then_some(RouteWindows {
                 destination: octets.into(),
                 prefix_length,
                 interface,
-                windows: InitialWindows { send: known(send), receive: known(receive) },
+                windows: InitialWindows { send: window(send), receive: window(receive) },
             });
             prop_assert_eq!(parse(&body), expected);
             prop_assert_eq!(parse(&body[..cut]), None);

@@ -11,10 +11,10 @@ pub fn raise_open_files(most: u64) -> Result<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: `limit` is valid during the call.
     check(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, "read the limit of open files")?;
-    let wanted = limit.rlim_max.min(most);
-    if wanted > limit.rlim_cur {
+    let target = limit.rlim_max.min(most);
+    if target > limit.rlim_cur {
         BEFORE.get_or_init(|| limit.rlim_cur);
-        limit.rlim_cur = wanted;
+        limit.rlim_cur = target;
         // SAFETY: as above.
         check(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &limit) }, "raise the limit of open files")?;
     }

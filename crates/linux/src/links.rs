@@ -122,13 +122,13 @@ mod tests {
     #[test]
     fn the_running_kernel_lists_its_loopback() {
         let all = interfaces().expect("the kernel answers");
-        let own = all.iter().find(|each| each.loopback).expect("every namespace has a loopback");
+        let own = all.iter().find(|entry| entry.loopback).expect("every namespace has a loopback");
         assert_eq!((own.name.as_str(), own.index, own.parent), ("lo", 1, None));
         assert!(own.ethernet, "its packets have an Ethernet header of zeros");
-        let one = crate::rtnetlink::link("lo").expect("it is there");
-        assert_eq!((own.mtu, own.maximum_mtu), (one.mtu, one.maximum_mtu));
+        let link = crate::rtnetlink::link("lo").expect("it is there");
+        assert_eq!((own.mtu, own.maximum_mtu), (link.mtu, link.maximum_mtu));
         let addresses = addresses().expect("the kernel answers");
-        assert!(addresses.iter().all(|each| all.iter().any(|interface| interface.index == each.index)));
+        assert!(addresses.iter().all(|entry| all.iter().any(|interface| interface.index == entry.index)));
     }
 
     proptest! {
@@ -148,8 +148,8 @@ mod tests {
                     body.extend(octets);
                 }
             }
-            let found = parse_address(&body).expect("it is whole");
-            prop_assert_eq!(found, InterfaceAddress { index, address: own.into(), prefix_length: prefix });
+            let address = parse_address(&body).expect("it is whole");
+            prop_assert_eq!(address, InterfaceAddress { index, address: own.into(), prefix_length: prefix });
             body[0] = libc::AF_INET6 as u8;
             prop_assert_eq!(parse_address(&body), None);
         }

@@ -57,17 +57,17 @@ mod tests {
     fn reads_ranges_and_single_ports() {
         assert_eq!(range("40000-40099"), PortRange { first: 40_000, last: 40_099 });
         assert_eq!(range("65535"), PortRange { first: 65_535, last: 65_535 });
-        for wrong in ["", "-", "0-10", "10-9", "1-65536", "a-b", "1-2-3"] {
-            assert!(wrong.parse::<PortRange>().is_err(), "{wrong}");
+        for text in ["", "-", "0-10", "10-9", "1-65536", "a-b", "1-2-3"] {
+            assert!(text.parse::<PortRange>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn takes_the_first_that_is_free_and_says_when_none_is() {
-        let taken = tcp::listen(HERE, PortRange::ANY, None).expect("a port");
-        let port = taken.local_addr().expect("an address").port();
-        let one = range(&port.to_string());
-        let refused = tcp::listen(HERE, one, None).expect_err("it is taken").to_string();
+        let listener = tcp::listen(HERE, PortRange::ANY, None).expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let ports = range(&port.to_string());
+        let refused = tcp::listen(HERE, ports, None).expect_err("it is taken").to_string();
         assert!(refused.contains(&format!("ports {port}-{port}, all of which are in use")), "{refused}");
         if port < u16::MAX {
             let two = range(&format!("{port}-{}", port.saturating_add(20)));

@@ -50,10 +50,10 @@ impl Lock {
             }
             _ => {}
         }
-        let found = folder.symlink_metadata().during(operation())?;
-        if !found.is_dir() || found.uid() != effective_user() || found.mode() & 0o022 != 0 {
-            let why = "found a folder that others may write to, or no folder: remove it";
-            return Err(OsError { operation: operation(), source: std::io::Error::other(why) });
+        let metadata = folder.symlink_metadata().during(operation())?;
+        if !metadata.is_dir() || metadata.uid() != effective_user() || metadata.mode() & 0o022 != 0 {
+            let reason = "found a folder that others may write to, or no folder: remove it";
+            return Err(OsError { operation: operation(), source: std::io::Error::other(reason) });
         }
         let path = folder.join(name);
         let mut left = tries;
@@ -81,8 +81,8 @@ impl Lock {
                 };
             }
             // Whoever had it may have removed the file between the two calls: then another has a new one.
-            let is_same = |there: std::fs::Metadata| {
-                file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+            let is_same = |entry: std::fs::Metadata| {
+                file.metadata().is_ok_and(|own| (own.dev(), own.ino()) == (entry.dev(), entry.ino()))
             };
             if path.symlink_metadata().is_ok_and(is_same) {
                 return Ok(Attempt::Ours(Self { _file: file, path }));

@@ -122,11 +122,11 @@ pub fn subflows(socket: RawFd) -> Result<Vec<TcpInfo>> {
     check(read, "read TCP_INFO of subflows")?;
     let word = |place: usize| u32::from_ne_bytes(bytes[place..place + 4].try_into().unwrap_or_default());
     // The kernel's own size of each, no more than what was asked for.
-    let (head, kernels, asked) = (word(0) as usize, word(8) as usize, word(12) as usize);
-    let size = kernels.min(asked).min(EACH);
+    let (head, kernels, user_bytes) = (word(0) as usize, word(8) as usize, word(12) as usize);
+    let size = kernels.min(user_bytes).min(EACH);
     let end = bytes.len().min(length as usize);
     Ok((0..word(4) as usize)
-        .map(|number| head + number * asked)
+        .map(|number| head + number * user_bytes)
         .take_while(|begin| begin + size <= end)
         .map(|begin| TcpInfo::parse(&bytes[begin..begin + size]))
         .collect())
@@ -151,26 +151,26 @@ pub fn acknowledged_bytes(socket: RawFd) -> Result<u64> {
 }
 
 /// The subflows of a connection as one: what is counted is summed up, times and sizes are those of the first.
-pub fn together(each: &[TcpInfo]) -> TcpInfo {
-    let Some((first, rest)) = each.split_first() else { return TcpInfo::default() };
-    rest.iter().fold(*first, |sum, one| TcpInfo {
-        cwnd_segments: sum.cwnd_segments + one.cwnd_segments,
-        retransmits: sum.retransmits + one.retransmits,
-        unacked_segments: sum.unacked_segments + one.unacked_segments,
-        sacked_segments: sum.sacked_segments + one.sacked_segments,
-        not_sent_bytes: sum.not_sent_bytes + one.not_sent_bytes,
-        delivery_rate_bits_per_second: sum.delivery_rate_bits_per_second + one.delivery_rate_bits_per_second,
-        bytes_acked: sum.bytes_acked + one.bytes_acked,
-        bytes_received: sum.bytes_received + one.bytes_received,
-        bytes_sent: sum.bytes_sent + one.bytes_sent,
-        bytes_retransmitted: sum.bytes_retransmitted + one.bytes_retransmitted,
-        data_segments_sent: sum.data_segments_sent + one.data_segments_sent,
-        data_segments_received: sum.data_segments_received + one.data_segments_received,
-        segments_sent: sum.segments_sent + one.segments_sent,
-        segments_received: sum.segments_received + one.segments_received,
-        duplicates_told: sum.duplicates_told + one.duplicates_told,
-        reorderings: sum.reorderings + one.reorderings,
-        timeouts: sum.timeouts + one.timeouts,
+pub fn together(subflows: &[TcpInfo]) -> TcpInfo {
+    let Some((first, rest)) = subflows.split_first() else { return TcpInfo::default() };
+    rest.iter().fold(*first, |sum, flow| TcpInfo {
+        cwnd_segments: sum.cwnd_segments + flow.cwnd_segments,
+        retransmits: sum.retransmits + flow.retransmits,
+        unacked_segments: sum.unacked_segments + flow.unacked_segments,
+        sacked_segments: sum.sacked_segments + flow.sacked_segments,
+        not_sent_bytes: sum.not_sent_bytes + flow.not_sent_bytes,
+        delivery_rate_bits_per_second: sum.delivery_rate_bits_per_second + flow.delivery_rate_bits_per_second,
+        bytes_acked: sum.bytes_acked + flow.bytes_acked,
+        bytes_received: sum.bytes_received + flow.bytes_received,
+        bytes_sent: sum.bytes_sent + flow.bytes_sent,
+        bytes_retransmitted: sum.bytes_retransmitted + flow.bytes_retransmitted,
+        data_segments_sent: sum.data_segments_sent + flow.data_segments_sent,
+        data_segments_received: sum.data_segments_received + flow.data_segments_received,
+        segments_sent: sum.segments_sent + flow.segments_sent,
+        segments_received: sum.segments_received + flow.segments_received,
+        duplicates_told: sum.duplicates_told + flow.duplicates_told,
+        reorderings: sum.reorderings + flow.reorderings,
+        timeouts: sum.timeouts + flow.timeouts,
         ..sum
     })
 }

@@ -65,8 +65,8 @@ fn take_name(name: &str) -> Result<()> {
     let fresh = unsafe { libc::unshare(libc::CLONE_NEWUTS | libc::CLONE_NEWIPC) };
     check(fresh, "create namespaces for a host name and shared memory")?;
     // SAFETY: pointer and length describe `name`.
-    let taken = unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) };
-    check(taken, &format!("take the host name {name:?}")).map(drop)
+    let status = unsafe { libc::sethostname(name.as_ptr().cast(), name.len()) };
+    check(status, &format!("take the host name {name:?}")).map(drop)
 }
 
 /// The host name and the System V memory that a thread has, as namespaces.
@@ -116,13 +116,13 @@ fn mount_sys(propagation: libc::c_ulong) -> Result<()> {
 /// shows that network.
 pub fn enter_named(name: &str) -> Result<()> {
     let path = format!("{NAMED}/{name}");
-    let fail = |what: &str, error: OsError| {
-        let operation = format!("network namespace {name:?}: {what}");
+    let fail = |problem: &str, error: OsError| {
+        let operation = format!("network namespace {name:?}: {problem}");
         OsError { operation, source: error.source }
     };
     if name.is_empty() || name.contains('/') || name == "." || name == ".." {
-        let found = OsError::errno("", libc::EINVAL);
-        return Err(fail("found no name, expected one that `ip netns` lists", found));
+        let invalid = OsError::errno("", libc::EINVAL);
+        return Err(fail("found no name, expected one that `ip netns` lists", invalid));
     }
     let file = File::open(&path).during("").map_err(|error| match error.code() {
         libc::ENOENT => fail(&format!("found no {path}, expected a name that `ip netns` lists"), error),
@@ -264,8 +264,8 @@ pub fn cookie() -> Result<u64> {
 /// The inode of the calling thread's network namespace, which another may get once this has ended.
 pub fn inode() -> Result<u64> {
     let path = "/proc/thread-self/ns/net";
-    let found = std::fs::metadata(path).during(format!("look at {path}"))?;
-    Ok(std::os::unix::fs::MetadataExt::ino(&found))
+    let metadata = std::fs::metadata(path).during(format!("look at {path}"))?;
+    Ok(std::os::unix::fs::MetadataExt::ino(&metadata))
 }
 
 /// A network namespace, kept alive by this descriptor.
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(host_name().expect("every machine has one"), before);
         std::fs::remove_dir_all(&folder).expect("nothing is mounted on it");
         match inside {
-            Ok(found) => assert_eq!(found, ("the rack's".into(), 0o644, 0, "h1\n".into())),
+            Ok(facts) => assert_eq!(facts, ("the rack's".into(), 0o644, 0, "h1\n".into())),
             Err(error) => {
                 assert!(std::env::var("CI").as_deref() != Ok("true"), "{error}");
                 eprintln!("not run: needs the right to make namespaces: {error}");

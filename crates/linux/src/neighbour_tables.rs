@@ -75,8 +75,8 @@ mod tests {
 
     #[test]
     fn every_kernel_has_both_tables_and_they_take_some() {
-        let found = read().expect("the kernel answers");
-        let of = |version: u8| found.iter().find(|table| table.version == version).expect("its table");
+        let tables = read().expect("the kernel answers");
+        let of = |version: u8| tables.iter().find(|table| table.version == version).expect("its table");
         assert!(of(4).most > 0 && of(6).most > 0);
     }
 

@@ -96,7 +96,7 @@ pub fn attributes(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 
 /// The value of the attribute `kind` in `bytes`.
 pub fn attribute(bytes: &[u8], kind: u16) -> Option<&[u8]> {
-    attributes(bytes).find(|(found, _)| *found == kind).map(|(_, value)| value)
+    attributes(bytes).find(|(own_kind, _)| *own_kind == kind).map(|(_, value)| value)
 }
 
 /// A 32-bit attribute.

@@ -67,44 +67,45 @@ pub fn nic_counters(interface: &str) -> Result<NicCounters> {
         header.text(DEVICE_NAME, interface);
     });
     ask.nest(GROUPS, |groups| {
-        let wanted: u32 = 1 << MAC | 1 << RMON;
-        groups.attribute(BITSET_NO_MASK, &[]).u32(BITSET_SIZE, GROUP_COUNT).u32(BITSET_VALUE, wanted);
+        let mask: u32 = 1 << MAC | 1 << RMON;
+        groups.attribute(BITSET_NO_MASK, &[]).u32(BITSET_SIZE, GROUP_COUNT).u32(BITSET_VALUE, mask);
     });
     let answers = socket.request(ask, &operation)?;
-    let found = answers.iter().map(|body| parse(body)).find(|found| *found != NicCounters::default());
-    found.ok_or_else(|| crate::OsError::errno(operation, libc::EOPNOTSUPP))
+    let counters =
+        answers.iter().map(|body| parse(body)).find(|counters| *counters != NicCounters::default());
+    counters.ok_or_else(|| crate::OsError::errno(operation, libc::EOPNOTSUPP))
 }
 
 /// Reads an answer. What is malformed or of other groups is left out.
 pub fn parse(body: &[u8]) -> NicCounters {
-    let mut found = NicCounters::default();
+    let mut counters = NicCounters::default();
     // Behind `struct genlmsghdr`.
     for (_, group) in attributes(body.get(4..).unwrap_or(&[])).filter(|(kind, _)| *kind == GROUP) {
         match attribute_u32(group, ID) {
-            Some(MAC) => read_mac(group, &mut found),
-            Some(RMON) => read_rmon(group, &mut found),
+            Some(MAC) => read_mac(group, &mut counters),
+            Some(RMON) => read_rmon(group, &mut counters),
             _ => {}
         }
     }
-    found
+    counters
 }
 
-fn read_mac(group: &[u8], found: &mut NicCounters) {
+fn read_mac(group: &[u8], counters: &mut NicCounters) {
     for (_, statistic) in attributes(group).filter(|(kind, _)| *kind == STATISTIC) {
         // The one attribute inside has the number of what was counted as its type, from 0 on.
         match attributes(statistic).next() {
-            Some((MAC_SENT, value)) => found.sent_frames = long(value),
-            Some((MAC_RECEIVED, value)) => found.received_frames = long(value),
+            Some((MAC_SENT, value)) => counters.sent_frames = long(value),
+            Some((MAC_RECEIVED, value)) => counters.received_frames = long(value),
             _ => {}
         }
     }
 }
 
-fn read_rmon(group: &[u8], found: &mut NicCounters) {
+fn read_rmon(group: &[u8], counters: &mut NicCounters) {
     for (kind, range) in attributes(group) {
         let list = match kind {
-            RECEIVED => &mut found.received,
-            SENT => &mut found.sent,
+            RECEIVED => &mut counters.received,
+            SENT => &mut counters.sent,
             _ => continue,
         };
         list.extend(size_range(range));
@@ -139,26 +140,26 @@ mod tests {
             for (kind, value) in [(MAC_SENT, counters.sent_frames), (MAC_RECEIVED, counters.received_frames)]
             {
                 if let Some(value) = value {
-                    group.nest(STATISTIC, |each| {
-                        each.attribute(kind, &long(value));
+                    group.nest(STATISTIC, |nested| {
+                        nested.attribute(kind, &long(value));
                     });
                 }
             }
             // FCS errors are not asked for.
-            group.nest(STATISTIC, |each| {
-                each.attribute(4, &long(99));
+            group.nest(STATISTIC, |nested| {
+                nested.attribute(4, &long(99));
             });
         });
         message.nest(GROUP, |group| {
             group.u32(ID, RMON).u32(3, 19);
-            group.nest(STATISTIC, |each| {
-                each.attribute(0, &long(3));
+            group.nest(STATISTIC, |nested| {
+                nested.attribute(0, &long(3));
             });
             for (kind, ranges) in [(RECEIVED, &counters.received), (SENT, &counters.sent)] {
                 for range in ranges {
-                    group.nest(kind, |each| {
-                        each.u32(LOW, range.least_bytes).u32(HIGH, range.most_bytes);
-                        each.attribute(VALUE, &long(range.frames));
+                    group.nest(kind, |nested| {
+                        nested.u32(LOW, range.least_bytes).u32(HIGH, range.most_bytes);
+                        nested.attribute(VALUE, &long(range.frames));
                     });
                 }
             }
@@ -191,18 +192,18 @@ mod tests {
         #[test]
         fn what_was_cut_is_left_out(counters in counters(), place in any::<prop::sample::Index>()) {
             let whole = answer(&counters);
-            let found = parse(&whole[..place.index(whole.len())]);
+            let parsed = parse(&whole[..place.index(whole.len())]);
             // A group that was cut is no attribute, so that whole ranges are there or none.
-            prop_assert!(found.received.is_empty() || found.received == counters.received);
-            prop_assert!(found.sent.is_empty() || found.sent == counters.sent);
+            prop_assert!(parsed.received.is_empty() || parsed.received == counters.received);
+            prop_assert!(parsed.sent.is_empty() || parsed.sent == counters.sent);
         }
     }
 
     #[test]
     fn ranges_whose_ends_are_not_in_order_are_none() {
-        let wrong = SizeRange { least_bytes: 128, most_bytes: 127, frames: 5 };
-        let found = parse(&answer(&NicCounters { received: vec![wrong], ..NicCounters::default() }));
-        assert!(found.received.is_empty());
+        let range = SizeRange { least_bytes: 128, most_bytes: 127, frames: 5 };
+        let counters = parse(&answer(&NicCounters { received: vec![range], ..NicCounters::default() }));
+        assert!(counters.received.is_empty());
     }
 
     #[test]

@@ -165,14 +165,14 @@ impl PacketRing {
 
     /// Shows every packet of the next block that the kernel has handed over, and gives the block back; false if there
     /// is none.
-    pub fn take(&mut self, mut each: impl FnMut(&RingPacket<'_>)) -> bool {
+    pub fn take(&mut self, mut handler: impl FnMut(&RingPacket<'_>)) -> bool {
         if self.status(self.next).load(Ordering::Acquire) & STATUS_USER == 0 {
             return false;
         }
         let length = self.size.block_bytes as usize;
         // SAFETY: until its status is written back, the kernel leaves the block alone.
         let block = unsafe { std::slice::from_raw_parts(self.block(self.next), length) };
-        visit(block, self.size.segments, &mut each);
+        visit(block, self.size.segments, &mut handler);
         self.status(self.next).store(0, Ordering::Release);
         self.next = (self.next + 1) % self.size.blocks;
         true
@@ -196,14 +196,14 @@ fn short(bytes: &[u8], place: usize) -> Option<u16> {
 }
 
 /// Every packet of a block; the block ends early where it is damaged.
-fn visit(block: &[u8], segments: bool, each: &mut impl FnMut(&RingPacket<'_>)) {
+fn visit(block: &[u8], segments: bool, handler: &mut impl FnMut(&RingPacket<'_>)) {
     let Some((packets, first)) = word(block, BLOCK_PACKETS).zip(word(block, BLOCK_FIRST)) else { return };
     let mut place = first as usize;
     for _ in 0..packets {
         let Some((packet, next)) = block.get(place..).and_then(|bytes| parse(bytes, segments)) else {
             return;
         };
-        each(&packet);
+        handler(&packet);
         place += next;
     }
 }
@@ -213,12 +213,12 @@ fn parse(bytes: &[u8], segments: bool) -> Option<(RingPacket<'_>, usize)> {
     let head = bytes.get(..HEAD_BYTES + ADDRESS_BYTES)?;
     let (status, link) = (word(head, 20)?, usize::from(short(head, 24)?));
     let network = usize::from(short(head, 26)?).saturating_sub(link);
-    let kept = word(head, 12)? as usize;
+    let snap_bytes = word(head, 12)? as usize;
     let kind = if status & STATUS_VLAN_KIND != 0 { short(head, 36)? } else { libc::ETH_P_8021Q as u16 };
     let packet = RingPacket {
         time_nanoseconds: u64::from(word(head, 4)?) * 1_000_000_000 + u64::from(word(head, 8)?),
         original_bytes: word(head, 16)?,
-        bytes: bytes.get(link..link + kept)?,
+        bytes: bytes.get(link..link + snap_bytes)?,
         network,
         outgoing: head[HEAD_BYTES + 10] == libc::PACKET_OUTGOING,
         vlan: (status & STATUS_VLAN != 0).then_some((kind, word(head, 32)? as u16)),
@@ -229,8 +229,8 @@ fn parse(bytes: &[u8], segments: bool) -> Option<(RingPacket<'_>, usize)> {
 
 /// The size of an aggregate's segments, from the end of what is before its bytes.
 fn segment_bytes(before: &[u8]) -> Option<u32> {
-    let told = before.get(before.len().checked_sub(SEGMENTS_BYTES)?..)?;
-    (told[SEGMENTS_KIND] != 0).then_some(u32::from(short(told, SEGMENT_SIZE)?)).filter(|size| *size > 0)
+    let header = before.get(before.len().checked_sub(SEGMENTS_BYTES)?..)?;
+    (header[SEGMENTS_KIND] != 0).then_some(u32::from(short(header, SEGMENT_SIZE)?)).filter(|size| *size > 0)
 }
 
 fn attach(descriptor: &OwnedFd, filter: &[(u16, u8, u8, u32)]) -> Result<()> {

@@ -153,11 +153,11 @@ impl BigSeen {
 
 fn seen(socket: &OwnedFd) -> BigSeen {
     // The kernel counts the lost ones among all.
-    let mut seen = BigSeen { count: u64::from(statistics(socket)[0]), largest_bytes: None };
+    let mut tally = BigSeen { count: u64::from(statistics(socket)[0]), largest_bytes: None };
     while let Some(frame_bytes) = length_of_next(socket) {
-        seen.largest_bytes = seen.largest_bytes.max(Some(frame_bytes.saturating_sub(FRAME_HEADER_BYTES)));
+        tally.largest_bytes = tally.largest_bytes.max(Some(frame_bytes.saturating_sub(FRAME_HEADER_BYTES)));
     }
-    seen
+    tally
 }
 
 /// The length of the next frame; `None` when there is no more.

@@ -44,7 +44,7 @@ pub fn send(socket: &UnixStream, descriptors: &[OwnedFd]) -> Result<()> {
 pub fn receive(socket: &UnixStream) -> Result<Vec<OwnedFd>> {
     let (mut control, mut word) = (Control([0; ROOM]), [0u8]);
     let mut part = libc::iovec { iov_base: word.as_mut_ptr().cast(), iov_len: 1 };
-    let mut found = Vec::new();
+    let mut descriptors = Vec::new();
     // SAFETY: all-zero is a valid msghdr; all that it points at lives during the calls. The kernel says how much of the
     // room it has filled, and each descriptor in it is ours alone.
     unsafe {
@@ -62,13 +62,13 @@ pub fn receive(socket: &UnixStream) -> Result<Vec<OwnedFd>> {
                 let bytes = (*head).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
                 let numbers = libc::CMSG_DATA(head).cast::<RawFd>();
                 for number in 0..bytes / size_of::<RawFd>() {
-                    found.push(OwnedFd::from_raw_fd(numbers.add(number).read_unaligned()));
+                    descriptors.push(OwnedFd::from_raw_fd(numbers.add(number).read_unaligned()));
                 }
             }
             head = libc::CMSG_NXTHDR(&raw const message, head);
         }
     }
-    Ok(found)
+    Ok(descriptors)
 }
 
 #[cfg(test)]
@@ -79,19 +79,19 @@ mod tests {
 
     #[test]
     fn what_was_handed_over_is_the_same_file() {
-        let (ours, theirs) = UnixStream::pair().expect("a pair");
+        let (sender, receiver) = UnixStream::pair().expect("a pair");
         let mut file = crate::files::in_memory().expect("a file");
         file.write_all(b"the same").expect("room");
         let copies: Vec<OwnedFd> = (0..3).map(|_| file.try_clone().expect("a copy").into()).collect();
-        send(&ours, &copies).expect("they are sent");
-        let found = receive(&theirs).expect("they are taken");
-        assert_eq!(found.len(), 3);
+        send(&sender, &copies).expect("they are sent");
+        let descriptors = receive(&receiver).expect("they are taken");
+        assert_eq!(descriptors.len(), 3);
         file.rewind().expect("a file");
         let mut text = String::new();
-        File::from(found.into_iter().next().expect("one")).read_to_string(&mut text).expect("its text");
+        File::from(descriptors.into_iter().next().expect("one")).read_to_string(&mut text).expect("its text");
         assert_eq!(text, "the same");
-        drop(ours);
-        assert!(receive(&theirs).expect("its end").is_empty());
-        assert!(send(&theirs, &[]).is_err());
+        drop(sender);
+        assert!(receive(&receiver).expect("its end").is_empty());
+        assert!(send(&receiver, &[]).is_err());
     }
 }

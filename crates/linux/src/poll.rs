@@ -129,10 +129,10 @@ pub fn told_to_end(signals: &OwnedFd) -> bool {
     loop {
         // SAFETY: all-zero is a valid signalfd_siginfo, of which the call fills exactly as many bytes.
         let (count, number) = unsafe {
-            let mut found: libc::signalfd_siginfo = std::mem::zeroed();
+            let mut info: libc::signalfd_siginfo = std::mem::zeroed();
             let size = size_of::<libc::signalfd_siginfo>();
-            let count = libc::read(signals.as_raw_fd(), (&raw mut found).cast(), size);
-            (count, found.ssi_signo as i32)
+            let count = libc::read(signals.as_raw_fd(), (&raw mut info).cast(), size);
+            (count, info.ssi_signo as i32)
         };
         if count <= 0 {
             return end;

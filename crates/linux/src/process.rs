@@ -144,8 +144,8 @@ pub fn search_path() -> OsString {
 
 fn with_system_folders(path: &OsStr) -> OsString {
     // An empty entry would mean the working folder, which is nobody's choice here.
-    let named = std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty());
-    let mut folders: Vec<PathBuf> = named.collect();
+    let own_folders = std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty());
+    let mut folders: Vec<PathBuf> = own_folders.collect();
     for folder in SYSTEM_FOLDERS.map(PathBuf::from) {
         if !folders.contains(&folder) {
             folders.push(folder);
@@ -207,12 +207,12 @@ fn own_path() -> Result<PathBuf> {
 
 fn without_mark(path: PathBuf) -> PathBuf {
     const DELETED: &[u8] = b" (deleted)";
-    let known = path
+    let unmarked = path
         .as_os_str()
         .as_bytes()
         .strip_suffix(DELETED)
         .map(|bytes| PathBuf::from(OsStr::from_bytes(bytes)));
-    known.filter(|known| !path.exists() && known.exists()).unwrap_or(path)
+    unmarked.filter(|unmarked| !path.exists() && unmarked.exists()).unwrap_or(path)
 }
 
 /// Starts this same program again with pipes, through `sudo -n` if asked to: it never waits for a password.
@@ -231,13 +231,13 @@ pub fn spawn_self(arguments: &[String], sudo: bool) -> Result<Child> {
 /// socket, whose other end comes with it: for descriptors that it hands over.
 pub fn spawn_handing_over(arguments: &[String]) -> Result<(Child, UnixStream)> {
     let own = own_path()?;
-    let (ours, theirs) = UnixStream::pair().during("start sudo")?;
+    let (socket, child_socket) = UnixStream::pair().during("start sudo")?;
     let mut command = Command::new("sudo");
     command.args(["-n", "--"]).arg(&own).args(arguments);
-    command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::piped());
+    command.stdin(OwnedFd::from(child_socket)).stdout(Stdio::null()).stderr(Stdio::piped());
     command.process_group(0);
     let child = command.spawn().during("start sudo")?;
-    Ok((child, ours))
+    Ok((child, socket))
 }
 
 /// A second descriptor of this process's standard input.
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_path_is_completed_behind_its_own_folders() {
-        for (given, expected) in [
+        for (path, expected) in [
             ("", "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
             // Debian's plain `su`: games, and no sbin.
             (
@@ -376,7 +376,7 @@ mod tests {
             ("/opt/new:/sbin", "/opt/new:/sbin:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin"),
             (":/opt/new:", "/opt/new:/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"),
         ] {
-            assert_eq!(with_system_folders(given.as_ref()), expected);
+            assert_eq!(with_system_folders(path.as_ref()), expected);
         }
     }
 }

@@ -125,8 +125,8 @@ pub fn clear(interface: &str) -> Result<()> {
 /// Reads the root queue discipline of `interface`.
 pub fn read(interface: &str) -> Result<QdiscReading> {
     let index = rtnetlink::link(interface)?.index;
-    let found = read_all(index, &format!("read the queue discipline of {interface}"))?.remove(&index);
-    Ok(found.unwrap_or_else(|| QdiscReading {
+    let qdisc = read_all(index, &format!("read the queue discipline of {interface}"))?.remove(&index);
+    Ok(qdisc.unwrap_or_else(|| QdiscReading {
         kind: "noqueue".into(),
         default: true,
         ..QdiscReading::default()

@@ -98,8 +98,8 @@ pub fn read(interface: &str, version: u8) -> Result<Vec<HeldRoute>> {
 /// Gives each of them the MTU that `wanted` says; what else a route says, it keeps, and its place among others alike.
 pub fn set(interface: &str, version: u8, wanted: impl Fn(&RouteKey) -> HeldMtu) -> Result<()> {
     let socket = Socket::route()?;
-    let (listed, alike) = listed(interface, version)?;
-    for (route, body) in listed {
+    let (routes, alike) = listed(interface, version)?;
+    for (route, body) in routes {
         let held = wanted(&route.key);
         if held == route.held {
             continue;
@@ -304,22 +304,22 @@ mod tests {
                 header[0] = libc::AF_INET6 as u8;
                 let all =
                     Socket::route()?.request(Message::new(RTM_GETROUTE, DUMP, &header), "list the routes")?;
-                let each =
+                let parsed =
                     |body: &Vec<u8>| indexes.into_iter().find_map(|index| Some((index, parse(body, index)?)));
-                let told = all.iter().filter_map(each).filter(|(_, route)| route.key == own);
-                Ok(told.map(|(index, route)| (index, route.held)).collect())
+                let routes = all.iter().filter_map(parsed).filter(|(_, route)| route.key == own);
+                Ok(routes.map(|(index, route)| (index, route.held)).collect())
             };
             let before = order()?;
             assert_eq!(before.len(), 2, "{before:?}");
-            for (mine, others) in [(name, "fgm1"), ("fgm1", name)] {
-                let (mine_index, kept) = (link(mine)?.index as u32, read(others, 6)?);
-                set(mine, 6, |_| LOCKED)?;
+            for (target, others) in [(name, "fgm1"), ("fgm1", name)] {
+                let (target_index, other_routes) = (link(target)?.index as u32, read(others, 6)?);
+                set(target, 6, |_| LOCKED)?;
                 let expected = before
                     .iter()
-                    .map(|(index, held)| (*index, if *index == mine_index { LOCKED } else { *held }));
+                    .map(|(index, held)| (*index, if *index == target_index { LOCKED } else { *held }));
                 assert_eq!(order()?, expected.collect::<Vec<_>>());
-                assert_eq!(read(others, 6)?, kept);
-                set(mine, 6, |_| FREE)?;
+                assert_eq!(read(others, 6)?, other_routes);
+                set(target, 6, |_| FREE)?;
                 assert_eq!(order()?, before);
             }
             drop(tap);

@@ -41,12 +41,12 @@ pub struct Way {
 
 /// Connects a UDP socket to `destination` and asks it.
 pub fn way_to(destination: IpAddr) -> Result<Way> {
-    let here = if destination.is_ipv4() {
+    let local = if destination.is_ipv4() {
         IpAddr::from(Ipv4Addr::UNSPECIFIED)
     } else {
         Ipv6Addr::UNSPECIFIED.into()
     };
-    let socket = UdpSocket::bind((here, 0)).during("open a UDP socket")?;
+    let socket = UdpSocket::bind((local, 0)).during("open a UDP socket")?;
     socket.connect((destination, ANY_PORT)).during(format!("find the route to {destination}"))?;
     let source = socket.local_addr().during("read a socket's own address")?.ip();
     let (level, name) =
@@ -94,15 +94,15 @@ fn look_up(destination: IpAddr, source: Option<IpAddr>) -> Result<Vec<Vec<u8>>> 
 pub fn path_mtu_exceptions() -> Result<Vec<PathMtuException>> {
     // Filtered, the routes themselves are not listed: a router may have a million.
     let socket = Socket::route()?.filtering();
-    let mut found = Vec::new();
+    let mut exceptions = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
-        found.extend(cloned(&socket, family)?.iter().filter_map(|body| parse_exception(body)));
+        exceptions.extend(cloned(&socket, family)?.iter().filter_map(|body| parse_exception(body)));
     }
     // One route with several next hops lists its exceptions once for each.
-    let mut unique: Vec<PathMtuException> = Vec::with_capacity(found.len());
-    for each in found {
-        if !unique.contains(&each) {
-            unique.push(each);
+    let mut unique: Vec<PathMtuException> = Vec::with_capacity(exceptions.len());
+    for exception in exceptions {
+        if !unique.contains(&exception) {
+            unique.push(exception);
         }
     }
     Ok(unique)

@@ -57,31 +57,31 @@ pub struct ConnectedSocket {
 /// Lists every connected TCP socket, IPv4 and IPv6.
 pub fn connected_sockets() -> Result<Vec<ConnectedSocket>> {
     let socket = Socket::open(NETLINK_SOCK_DIAG)?;
-    let mut found = Vec::new();
+    let mut sockets = Vec::new();
     for family in [libc::AF_INET, libc::AF_INET6] {
         let message = Message::new(SOCK_DIAG_BY_FAMILY, DUMP, &request(family as u8));
         let answers = socket.request(message, "list TCP sockets (NETLINK_SOCK_DIAG)")?;
-        found.extend(answers.iter().filter_map(|body| parse(body)));
+        sockets.extend(answers.iter().filter_map(|body| parse(body)));
     }
-    Ok(found)
+    Ok(sockets)
 }
 
 /// Ends a connection at once, as `ss -K` does: both programs are told that it was reset or aborted. Fails with `ENOENT`
 /// if it has ended meanwhile, and with `EOPNOTSUPP` without `CONFIG_INET_DIAG_DESTROY`.
 pub fn destroy(connection: &ConnectedSocket) -> Result<()> {
     let family = if connection.local.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    let mut asked = request(family as u8);
+    let mut body = request(family as u8);
     let octets = |address: IpAddr| match address {
         IpAddr::V4(address) => address.octets().to_vec(),
         IpAddr::V6(address) => address.octets().to_vec(),
     };
     for (port, address, end) in [(8, 12, connection.local), (10, 28, connection.remote)] {
-        asked[port..port + 2].copy_from_slice(&end.port().to_be_bytes());
+        body[port..port + 2].copy_from_slice(&end.port().to_be_bytes());
         let octets = octets(end.ip());
-        asked[address..address + octets.len()].copy_from_slice(&octets);
+        body[address..address + octets.len()].copy_from_slice(&octets);
     }
-    asked[48..56].copy_from_slice(&connection.cookie.to_le_bytes());
-    let message = Message::new(SOCK_DESTROY, 0, &asked);
+    body[48..56].copy_from_slice(&connection.cookie.to_le_bytes());
+    let message = Message::new(SOCK_DESTROY, 0, &body);
     Socket::open(NETLINK_SOCK_DIAG)?.request(message, "end a TCP connection (SOCK_DESTROY)").map(|_| ())
 }
 
@@ -163,8 +163,8 @@ impl Destroyed {
 
     /// Those since the last call. Their state is of no meaning, and no process holds them.
     pub fn read(&self) -> Result<Vec<ConnectedSocket>> {
-        let told = self.socket.waiting("read notifications of destroyed TCP sockets")?;
-        Ok(told.iter().filter_map(|body| parse_destroyed(body)).collect())
+        let messages = self.socket.waiting("read notifications of destroyed TCP sockets")?;
+        Ok(messages.iter().filter_map(|body| parse_destroyed(body)).collect())
     }
 
     /// How many notifications found no room.
@@ -263,11 +263,11 @@ mod tests {
     fn the_running_kernel_lists_what_listens_and_whose_it_is() {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback");
         let port = listener.local_addr().expect("an address").port();
-        let found = listening_sockets().expect("the kernel answers");
-        let found = found.iter().find(|socket| socket.port == port).expect("it is listed");
+        let entry = listening_sockets().expect("the kernel answers");
+        let entry = entry.iter().find(|socket| socket.port == port).expect("it is listed");
         let link = std::fs::read_link(format!("/proc/self/fd/{}", listener.as_raw_fd())).expect("procfs");
-        assert_eq!(link.to_string_lossy(), format!("socket:[{}]", found.inode));
-        assert_eq!(crate::tree::socket_inode(&link), Some(found.inode.into()));
+        assert_eq!(link.to_string_lossy(), format!("socket:[{}]", entry.inode));
+        assert_eq!(crate::tree::socket_inode(&link), Some(entry.inode.into()));
         drop(listener);
         assert!(listening_sockets().expect("the kernel answers").iter().all(|socket| socket.port != port));
     }
@@ -279,13 +279,13 @@ mod tests {
             TcpStream::connect(listener.local_addr().expect("an address")).expect("a connection");
         let (_server, _) = listener.accept().expect("a connection");
         let local = client.local_addr().expect("an address");
-        let found = connected_sockets().expect("the kernel answers");
-        let found = found.iter().find(|socket| socket.local == local).expect("it is listed");
-        match destroy(found) {
+        let entry = connected_sockets().expect("the kernel answers");
+        let entry = entry.iter().find(|socket| socket.local == local).expect("it is listed");
+        match destroy(entry) {
             Ok(()) => {
                 let error = client.read(&mut [0]).expect_err("an end");
                 assert_eq!(error.kind(), std::io::ErrorKind::ConnectionAborted);
-                assert_eq!(destroy(found).expect_err("it is gone").code(), libc::ENOENT);
+                assert_eq!(destroy(entry).expect_err("it is gone").code(), libc::ENOENT);
             }
             // That takes root, and a kernel that can.
             Err(error) => assert!([libc::EPERM, libc::EOPNOTSUPP].contains(&error.code()), "{error}"),
@@ -294,27 +294,27 @@ mod tests {
 
     #[test]
     fn reads_what_a_kernel_answered() {
-        let found = parse(&sample()).expect("a socket");
-        assert_eq!(found.local, "10.9.9.1:40000".parse().expect("an address"));
-        assert_eq!(found.remote, "10.9.9.1:5201".parse().expect("an address"));
-        assert_eq!((found.state, found.congestion_control.as_deref()), ("established", Some("bbr")));
-        let info = found.info.expect("it is open");
+        let socket = parse(&sample()).expect("a socket");
+        assert_eq!(socket.local, "10.9.9.1:40000".parse().expect("an address"));
+        assert_eq!(socket.remote, "10.9.9.1:5201".parse().expect("an address"));
+        assert_eq!((socket.state, socket.congestion_control.as_deref()), ("established", Some("bbr")));
+        let info = socket.info.expect("it is open");
         assert_eq!((info.mss_bytes, info.path_mtu, info.bytes_sent), (0xc400, 65535, 3000));
         assert!((1e-6..1e-3).contains(&info.srtt_seconds));
     }
 
     #[test]
     fn an_ipv4_connection_of_an_ipv6_socket_is_shown_as_ipv4() {
-        let found = parse(&bytes(include_str!("../tests/captured/inet_diag_mapped.hex"))).expect("a socket");
-        assert_eq!(found.local, "10.9.9.1:5202".parse().expect("an address"));
-        assert_eq!(found.remote, "10.9.9.1:40001".parse().expect("an address"));
+        let socket = parse(&bytes(include_str!("../tests/captured/inet_diag_mapped.hex"))).expect("a socket");
+        assert_eq!(socket.local, "10.9.9.1:5202".parse().expect("an address"));
+        assert_eq!(socket.remote, "10.9.9.1:40001".parse().expect("an address"));
     }
 
     #[test]
     fn a_connection_is_told_once_more_at_its_end_with_all_that_it_carried() {
-        for here in ["127.0.0.1:0", "[::1]:0"] {
-            let listener = match TcpListener::bind(here) {
-                Err(_) if here.starts_with('[') => continue,
+        for address in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = match TcpListener::bind(address) {
+                Err(_) if address.starts_with('[') => continue,
                 listener => listener.expect("a loopback"),
             };
             let server = listener.local_addr().expect("an address");
@@ -324,23 +324,25 @@ mod tests {
             client.write_all(&[1; 1000]).expect("it is open");
             accepted.read_exact(&mut [0; 1000]).expect("it has come");
             let listing = Lister::open().and_then(|lister| lister.list()).expect("the kernel lists");
-            assert!(listing.listening.iter().any(|each| each.port == server.port() && each.inode != 0));
+            assert!(listing.listening.iter().any(|socket| socket.port == server.port() && socket.inode != 0));
             let own = client.local_addr().expect("an address");
-            let live = listing.connected.iter().find(|each| each.local == own).expect("it is listed");
+            let live = listing.connected.iter().find(|socket| socket.local == own).expect("it is listed");
             assert_eq!(live.cookie, crate::tcp::cookie(client.as_raw_fd()).expect("it is open"));
             drop((client, accepted));
-            let mut told = Vec::new();
+            let mut notices = Vec::new();
             for _ in 0..1000 {
-                told.extend(destroyed.read().expect("notifications"));
-                if told.iter().filter(|each| each.local == server || each.remote == server).count() == 2 {
+                notices.extend(destroyed.read().expect("notifications"));
+                if notices.iter().filter(|socket| socket.local == server || socket.remote == server).count()
+                    == 2
+                {
                     break;
                 }
                 std::thread::sleep(std::time::Duration::from_millis(1));
             }
-            let end = told.iter().find(|each| each.cookie == live.cookie).expect("it is told");
+            let end = notices.iter().find(|socket| socket.cookie == live.cookie).expect("it is told");
             assert_eq!((end.local, end.remote), (own, server));
             assert_eq!(end.info.expect("with its counts").acknowledged_payload_bytes(), 1000);
-            let other = told.iter().find(|each| each.local == server).expect("so is the other end");
+            let other = notices.iter().find(|socket| socket.local == server).expect("so is the other end");
             // One more than was sent: the kernel counts the FIN.
             let other = other.info.expect("with its counts");
             assert!((1000..=1001).contains(&other.bytes_received));
@@ -362,22 +364,26 @@ mod tests {
             (client.local_addr().expect("an address"), listener.accept().expect("a connection"))
         };
         (0..100).for_each(|_| drop(connect()));
-        let (mut told, mut lost) = (0, 0);
+        let (mut notified, mut lost) = (0, 0);
         // Others' sockets may have taken the room, so there is always one more of these.
         for _ in 0..1000 {
             drop(connect());
             std::thread::sleep(std::time::Duration::from_millis(1));
             lost = destroyed.lost().expect("a count");
-            told +=
-                destroyed.read().expect("notifications").iter().filter(|each| each.local == server).count();
-            if lost > 0 && told > 0 {
+            notified += destroyed
+                .read()
+                .expect("notifications")
+                .iter()
+                .filter(|socket| socket.local == server)
+                .count();
+            if lost > 0 && notified > 0 {
                 break;
             }
         }
-        assert!(lost > 0 && told > 0, "of both ends of 100 and more: {lost} lost, {told} told");
+        assert!(lost > 0 && notified > 0, "of both ends of 100 and more: {lost} lost, {notified} told");
         for _ in 0..1000 {
             let (own, _) = connect();
-            if destroyed.read().expect("notifications").iter().any(|each| each.local == own) {
+            if destroyed.read().expect("notifications").iter().any(|socket| socket.local == own) {
                 return;
             }
             std::thread::sleep(std::time::Duration::from_millis(1));
@@ -406,23 +412,27 @@ mod tests {
 
     #[test]
     fn the_running_kernel_lists_a_connection_with_both_ends() {
-        for here in ["127.0.0.1:0", "[::1]:0"] {
+        for address in ["127.0.0.1:0", "[::1]:0"] {
             // A machine may run without IPv6, none without IPv4.
-            let listener = match TcpListener::bind(here) {
-                Err(_) if here.starts_with('[') => continue,
+            let listener = match TcpListener::bind(address) {
+                Err(_) if address.starts_with('[') => continue,
                 listener => listener.expect("a loopback"),
             };
             let server = listener.local_addr().expect("an address");
             let client = TcpStream::connect(server).expect("it listens");
             let all = connected_sockets().expect("the kernel answers");
             let own = client.local_addr().expect("an address");
-            let found = all.iter().find(|each| each.local == own).expect("the client's socket is listed");
-            assert_eq!((found.remote, found.state), (server, "established"));
+            let own_socket =
+                all.iter().find(|socket| socket.local == own).expect("the client's socket is listed");
+            assert_eq!((own_socket.remote, own_socket.state), (server, "established"));
             let congestion_control = crate::tcp::congestion_control(client.as_raw_fd());
-            assert_eq!(found.congestion_control, congestion_control.ok());
-            assert!(found.info.expect("it is open").mss_bytes > 500);
-            assert!(all.iter().any(|each| each.remote == own && each.local == server));
-            assert!(all.iter().all(|each| each.remote.port() != 0), "a listening socket is not connected");
+            assert_eq!(own_socket.congestion_control, congestion_control.ok());
+            assert!(own_socket.info.expect("it is open").mss_bytes > 500);
+            assert!(all.iter().any(|socket| socket.remote == own && socket.local == server));
+            assert!(
+                all.iter().all(|socket| socket.remote.port() != 0),
+                "a listening socket is not connected"
+            );
         }
     }
 }

@@ -389,9 +389,9 @@ mod tests {
         let (client, server) = connected(None);
         assert_eq!(info(client.as_raw_fd()).expect("TCP_INFO").max_pacing_bits_per_second, None);
         pace(client.as_raw_fd(), 9_375_000).expect("a rate");
-        let found = info(client.as_raw_fd()).expect("TCP_INFO");
-        assert_eq!(found.max_pacing_bits_per_second, Some(75_000_000));
-        assert!(found.pacing_bits_per_second.is_some_and(|rate| rate <= 75_000_000), "{found:?}");
+        let reading = info(client.as_raw_fd()).expect("TCP_INFO");
+        assert_eq!(reading.max_pacing_bits_per_second, Some(75_000_000));
+        assert!(reading.pacing_bits_per_second.is_some_and(|rate| rate <= 75_000_000), "{reading:?}");
         assert_eq!(info(server.as_raw_fd()).expect("TCP_INFO").max_pacing_bits_per_second, None);
     }
 
@@ -416,9 +416,9 @@ mod tests {
 
     #[test]
     fn buffers_of_both_ends_are_twice_what_was_asked() {
-        for asked in [57_344, 131_072] {
-            let (client, server) = connected(Some(asked));
-            let twice = Buffers { send_bytes: 2 * asked, receive_bytes: 2 * asked };
+        for bytes in [57_344, 131_072] {
+            let (client, server) = connected(Some(bytes));
+            let twice = Buffers { send_bytes: 2 * bytes, receive_bytes: 2 * bytes };
             assert_eq!(buffers(client.as_raw_fd()).expect("client"), twice);
             assert_eq!(buffers(server.as_raw_fd()).expect("server"), twice);
         }
@@ -431,11 +431,11 @@ mod tests {
     fn the_window_scale_of_both_ends_obeys_the_buffers() {
         let largest = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_rmem").expect("a sysctl");
         let largest: u64 = largest.split_whitespace().nth(2).expect("a third").parse().expect("a number");
-        for (asked, least, most) in [(Some(57_344), 0, 0), (None, u8::from(largest > 65_535), 14)] {
-            let (client, server) = connected(asked);
+        for (buffer_bytes, least, most) in [(Some(57_344), 0, 0), (None, u8::from(largest > 65_535), 14)] {
+            let (client, server) = connected(buffer_bytes);
             for end in [client, server] {
-                let found = announced_window_scale(&end);
-                assert!((least..=most).contains(&found), "{asked:?}: found {found}");
+                let scale = announced_window_scale(&end);
+                assert!((least..=most).contains(&scale), "{buffer_bytes:?}: found {scale}");
             }
         }
     }

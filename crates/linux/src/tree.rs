@@ -26,15 +26,15 @@ pub fn descendants(ancestor: u32) -> Vec<u32> {
             children.entry(parent).or_default().push((pid, runs));
         }
     }
-    let (mut found, mut next) = (Vec::new(), vec![ancestor]);
+    let (mut pids, mut next) = (Vec::new(), vec![ancestor]);
     while let Some(parent) = next.pop() {
         // Taken out, so that a number that came into use again meanwhile makes no circle.
         for (pid, runs) in children.remove(&parent).unwrap_or_default() {
             next.push(pid);
-            found.extend(runs.then_some(pid));
+            pids.extend(runs.then_some(pid));
         }
     }
-    found
+    pids
 }
 
 /// The parent in `/proc/PID/stat`, and whether the process has not ended. Its name may have spaces and brackets.
@@ -79,10 +79,10 @@ pub fn reap() -> Reaped {
     let mut status = 0;
     loop {
         // SAFETY: `status` is valid during the call.
-        let found = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
-        match found {
+        let pid = unsafe { libc::waitpid(-1, &mut status, libc::WNOHANG) };
+        match pid {
             0 => return Reaped::Running,
-            1.. => return Reaped::Ended(found as u32, ExitStatus::from_raw(status).into()),
+            1.. => return Reaped::Ended(pid as u32, ExitStatus::from_raw(status).into()),
             _ if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
             _ => return Reaped::Nobody,
         }

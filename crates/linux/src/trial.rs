@@ -17,7 +17,7 @@ const NAME: &str = "fgtrial0";
 /// A TAP in a network of its own and a socket there. Where nobody may make them it says so, and fails in CI.
 pub fn tap() -> Option<(Tap, UdpSocket)> {
     match Network::fresh().and_then(|network| network.run(make)) {
-        Ok(made) => Some(made),
+        Ok(pair) => Some(pair),
         Err(error) => not_run("network namespaces and TAP devices", &error),
     }
 }

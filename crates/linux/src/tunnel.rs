@@ -59,8 +59,8 @@ pub fn parse(kind: &str, data: &[u8]) -> Option<Tunnel> {
         _ => return None,
     };
     let address = |kinds: &[u16]| {
-        let known = |kind: &u16| attribute(data, *kind).and_then(address_of);
-        kinds.iter().find_map(known).filter(|address| !address.is_unspecified())
+        let address_at = |kind: &u16| attribute(data, *kind).and_then(address_of);
+        kinds.iter().find_map(address_at).filter(|address| !address.is_unspecified())
     };
     let remote = address(places.remote);
     let is_v6 =
@@ -175,7 +175,7 @@ mod tests {
     }
 
     fn overhead(kind: &str, attributes: &[(u16, &[u8])]) -> Option<u32> {
-        parse(kind, &data(attributes))?.encapsulation.map(|found| found.overhead_bytes())
+        parse(kind, &data(attributes))?.encapsulation.map(|encapsulation| encapsulation.overhead_bytes())
     }
 
     const V4: &[u8] = &[10, 0, 0, 2];
@@ -221,8 +221,8 @@ mod tests {
 
     #[test]
     fn both_ends() {
-        let found = parse("vxlan", &data(&[(2, V4), (3, &7u32.to_ne_bytes())])).expect("a tunnel");
-        assert_eq!((found.remote, found.link), (Some([10, 0, 0, 2].into()), Some(7)));
+        let tunnel = parse("vxlan", &data(&[(2, V4), (3, &7u32.to_ne_bytes())])).expect("a tunnel");
+        assert_eq!((tunnel.remote, tunnel.link), (Some([10, 0, 0, 2].into()), Some(7)));
         let group = parse("vxlan", &data(&[(2, &[239, 1, 1, 1])])).expect("a tunnel");
         assert_eq!((group.remote, group.link), (None, None));
         let any = parse("ipip", &data(&[(3, &[0; 4]), (1, ZERO)])).expect("a tunnel");

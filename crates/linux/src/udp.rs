@@ -164,11 +164,11 @@ impl ProbeSocket {
             self.set(libc::IPPROTO_IPV6, IPV6_RECVFRAGSIZE, 1, "set up a probing socket")?;
         }
         // As much room as this process may have; less of it shows as loss, and is told from an MTU fault as loss is.
-        for (forced, asked) in
+        for (forced, option) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
         {
             if self.set(libc::SOL_SOCKET, forced, BUFFER_BYTES, "").is_err() {
-                let _ = self.set(libc::SOL_SOCKET, asked, BUFFER_BYTES, "");
+                let _ = self.set(libc::SOL_SOCKET, option, BUFFER_BYTES, "");
             }
         }
         let (storage, length) = raw_address(source);
@@ -321,16 +321,16 @@ impl ProbeSocket {
     }
 
     fn fragment(&self, message: &libc::msghdr) -> u32 {
-        let mut found = 0;
+        let mut fragment_bytes = 0;
         each_control(message, |level, kind, data| {
-            let ours = [(libc::IPPROTO_IP, IP_RECVFRAGSIZE), (libc::IPPROTO_IPV6, IPV6_RECVFRAGSIZE)];
-            if ours.contains(&(level, kind))
+            let kinds = [(libc::IPPROTO_IP, IP_RECVFRAGSIZE), (libc::IPPROTO_IPV6, IPV6_RECVFRAGSIZE)];
+            if kinds.contains(&(level, kind))
                 && let Some(value) = data.first_chunk::<4>()
             {
-                found = u32::try_from(i32::from_ne_bytes(*value)).unwrap_or(0);
+                fragment_bytes = u32::try_from(i32::from_ne_bytes(*value)).unwrap_or(0);
             }
         });
-        found
+        fragment_bytes
     }
 
     /// What was said of a datagram that was sent; none: nothing more.
@@ -352,14 +352,14 @@ impl ProbeSocket {
         if length < 0 {
             return None;
         }
-        let mut found = None;
+        let mut parsed = None;
         each_control(&message, |level, kind, data| {
-            let ours = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
-            if ours.contains(&(level, kind)) {
-                found = parse_report(data);
+            let kinds = [(libc::IPPROTO_IP, libc::IP_RECVERR), (libc::IPPROTO_IPV6, libc::IPV6_RECVERR)];
+            if kinds.contains(&(level, kind)) {
+                parsed = parse_report(data);
             }
         });
-        let mut report = found.unwrap_or_default();
+        let mut report = parsed.unwrap_or_default();
         report.destination = address(&name);
         report.quoted = quoted[..(length as usize).min(QUOTED_BYTES)].to_vec();
         Some(report)
@@ -371,7 +371,7 @@ impl ProbeSocket {
 struct Control([u8; CONTROL_BYTES]);
 
 /// Calls with level, type and data of every control message that the kernel wrote.
-fn each_control(message: &libc::msghdr, mut each: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
+fn each_control(message: &libc::msghdr, mut handler: impl FnMut(libc::c_int, libc::c_int, &[u8])) {
     // SAFETY: the kernel wrote the control messages into the buffer that `message` points to and set its length.
     unsafe {
         let mut head = libc::CMSG_FIRSTHDR(message);
@@ -379,7 +379,7 @@ fn each_control(message: &libc::msghdr, mut each: impl FnMut(libc::c_int, libc::
             let whole = (*head).cmsg_len as usize;
             let length = whole.saturating_sub(libc::CMSG_LEN(0) as usize);
             let data = std::slice::from_raw_parts(libc::CMSG_DATA(head), length);
-            each((*head).cmsg_level, (*head).cmsg_type, data);
+            handler((*head).cmsg_level, (*head).cmsg_type, data);
             head = libc::CMSG_NXTHDR(message, head);
         }
     }

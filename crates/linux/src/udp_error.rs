@@ -86,15 +86,15 @@ mod tests {
             (3, 1, 0, Refusal::Unreachable(3, 1)),
             (12, 0, 0, Refusal::Other),
         ] {
-            let found = parse_report(&entry(0, ORIGIN_ICMP, kind, code, info, &v4)).expect("an entry");
-            assert_eq!((found.refusal, found.by), (refusal, router));
+            let report = parse_report(&entry(0, ORIGIN_ICMP, kind, code, info, &v4)).expect("an entry");
+            assert_eq!((report.refusal, report.by), (refusal, router));
         }
         let mut v6 = (libc::AF_INET6 as u16).to_ne_bytes().to_vec();
         v6.extend([0; 6]);
         v6.extend([0xfd, 0x78, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0]);
-        let found = parse_report(&entry(0, ORIGIN_ICMP6, 2, 0, 1400, &v6)).expect("an entry");
+        let report = parse_report(&entry(0, ORIGIN_ICMP6, 2, 0, 1400, &v6)).expect("an entry");
         assert_eq!(
-            (found.refusal, found.by),
+            (report.refusal, report.by),
             (Refusal::TooBig(Some(1400)), Some("fd78::1".parse().expect("an address")))
         );
         let own = parse_report(&entry(libc::EMSGSIZE, ORIGIN_LOCAL, 0, 0, 1500, &v4)).expect("an entry");
@@ -105,8 +105,8 @@ mod tests {
     fn what_is_cut_is_none_or_without_offender() {
         let whole = entry(0, ORIGIN_ICMP, 11, 0, 0, &[2, 0, 0, 0, 10, 0, 0, 1]);
         for length in 0..whole.len() {
-            let found = parse_report(&whole[..length]);
-            assert!(found.is_none_or(|found| found.by.is_none() || length == whole.len()), "{length}");
+            let report = parse_report(&whole[..length]);
+            assert!(report.is_none_or(|report| report.by.is_none() || length == whole.len()), "{length}");
         }
     }
 }

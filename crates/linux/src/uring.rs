@@ -56,7 +56,7 @@ impl Writes {
 /// # Safety
 ///
 /// The entries point to memory that lives until this returns, and if it fails until the ring is closed.
-unsafe fn hand_in(ring: &mut IoUring, entries: &[Entry], taken: &mut [bool]) -> std::io::Result<()> {
+unsafe fn hand_in(ring: &mut IoUring, entries: &[Entry], written: &mut [bool]) -> std::io::Result<()> {
     // SAFETY: as the caller promises.
     unsafe { ring.submission().push_multiple(entries) }.map_err(std::io::Error::other)?;
     let mut missing = entries.len();
@@ -64,7 +64,7 @@ unsafe fn hand_in(ring: &mut IoUring, entries: &[Entry], taken: &mut [bool]) -> 
         ring.submit_and_wait(missing).or_else(again)?;
         for done in ring.completion() {
             missing -= 1;
-            taken[done.user_data() as usize] = done.result() >= 0;
+            written[done.user_data() as usize] = done.result() >= 0;
         }
     }
     Ok(())
@@ -72,9 +72,9 @@ unsafe fn hand_in(ring: &mut IoUring, entries: &[Entry], taken: &mut [bool]) -> 
 
 fn ring() -> std::io::Result<IoUring> {
     let ring = IoUring::new(CALL_MAXIMUM as u32)?;
-    let mut known = Probe::new();
-    ring.submitter().register_probe(&mut known)?;
-    match known.is_supported(opcode::Write::CODE) {
+    let mut probe = Probe::new();
+    ring.submitter().register_probe(&mut probe)?;
+    match probe.is_supported(opcode::Write::CODE) {
         true => Ok(ring),
         false => Err(std::io::Error::from_raw_os_error(libc::ENOSYS)),
     }
@@ -140,8 +140,8 @@ mod tests {
         let good = packet(&socket, &[7]);
         // Shorter than a virtio header.
         let packets = [&good[..], &good[..4], &[], &good[..]];
-        let taken = writes.write(packets.into_iter().map(|packet| (&tap, packet)));
-        assert_eq!(taken, [true, false, false, true]);
+        let written = writes.write(packets.into_iter().map(|packet| (&tap, packet)));
+        assert_eq!(written, [true, false, false, true]);
         let mut buffer = [0; 16];
         assert_eq!([(); 2].map(|()| socket.recv(&mut buffer).expect("it comes")), [1, 1]);
         assert!(writes.write([].into_iter()).is_empty() && !writes.has_failed());

@@ -71,16 +71,16 @@ impl Account {
     pub fn parse(name: &str, users: &str, groups: &str) -> Option<Self> {
         let (user, group, home) = users.lines().find_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
-            let [found, _, user, group, _, home, _] = fields[..] else { return None };
-            let ids = (found == name).then(|| Some((user.parse().ok()?, group.parse().ok()?)));
+            let [user_name, _, user, group, _, home, _] = fields[..] else { return None };
+            let ids = (user_name == name).then(|| Some((user.parse().ok()?, group.parse().ok()?)));
             ids.flatten().map(|(user, group)| (user, group, PathBuf::from(home)))
         })?;
-        let listed = groups.lines().filter_map(|line| {
+        let more_groups = groups.lines().filter_map(|line| {
             let fields: Vec<&str> = line.split(':').collect();
             let [_, _, id, members] = fields[..] else { return None };
             members.split(',').any(|member| member == name).then(|| id.parse::<u32>().ok()).flatten()
         });
-        let mut all: Vec<u32> = std::iter::once(group).chain(listed).collect();
+        let mut all: Vec<u32> = std::iter::once(group).chain(more_groups).collect();
         all.sort_unstable();
         all.dedup();
         Some(Self { name: name.into(), user: User { user, group, groups: all }, home })
@@ -103,9 +103,9 @@ postgres:x:113:120:PostgreSQL administrator,,,:/var/lib/postgresql:/bin/bash
 
     #[test]
     fn a_user_has_its_own_group_and_those_that_list_it() {
-        let found = Account::parse("postgres", PASSWD, GROUP).expect("it is there");
-        assert_eq!(found.user, User { user: 113, group: 120, groups: vec![4, 116, 120] });
-        assert_eq!(found.home, PathBuf::from("/var/lib/postgresql"));
+        let account = Account::parse("postgres", PASSWD, GROUP).expect("it is there");
+        assert_eq!(account.user, User { user: 113, group: 120, groups: vec![4, 116, 120] });
+        assert_eq!(account.home, PathBuf::from("/var/lib/postgresql"));
         assert_eq!(Account::parse("root", PASSWD, GROUP).expect("it is there").user.groups, [0]);
         for name in ["", "broken", "odd", "# comment", "postgres2", "113", "root:x"] {
             assert_eq!(Account::parse(name, PASSWD, GROUP), None, "{name:?}");

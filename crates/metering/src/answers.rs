@@ -125,18 +125,18 @@ impl Window {
         // The difference of sequence numbers has a sign (RFC 9293 section 3.4).
         let place = |sequence: u32| i64::from(sequence.wrapping_sub(first) as i32);
         let mut messages: Vec<Message> = Vec::new();
-        for each in data {
-            let (from, to) = (place(each.sequence), place(each.sequence) + i64::from(each.bytes));
+        for packet in data {
+            let (from, to) = (place(packet.sequence), place(packet.sequence) + i64::from(packet.bytes));
             match messages.last_mut() {
                 // It was sent before.
                 Some(last) if to <= last.to => {}
-                Some(last) if !last.ended && from == last.to => (last.to, last.ended) = (to, each.ends),
-                _ => messages.push(Message { from, to, ended: each.ends }),
+                Some(last) if !last.ended && from == last.to => (last.to, last.ended) = (to, packet.ends),
+                _ => messages.push(Message { from, to, ended: packet.ends }),
             }
         }
         let mut window = Self {
             messages,
-            answers: answers.iter().map(|each| (place(each.acknowledged), *each)).collect(),
+            answers: answers.iter().map(|packet| (place(packet.acknowledged), *packet)).collect(),
             followed: Vec::new(),
             begins,
         };
@@ -145,14 +145,14 @@ impl Window {
     }
 
     fn follow(&self, until: u64) -> Vec<Option<bool>> {
-        let mut found = vec![None; self.answers.len()];
+        let mut followed = vec![None; self.answers.len()];
         let mut next = u64::MAX;
         for (place, (_, answer)) in self.answers.iter().enumerate().rev() {
             let waited = answer.nanoseconds + WAIT_NANOSECONDS;
-            found[place] = (waited <= until).then_some(next < waited);
+            followed[place] = (waited <= until).then_some(next < waited);
             next = if answer.alone { next } else { answer.nanoseconds };
         }
-        found
+        followed
     }
 
     /// Up to where all was acknowledged before.
@@ -176,9 +176,9 @@ impl Window {
     /// Those that are left with full segments of `larger` bytes in place of `full`; 0: there was none.
     pub(crate) fn left(&self, full: u32, larger: u32) -> Left {
         let (full, larger) = (i64::from(full.max(1)), i64::from(larger.max(full).max(1)));
-        let came = self.came();
+        let acks = self.came();
         if larger <= full || self.answers.is_empty() {
-            return Left { likely: came, least: came, most: came, ..Left::default() };
+            return Left { likely: acks, least: acks, most: acks, ..Left::default() };
         }
         let [delayed, same, apart] =
             [Pace::EverySecond, Pace::AsItWas, Pace::Apart].map(|pace| self.replayed(full, larger, pace));
@@ -186,12 +186,13 @@ impl Window {
         // receiver that was busy now and then, and is not then, has one for every second segment.
         let more = self.quick(full) * (larger - full) as u64 / larger as u64;
         let ends =
-            self.messages.iter().filter(|each| each.ended && each.to - each.from > full).count() as u64;
+            self.messages.iter().filter(|message| message.ended && message.to - message.from > full).count()
+                as u64;
         // A connection that begins is quick for as long as its window grows, which nothing tells of another MTU.
         let most = if self.begins { u64::MAX } else { apart.left + more + ends };
         let segments = self.segments(larger);
-        let idle = came.min(segments / 2);
-        let most = most.min(segments).min(came + ends).max(idle);
+        let idle = acks.min(segments / 2);
+        let most = most.min(segments).min(acks + ends).max(idle);
         // A last segment that is not known to be acknowledged by itself may be so with what comes later, and is not
         // counted beyond what could be acknowledged at all. That is less than what is left where data of before the
         // window were acknowledged in it.
@@ -211,15 +212,15 @@ impl Window {
 
     /// How many acknowledgements within messages were of one full segment at most.
     fn quick(&self, full: i64) -> u64 {
-        let (mut found, mut then) = (0, self.first());
+        let (mut count, mut then) = (0, self.first());
         for ((to, answer), _) in self.known() {
             let place = self.messages.partition_point(|message| message.to < *to);
             let message = self.messages.get(place);
             let is_within = message.is_some_and(|message| !message.ended || message.to != *to);
-            found += u64::from(answer.alone && is_within && (1..=full).contains(&(*to - then)));
+            count += u64::from(answer.alone && is_within && (1..=full).contains(&(*to - then)));
             then = then.max(*to);
         }
-        found
+        count
     }
 
     /// All that could be acknowledged: larger segments, and what is no data, such as a handshake.
@@ -229,30 +230,30 @@ impl Window {
             others += u64::from(answer.alone && *to <= then);
             then = then.max(*to);
         }
-        let cut = |each: &Message| (each.to - each.from + larger - 1) / larger;
+        let cut = |message: &Message| (message.to - message.from + larger - 1) / larger;
         others + self.messages.iter().map(cut).sum::<i64>() as u64
     }
 
     fn replayed(&self, full: i64, larger: i64, pace: Pace) -> Replay {
         let largest = |full: i64| {
-            let longest = self.messages.iter().map(|each| full.min(each.to - each.from)).max();
+            let longest = self.messages.iter().map(|range| full.min(range.to - range.from)).max();
             longest.unwrap_or(0).max(DEFAULT_BYTES)
         };
         let (segments, first) = ((largest(full), largest(larger)), self.first());
         let mut replay = Replay { pace, cut: (full, larger), segments, ..Replay::default() };
         (replay.then, replay.now, replay.said) = (first, first, first);
-        let mut begun = self.messages.as_slice();
+        let mut open = self.messages.as_slice();
         // Much that passed before the window and is acknowledged in it belongs to its first message.
-        let far = begun.first().is_some_and(|message| message.from - first > 2 * larger);
+        let far = open.first().is_some_and(|message| message.from - first > 2 * larger);
         for ((to, answer), followed) in self.known() {
-            while let Some((message, rest)) = begun.split_first().filter(|(message, _)| message.to < *to) {
+            while let Some((message, rest)) = open.split_first().filter(|(message, _)| message.to < *to) {
                 replay.end(*message);
-                begun = rest;
+                open = rest;
             }
-            let is_first = far && begun.len() == self.messages.len();
-            let reached = Reached::new(begun, if is_first { first } else { i64::MAX }, *to, larger);
+            let is_first = far && open.len() == self.messages.len();
+            let reached = Reached::new(open, if is_first { first } else { i64::MAX }, *to, larger);
             if reached.ended && !answer.alone {
-                replay.end(begun[0]);
+                replay.end(open[0]);
             }
             if answer.alone {
                 replay.acknowledge(&reached, larger, *followed);
@@ -294,11 +295,11 @@ struct Reached {
 
 impl Reached {
     /// `before`: where the message began, if that was before the window.
-    fn new(begun: &[Message], before: i64, to: i64, larger: i64) -> Self {
-        let from = begun.first().map_or(to, |message| message.from.min(before).min(to));
+    fn new(open: &[Message], before: i64, to: i64, larger: i64) -> Self {
+        let from = open.first().map_or(to, |message| message.from.min(before).min(to));
         let full = from + (to - from) / larger * larger;
-        let ended = begun.first().is_some_and(|message| message.ended && message.to == to);
-        Self { to, from, full, complete: if ended { to } else { full }, ended, beyond: begun.is_empty() }
+        let ended = open.first().is_some_and(|message| message.ended && message.to == to);
+        Self { to, from, full, complete: if ended { to } else { full }, ended, beyond: open.is_empty() }
     }
 }
 
@@ -421,7 +422,7 @@ mod tests {
             answered: Option<u64>,
             alone: bool,
         ) -> u64 {
-            let before = self.answers.iter().filter(|each| each.alone).count();
+            let before = self.answers.iter().filter(|answer| answer.alone).count();
             let (to, mut since) = (self.bytes + bytes, 0);
             while self.bytes < to {
                 let part = segment.min(to - self.bytes);
@@ -437,7 +438,7 @@ mod tests {
             if let Some(wait) = answered {
                 self.answer(false, wait);
             }
-            (self.answers.iter().filter(|each| each.alone).count() - before) as u64
+            (self.answers.iter().filter(|answer| answer.alone).count() - before) as u64
         }
 
         fn answer(&mut self, alone: bool, wait: u64) {
@@ -490,17 +491,17 @@ mod tests {
     fn a_new_connection_acknowledges_larger_segments_one_by_one_as_well() {
         let mut passed = Passed { begins: true, ..Passed::default() };
         passed.answer(true, 0);
-        let mut came = 1;
+        let mut acks = 1;
         for part in 0..14 {
-            came += passed.message(3 * SMALL, SMALL, 1, None, false);
+            acks += passed.message(3 * SMALL, SMALL, 1, None, false);
             passed.data.last_mut().expect("data").ends = false;
-            came += passed.message(2 * SMALL - 1200 * u32::from(part == 13), SMALL, 2, None, false);
+            acks += passed.message(2 * SMALL - 1200 * u32::from(part == 13), SMALL, 2, None, false);
             passed.data.last_mut().expect("data").ends = part == 13;
         }
-        assert_eq!(came, 1 + 14 * 4);
-        let found = passed.left(LARGE);
-        assert_eq!((found.least, found.most), (1 + 6, 1 + 12));
-        assert!((found.least..=found.most).contains(&found.likely));
+        assert_eq!(acks, 1 + 14 * 4);
+        let left = passed.left(LARGE);
+        assert_eq!((left.least, left.most), (1 + 6, 1 + 12));
+        assert!((left.least..=left.most).contains(&left.likely));
         // Whose handshake was not seen, the first is to something before.
         passed.begins = false;
         assert_eq!(passed.left(LARGE).most, 12);
@@ -512,8 +513,8 @@ mod tests {
         let mut passed = begun();
         assert_eq!(passed.message(SMALL * 8948, SMALL, 2, None, false), 4474);
         passed.data.drain(..1000);
-        let found = passed.left(LARGE);
-        assert_eq!((found.likely, found.least), (724, 724));
+        let left = passed.left(LARGE);
+        assert_eq!((left.likely, left.least), (724, 724));
         // Of what nothing is sent in the window nothing is known.
         passed.data.clear();
         assert_eq!(passed.left(LARGE), exactly(0));
@@ -563,10 +564,10 @@ mod tests {
             passed.message(12 * SMALL, SMALL, 2, None, false);
             passed.message(48 * SMALL, SMALL, 48, None, false);
         }
-        passed.data.iter_mut().for_each(|each| each.ends = false);
-        let found = passed.left(LARGE);
-        assert!(found.likely < 450);
-        assert_eq!(found.most, (149 * 60 * u64::from(SMALL)).div_ceil(u64::from(LARGE)) / 2);
+        passed.data.iter_mut().for_each(|packet| packet.ends = false);
+        let left = passed.left(LARGE);
+        assert!(left.likely < 450);
+        assert_eq!(left.most, (149 * 60 * u64::from(SMALL)).div_ceil(u64::from(LARGE)) / 2);
     }
 
     /// Blocks of 8 KiB over iSCSI: six small segments, and one large one, which goes with the next request within 40 ms.
@@ -574,8 +575,8 @@ mod tests {
     fn a_response_of_one_segment_is_acknowledged_with_the_next_request() {
         let after = |wait| {
             let mut passed = begun();
-            let came: u64 = (0..200).map(|_| passed.message(8240, SMALL, 2, Some(wait), false)).sum();
-            assert_eq!(came, 600);
+            let acks: u64 = (0..200).map(|_| passed.message(8240, SMALL, 2, Some(wait), false)).sum();
+            assert_eq!(acks, 600);
             passed.left(LARGE)
         };
         assert_eq!(after(16), left(0, 0, 200));
@@ -631,11 +632,11 @@ mod tests {
         passed.message(SMALL * 8948, SMALL, 2, None, false);
         let again = passed.data[7];
         passed.data.insert(9, again);
-        for each in &mut passed.data {
-            each.sequence = each.sequence.wrapping_add(u32::MAX - 5000);
+        for packet in &mut passed.data {
+            packet.sequence = packet.sequence.wrapping_add(u32::MAX - 5000);
         }
-        for each in &mut passed.answers {
-            each.acknowledged = each.acknowledged.wrapping_add(u32::MAX - 5000);
+        for packet in &mut passed.answers {
+            packet.acknowledged = packet.acknowledged.wrapping_add(u32::MAX - 5000);
         }
         assert_eq!(passed.left(LARGE), left(724, 724, 725));
     }
@@ -692,9 +693,9 @@ mod tests {
                 })
                 .collect();
             let left = Window::new(&data, &answers, now, begins).left(SMALL, larger);
-            for found in [left, left.settled()] {
-                prop_assert!(found.least <= found.likely && found.likely <= found.most, "{:?}", found);
-                prop_assert!(found.merged <= found.within);
+            for bounds in [left, left.settled()] {
+                prop_assert!(bounds.least <= bounds.likely && bounds.likely <= bounds.most, "{:?}", bounds);
+                prop_assert!(bounds.merged <= bounds.within);
             }
         }
 
@@ -706,15 +707,15 @@ mod tests {
             larger in SMALL..LARGE,
         ) {
             let mut passed = begun();
-            let came: u64 = messages
+            let acks: u64 = messages
                 .iter()
                 .map(|(bytes, every, answered, alone)| passed.message(*bytes, SMALL, *every, *answered, *alone))
                 .sum();
             let segments: u64 = messages.iter().map(|(bytes, ..)| u64::from(bytes.div_ceil(larger))).sum();
             let left = passed.left(larger);
             prop_assert!(left.least <= left.likely && left.likely <= left.most);
-            prop_assert!(left.most <= segments && left.most <= came + messages.len() as u64);
-            prop_assert_eq!(passed.left(SMALL), exactly(came));
+            prop_assert!(left.most <= segments && left.most <= acks + messages.len() as u64);
+            prop_assert_eq!(passed.left(SMALL), exactly(acks));
         }
     }
 }

@@ -78,15 +78,15 @@ impl CpuTimes {
 
 impl std::iter::Sum for CpuSeconds {
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
-        all.fold(Self::default(), |sum, each| Self {
-            user: sum.user + each.user,
-            nice: sum.nice + each.nice,
-            system: sum.system + each.system,
-            idle: sum.idle + each.idle,
-            iowait: sum.iowait + each.iowait,
-            irq: sum.irq + each.irq,
-            softirq: sum.softirq + each.softirq,
-            steal: sum.steal + each.steal,
+        all.fold(Self::default(), |sum, times| Self {
+            user: sum.user + times.user,
+            nice: sum.nice + times.nice,
+            system: sum.system + times.system,
+            idle: sum.idle + times.idle,
+            iowait: sum.iowait + times.iowait,
+            irq: sum.irq + times.irq,
+            softirq: sum.softirq + times.softirq,
+            steal: sum.steal + times.steal,
         })
     }
 }

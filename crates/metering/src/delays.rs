@@ -67,10 +67,10 @@ impl Delays {
     /// bucket, at most 0.8 % too high, never above the maximum. 0 if nothing was counted.
     pub fn quantile(&self, q: f64) -> f64 {
         let rank = (q.clamp(0.0, 1.0) * self.count as f64).ceil().max(1.0) as u64;
-        let mut seen = 0;
+        let mut sum = 0;
         for (index, count) in self.buckets.iter().enumerate() {
-            seen += count;
-            if seen >= rank {
+            sum += count;
+            if sum >= rank {
                 return upper_bound(index).min(self.max_nanoseconds) as f64 * SECONDS_PER_NANOSECOND;
             }
         }
@@ -89,8 +89,8 @@ impl Delays {
 
     /// Adds everything that another histogram has counted.
     pub fn merge(&mut self, other: &Delays) {
-        for (mine, theirs) in self.buckets.iter_mut().zip(other.buckets.iter()) {
-            *mine += theirs;
+        for (count, added) in self.buckets.iter_mut().zip(other.buckets.iter()) {
+            *count += added;
         }
         self.count += other.count;
         self.sum_nanoseconds = self.sum_nanoseconds.saturating_add(other.sum_nanoseconds);

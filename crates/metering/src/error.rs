@@ -19,8 +19,8 @@ const EXCERPT_CHARS: usize = 60;
 
 impl ParseError {
     /// `index` counts lines from 0.
-    pub(crate) fn new(index: usize, found: &str, expected: &'static str) -> ParseError {
-        ParseError { line: index + 1, found: found.chars().take(EXCERPT_CHARS).collect(), expected }
+    pub(crate) fn new(index: usize, actual: &str, expected: &'static str) -> ParseError {
+        ParseError { line: index + 1, found: actual.chars().take(EXCERPT_CHARS).collect(), expected }
     }
 }
 

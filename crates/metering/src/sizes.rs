@@ -366,16 +366,18 @@ impl Sizes {
 
     /// Connections, those with most segments first.
     pub fn connections(&self) -> Vec<&Connection> {
-        let mut found: Vec<&Connection> = self.connections.values().collect();
-        found.sort_by_key(|each| std::cmp::Reverse(each.segments()));
-        found
+        let mut connections: Vec<&Connection> = self.connections.values().collect();
+        connections.sort_by_key(|connection| std::cmp::Reverse(connection.segments()));
+        connections
     }
 
     /// Both ends of connections that sent messages between two MTUs.
     pub fn between(&self) -> impl Iterator<Item = (SocketAddr, SocketAddr)> {
-        let found =
-            self.connections.values().filter(|each| each.ways[1].between.iter().any(|count| *count > 0));
-        found.map(|each| (each.local, each.remote))
+        let connections = self
+            .connections
+            .values()
+            .filter(|connection| connection.ways[1].between.iter().any(|count| *count > 0));
+        connections.map(|connection| (connection.local, connection.remote))
     }
 }
 
@@ -427,16 +429,16 @@ mod tests {
 
     /// Messages as packets on the wire, or with up to `most` segments in an aggregate.
     fn cut(number: u16, messages: &[u32], most: u32) -> Vec<Packet> {
-        let mut found = Vec::new();
+        let mut packets = Vec::new();
         for size in messages {
             let mut left = *size;
             while left > 0 {
                 let part = left.min(most * FULL);
-                found.push(packet(number, true, part, (part > FULL).then_some(FULL)));
+                packets.push(packet(number, true, part, (part > FULL).then_some(FULL)));
                 left -= part;
             }
         }
-        found
+        packets
     }
 
     fn sampled(packets: &[Packet]) -> Sizes {
@@ -472,28 +474,28 @@ mod tests {
     #[test]
     fn acknowledgements_are_known_by_their_numbers_at_either_host() {
         for (sends, most) in [(true, 1), (true, 6), (false, 1)] {
-            let (mut packets, mut asked, mut sent) = (Vec::new(), 0, 0);
+            let (mut packets, mut requested, mut sent) = (Vec::new(), 0, 0);
             for block in 0..100 {
                 let mut add = |packet: Packet, numbers| {
                     let (outgoing, nanoseconds) = (packet.outgoing == sends, block * 16_000_000);
                     packets.push(Packet { numbers, nanoseconds, outgoing, ..packet });
                 };
-                add(packet(1, false, 48, None), (asked, sent));
-                asked += 48;
+                add(packet(1, false, 48, None), (requested, sent));
+                requested += 48;
                 for part in cut(1, &[8240], most) {
-                    add(part, (sent, asked));
+                    add(part, (sent, requested));
                     sent += part.payload_bytes;
                 }
                 for bytes in [2 * FULL, 4 * FULL, 8240] {
-                    add(packet(1, false, 0, None), (asked, sent - 8240 + bytes));
+                    add(packet(1, false, 0, None), (requested, sent - 8240 + bytes));
                 }
             }
             let sizes = sampled(&packets);
             let [answers, data] = [!sends, sends].map(|outgoing| &sizes.ways()[&FULL][usize::from(outgoing)]);
             assert_eq!((answers.acknowledgements, answers.known), (300, 300));
             // Of 4148 bytes there are two segments, which the last acknowledgement answers.
-            let left: Vec<_> = answers.left.iter().map(|each| each.settled()).collect();
-            let left: Vec<_> = left.iter().map(|each| (each.likely, each.least, each.most)).collect();
+            let left: Vec<_> = answers.left.iter().map(|bounds| bounds.settled()).collect();
+            let left: Vec<_> = left.iter().map(|bounds| (bounds.likely, bounds.least, bounds.most)).collect();
             assert_eq!(left, [(100, 100, 200), (0, 0, 100)]);
             assert_eq!((data.acknowledgements, data.known), (0, 0));
         }
@@ -537,16 +539,16 @@ mod tests {
         packets.extend(cut(2, &[100, 200, 100_000], 1));
         let sizes = sampled(&packets);
         assert_eq!(sizes.between().collect::<Vec<_>>(), [ends(1)]);
-        let found = sizes.connections();
+        let connections = sizes.connections();
         assert_eq!(
-            found.iter().map(|each| (each.local, each.remote)).collect::<Vec<_>>(),
+            connections.iter().map(|connection| (connection.local, connection.remote)).collect::<Vec<_>>(),
             [ends(1), ends(2)]
         );
-        let sent = &found[0].ways[1];
+        let sent = &connections[0].ways[1];
         assert_eq!((sent.messages, sent.between.as_slice()), (5, &[2, 3][..]));
         // 2 + 3 + 4 + 1 + 70 segments of 1448 bytes; of 4148 and 8948 bytes 1 + 1 + 2 + 1 + 25 and 1 + 1 + 1 + 1 + 12.
         assert_eq!((sent.segments, sent.after.as_slice()), (80, &[30, 16][..]));
-        assert_eq!(found[0].ways[0].segments, 0);
+        assert_eq!(connections[0].ways[0].segments, 0);
     }
 
     #[test]
@@ -584,8 +586,8 @@ mod tests {
             .collect();
         let sizes = sampled(&packets);
         assert_eq!(sizes.ways().len(), MOST_SIZES + 1);
-        let counted: u64 = sizes.ways().values().map(|ways| ways[1].full + ways[1].small).sum();
-        assert_eq!((counted, sizes.totals()[1].packets), (4000, 4000));
+        let count: u64 = sizes.ways().values().map(|ways| ways[1].full + ways[1].small).sum();
+        assert_eq!((count, sizes.totals()[1].packets), (4000, 4000));
     }
 
     #[test]
@@ -619,13 +621,13 @@ mod tests {
             for outgoing in [0, 1] {
                 let carried = |way: &Way, class: u32| way.full * u64::from(class) + way.small_bytes;
                 let payload: u64 = sizes.ways().iter().map(|(class, ways)| carried(&ways[outgoing], *class)).sum();
-                let sent = messages.iter().filter(|each| usize::from(each.1) == outgoing);
-                prop_assert_eq!(payload, sent.map(|each| u64::from(each.2)).sum::<u64>());
-                let counted: u64 = sizes.ways().values().map(|ways| {
+                let sent = messages.iter().filter(|message| usize::from(message.1) == outgoing);
+                prop_assert_eq!(payload, sent.map(|message| u64::from(message.2)).sum::<u64>());
+                let count: u64 = sizes.ways().values().map(|ways| {
                     let way = &ways[outgoing];
                     way.full + way.small + way.acknowledgements
                 }).sum();
-                prop_assert_eq!(counted, sizes.totals()[outgoing].packets);
+                prop_assert_eq!(count, sizes.totals()[outgoing].packets);
             }
         }
     }

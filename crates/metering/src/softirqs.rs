@@ -33,9 +33,9 @@ pub fn parse_softirqs(text: &str) -> Result<BTreeMap<u32, NetworkSoftirqs>, Pars
         let digits = name.strip_prefix("CPU");
         cpus.push(number::<u32>(0, digits.or(Some(name)), "\"CPU\" and the number of a CPU")?);
     }
-    let mut found: BTreeMap<u32, NetworkSoftirqs> =
+    let mut by_cpu: BTreeMap<u32, NetworkSoftirqs> =
         cpus.iter().map(|cpu| (*cpu, NetworkSoftirqs::default())).collect();
-    let mut seen = [false; 2];
+    let mut has_row = [false; 2];
     for (index, line) in lines {
         let Some((name, counts)) = line.split_once(':') else {
             continue;
@@ -45,16 +45,16 @@ pub fn parse_softirqs(text: &str) -> Result<BTreeMap<u32, NetworkSoftirqs>, Pars
             "NET_TX" => 1,
             _ => continue,
         };
-        seen[place] = true;
+        has_row[place] = true;
         let mut counts = counts.split_whitespace();
         for cpu in &cpus {
             let count = number(index, counts.next(), "a count for every CPU of the first line")?;
-            let entry = found.entry(*cpu).or_default();
+            let entry = by_cpu.entry(*cpu).or_default();
             *(if place == 0 { &mut entry.receive } else { &mut entry.transmit }) = count;
         }
     }
-    if seen != [true; 2] {
+    if has_row != [true; 2] {
         return Err(ParseError::new(0, header, "lines that begin with NET_RX and NET_TX"));
     }
-    Ok(found)
+    Ok(by_cpu)
 }

@@ -80,8 +80,8 @@ pub struct Watch {
 
 impl Watch {
     /// For these signs, each once its counters together have counted so much within a second.
-    pub fn new(asked: Vec<(Sign, i64)>) -> Self {
-        Self { asked, looks: VecDeque::new() }
+    pub fn new(signs: Vec<(Sign, i64)>) -> Self {
+        Self { asked: signs, looks: VecDeque::new() }
     }
 
     /// Whether one of its signs is of counters.
@@ -109,17 +109,17 @@ impl Watch {
         let (Some((_, first)), Some((_, last))) = (self.looks.front(), self.looks.back()) else {
             return Vec::new();
         };
-        let seen = self.asked.iter().filter_map(|(sign, least)| {
-            let counted = |name: &&'static str| last.get(name)?.checked_sub(*first.get(name)?);
+        let troubles = self.asked.iter().filter_map(|(sign, least)| {
+            let difference = |name: &&'static str| last.get(name)?.checked_sub(*first.get(name)?);
             let moved: BTreeMap<String, i64> = sign
                 .counters
                 .iter()
-                .filter_map(|name| Some((name.to_string(), counted(name).filter(|count| *count > 0)?)))
+                .filter_map(|name| Some((name.to_string(), difference(name).filter(|count| *count > 0)?)))
                 .collect();
             (!moved.is_empty() && moved.values().sum::<i64>() >= *least)
                 .then_some(Seen { sign: sign.name, counted: moved })
         });
-        seen.collect()
+        troubles.collect()
     }
 
     /// Takes for each connection the times by which it was busy and limited since the last call, some second ago.
@@ -130,19 +130,19 @@ impl Watch {
             by_receiver += i64::from(limits.receiver_seconds >= most);
             by_buffer += i64::from(limits.buffer_seconds >= most);
         }
-        let found = |name: &str| match name {
+        let count_of = |name: &str| match name {
             RECEIVER_LIMITED => by_receiver,
             BUFFER_LIMITED => by_buffer,
             _ => 0,
         };
-        let seen = self.asked.iter().filter_map(|(sign, least)| {
-            let count = found(sign.name);
+        let troubles = self.asked.iter().filter_map(|(sign, least)| {
+            let count = count_of(sign.name);
             (count > 0 && count >= *least).then(|| Seen {
                 sign: sign.name,
                 counted: BTreeMap::from([("connections".to_string(), count)]),
             })
         });
-        seen.collect()
+        troubles.collect()
     }
 }
 
@@ -178,12 +178,12 @@ mod tests {
         Counters::from([("TcpExtTCPTimeouts".to_string(), timeouts), ("TcpRetransSegs".to_string(), resends)])
     }
 
-    fn watch(asked: &[(&str, i64)]) -> Watch {
-        Watch::new(asked.iter().map(|(name, least)| (named(name).expect("a sign"), *least)).collect())
+    fn watch(signs: &[(&str, i64)]) -> Watch {
+        Watch::new(signs.iter().map(|(name, least)| (named(name).expect("a sign"), *least)).collect())
     }
 
-    fn names(seen: &[Seen]) -> Vec<&str> {
-        seen.iter().map(|each| each.sign).collect()
+    fn names(troubles: &[Seen]) -> Vec<&str> {
+        troubles.iter().map(|trouble| trouble.sign).collect()
     }
 
     #[test]
@@ -191,9 +191,9 @@ mod tests {
         let mut watch = watch(&[("timeouts", 1), ("retransmits", 1)]);
         assert!(watch.look(0, &counters(500, 900)).is_empty());
         assert!(watch.look(TENTH, &counters(500, 900)).is_empty());
-        let seen = watch.look(2 * TENTH, &counters(501, 900));
-        assert_eq!(names(&seen), ["timeouts"]);
-        assert_eq!(seen[0].counted, BTreeMap::from([("TcpExtTCPTimeouts".to_string(), 1)]));
+        let troubles = watch.look(2 * TENTH, &counters(501, 900));
+        assert_eq!(names(&troubles), ["timeouts"]);
+        assert_eq!(troubles[0].counted, BTreeMap::from([("TcpExtTCPTimeouts".to_string(), 1)]));
     }
 
     #[test]
@@ -202,14 +202,14 @@ mod tests {
             let mut watch = watch(&[("retransmits", 10)]);
             watch.look(0, &counters(0, 0));
             // 9 a second are too few, however often one looks.
-            let mut seen = Vec::new();
+            let mut troubles = Vec::new();
             for look in 1..=100 / tenths {
                 let resends = (9 * look * tenths / 10) as i64;
-                seen.extend(watch.look(look * tenths * TENTH, &counters(0, resends)));
+                troubles.extend(watch.look(look * tenths * TENTH, &counters(0, resends)));
             }
-            assert!(seen.is_empty(), "{tenths}: {seen:?}");
-            seen.extend(watch.look((100 / tenths + 1) * tenths * TENTH, &counters(0, 110)));
-            assert_eq!(names(&seen), ["retransmits"]);
+            assert!(troubles.is_empty(), "{tenths}: {troubles:?}");
+            troubles.extend(watch.look((100 / tenths + 1) * tenths * TENTH, &counters(0, 110)));
+            assert_eq!(names(&troubles), ["retransmits"]);
         }
     }
 

@@ -50,7 +50,7 @@ impl NetworkSpec {
             ("tagged", link.tagged.is_some()),
             ("script", link.script.is_some()),
         ];
-        if let Some((name, _)) = fixed.iter().find(|(_, given)| *given) {
+        if let Some((name, _)) = fixed.iter().find(|(_, is_set)| *is_set) {
             return Err(format!("found {name}, expected what can be changed while the network works"));
         }
         let mut spec = self.clone();

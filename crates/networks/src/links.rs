@@ -113,10 +113,10 @@ impl LinkOverride {
 }
 
 /// Ten seconds are more than any link has.
-fn span(what: &str, seconds: f64) -> Result<Picoseconds, String> {
+fn span(name: &str, seconds: f64) -> Result<Picoseconds, String> {
     match (0.0..=10.0).contains(&seconds) {
         true => Ok(Picoseconds::from_seconds_f64(seconds)),
-        false => Err(format!("found {what} of {seconds} s, expected 0 to 10")),
+        false => Err(format!("found {name} of {seconds} s, expected 0 to 10")),
     }
 }
 

@@ -100,7 +100,7 @@ impl QueueSpec {
     pub(crate) fn config(&self, port: &QueueNumbers, fabric: &FabricConfig) -> Result<QueueConfig, String> {
         let buffer = |frames: Option<u64>| frames.map_or(Limit::Bytes(port.buffer_bytes), Limit::Frames);
         let (limit_bytes, seed) = (port.buffer_bytes, port.seed);
-        let seconds = |given: Option<f64>, usual: f64| Picoseconds::from_seconds_f64(given.unwrap_or(usual));
+        let seconds = |value: Option<f64>, usual: f64| Picoseconds::from_seconds_f64(value.unwrap_or(usual));
         let codel = |target, interval, ecn: &Option<bool>| CoDelConfig {
             limit_bytes,
             target: seconds(target, 5e-3),

@@ -128,27 +128,27 @@ impl NetworkSpec {
 
     /// What is said about each port in particular. An entry that fits no port is a mistake.
     fn matched(&self, graph: &Graph, config: &FabricConfig) -> Result<Vec<LinkOverride>, String> {
-        let (ends, mut found) = (graph.ends(), vec![LinkOverride::default(); config.ports.len()]);
+        let (ends, mut settings) = (graph.ends(), vec![LinkOverride::default(); config.ports.len()]);
         let names = |node| names_of(&ends, config, node);
-        for each in &self.links {
+        for link in &self.links {
             let mut used = false;
-            for (port, found) in config.ports.iter().zip(&mut found) {
-                if each.fits(&names(port.from), &names(port.to)) {
-                    found.overlay(each);
+            for (port, settings) in config.ports.iter().zip(&mut settings) {
+                if link.fits(&names(port.from), &names(port.to)) {
+                    settings.overlay(link);
                     used = true;
                 }
             }
             if !used {
                 return Err(format!(
                     "links: found none from {:?} to {:?}, expected names such as {:?} and {:?}",
-                    each.from,
-                    each.to,
+                    link.from,
+                    link.to,
                     graph.name(config.ports[0].from),
                     graph.name(config.ports[0].to)
                 ));
             }
         }
-        Ok(found)
+        Ok(settings)
     }
 
     fn port(

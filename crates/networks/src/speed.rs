@@ -45,9 +45,9 @@ fn fastest(network: &Network) -> Option<(PortIndex, u64)> {
         false => is_host(port.to.0).then(|| sends(port).min(together)),
     };
     let rates = config.ports.iter().enumerate();
-    let found = rates.filter_map(|(index, port)| Some((PortIndex(index as u16), of(port)?)));
+    let speeds = rates.filter_map(|(index, port)| Some((PortIndex(index as u16), of(port)?)));
     // The first of the fastest.
-    found.fold(None, |best, (port, rate)| match best {
+    speeds.fold(None, |best, (port, rate)| match best {
         Some((_, most)) if most >= rate => best,
         _ => Some((port, rate)),
     })
@@ -129,8 +129,8 @@ mod tests {
         assert_eq!(fastest(&four).unwrap().1, 10 * GIGABIT);
         assert_eq!(too_fast(&four, None), None);
         assert_eq!(too_fast(&four, Some(5 * GIGABIT)), None);
-        let found = too_fast(&four, Some(4 * GIGABIT)).unwrap();
-        assert_eq!((found.bits_per_second, found.most_bits_per_second), (10 * GIGABIT, 4 * GIGABIT));
+        let speed = too_fast(&four, Some(4 * GIGABIT)).unwrap();
+        assert_eq!((speed.bits_per_second, speed.most_bits_per_second), (10 * GIGABIT, 4 * GIGABIT));
     }
 
     #[test]

@@ -297,8 +297,8 @@ impl Open {
         let identification = |ip: &[u8]| u16::from_be_bytes([ip[4], ip[5]]);
         let distance = identification(new).wrapping_sub(identification(old));
         let fixed = distance == 0 && if self.frames == 1 { new[6] & 0x40 != 0 } else { self.fixed_id };
-        let counted = distance == self.frames && !self.fixed_id;
-        old[..2] == new[..2] && old[6..9] == new[6..9] && (fixed || counted)
+        let is_counted = distance == self.frames && !self.fixed_id;
+        old[..2] == new[..2] && old[6..9] == new[6..9] && (fixed || is_counted)
     }
 
     /// Nothing goes back, and all options but timestamps are the same.

@@ -105,19 +105,19 @@ pub struct CaptureError {
 }
 
 /// A magic number in the base in which documents and other programs write it.
-fn shown(field: &str, found: u64) -> String {
-    if field.starts_with("magic number") { format!("{found:#010x}") } else { found.to_string() }
+fn shown(field: &str, value: u64) -> String {
+    if field.starts_with("magic number") { format!("{value:#010x}") } else { value.to_string() }
 }
 
-/// The error if `found` bytes are fewer than `required`.
+/// The error if `actual` bytes are fewer than `required`.
 pub(crate) fn require(
     layer: Layer,
     required: usize,
-    found: usize,
+    actual: usize,
     length_source: LengthSource,
 ) -> Result<(), ParseError> {
-    if found < required {
-        return Err(ParseError::Length { layer, required, found, length_source });
+    if actual < required {
+        return Err(ParseError::Length { layer, required, found: actual, length_source });
     }
     Ok(())
 }

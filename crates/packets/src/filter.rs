@@ -245,19 +245,19 @@ impl Program {
                 _ => place += 1,
             }
         }
-        let mut made = Vec::with_capacity(place as usize);
+        let mut program = Vec::with_capacity(place as usize);
         for step in &self.steps {
             match step {
-                Step::Do(instruction) => made.push(*instruction),
+                Step::Do(instruction) => program.push(*instruction),
                 Step::GoTo(label) => {
-                    let there =
+                    let target =
                         places.iter().find(|(known, _)| known == label).map_or(0, |(_, place)| *place);
                     // All of them lead forwards.
-                    made.push((JUMP, 0, 0, there.saturating_sub(made.len() as u32 + 1)));
+                    program.push((JUMP, 0, 0, target.saturating_sub(program.len() as u32 + 1)));
                 }
                 Step::Here(_) => {}
             }
         }
-        made
+        program
     }
 }

@@ -276,6 +276,6 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 
-fn gso_error(field: &'static str, found: u32, expected: &'static str) -> ParseError {
-    ParseError::Value { layer: Layer::VirtioNet, field, found, expected }
+fn gso_error(field: &'static str, actual: u32, expected: &'static str) -> ParseError {
+    ParseError::Value { layer: Layer::VirtioNet, field, found: actual, expected }
 }

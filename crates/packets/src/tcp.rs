@@ -83,11 +83,11 @@ impl<'a> TcpView<'a> {
         require(Layer::Tcp, TCP_MINIMUM_BYTES, segment.len(), length_source)?;
         let header_bytes = usize::from(segment[12] >> 4) * 4;
         if header_bytes < TCP_MINIMUM_BYTES {
-            let found = u32::from(segment[12] >> 4);
+            let words = u32::from(segment[12] >> 4);
             return Err(ParseError::Value {
                 layer: Layer::Tcp,
                 field: "data offset",
-                found,
+                found: words,
                 expected: "5 to 15",
             });
         }
@@ -150,11 +150,11 @@ impl<'a> TcpView<'a> {
 
     /// The options that SYNs carry; a malformed option ends the list (RFC 9293 section 3.1).
     pub fn options(&self) -> SynOptions {
-        let mut found = SynOptions::default();
+        let mut options = SynOptions::default();
         for (kind, value) in Options::new(&self.segment[TCP_MINIMUM_BYTES..self.header_bytes]) {
-            found.read(kind, value);
+            options.read(kind, value);
         }
-        found
+        options
     }
 }
 

@@ -115,11 +115,11 @@ impl<'a> Packet<'a> {
         check_version(Layer::Ipv4, packet[0] >> 4, 4, "4")?;
         let header_bytes = usize::from(packet[0] & 0x0f) * 4;
         if header_bytes < IPV4_MINIMUM_BYTES {
-            let found = u32::from(packet[0] & 0x0f);
+            let words = u32::from(packet[0] & 0x0f);
             return Err(ParseError::Value {
                 layer: Layer::Ipv4,
                 field: "header length",
-                found,
+                found: words,
                 expected: "5 to 15",
             });
         }
@@ -299,9 +299,9 @@ impl<'a> Packet<'a> {
     }
 }
 
-fn check_version(layer: Layer, found: u8, required: u8, expected: &'static str) -> Result<(), ParseError> {
-    if found != required {
-        return Err(ParseError::Value { layer, field: "version", found: u32::from(found), expected });
+fn check_version(layer: Layer, version: u8, required: u8, expected: &'static str) -> Result<(), ParseError> {
+    if version != required {
+        return Err(ParseError::Value { layer, field: "version", found: u32::from(version), expected });
     }
     Ok(())
 }

@@ -42,8 +42,8 @@ mod tests {
     fn the_payload_inside_is_told() {
         let inside = tcp_frame(&addresses(80), &TcpFields::default(), &[7; 100]);
         let frame = outside(4789, 0x08, &inside);
-        let found = parse(&frame).unwrap().inside_vxlan().unwrap();
-        assert_eq!((found.frame(), found.payload_bytes()), (inside.as_slice(), 100));
+        let tunnel = parse(&frame).unwrap().inside_vxlan().unwrap();
+        assert_eq!((tunnel.frame(), tunnel.payload_bytes()), (inside.as_slice(), 100));
         // To the switch it is one frame of UDP; its TCP payload is counted all the same.
         let plan = Segmentation::plan(&VirtioNetHeader::default(), &frame).unwrap();
         assert_eq!((plan.tcp_payload_bytes(0), plan.captured_bytes(0)), (100, frame.len() as u32));

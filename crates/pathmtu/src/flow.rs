@@ -198,18 +198,18 @@ impl Flow {
         self.on_delivered(size, None);
     }
 
-    pub(crate) fn on_refused(&mut self, size: u32, told: Told) {
+    pub(crate) fn on_refused(&mut self, size: u32, refusal: Told) {
         self.tries.entry(size).or_default().refused += 1;
-        if !self.told.contains(&told) && self.told.len() < MOST_TOLD {
-            self.told.push(told);
+        if !self.told.contains(&refusal) && self.told.len() < MOST_TOLD {
+            self.told.push(refusal);
         }
     }
 
     /// The smallest MTU that was said and that no larger packet has disproved, and the smallest that one has.
     pub(crate) fn told(&self) -> (Option<Told>, Option<Told>) {
-        let size = |told: &&Told| told.mtu_bytes.unwrap_or(u32::MAX);
-        let is_false = |told: &&Told| size(told) < self.low;
-        let credible = self.told.iter().filter(|told| !is_false(told)).min_by_key(size);
+        let size = |refusal: &&Told| refusal.mtu_bytes.unwrap_or(u32::MAX);
+        let is_false = |refusal: &&Told| size(refusal) < self.low;
+        let credible = self.told.iter().filter(|refusal| !is_false(refusal)).min_by_key(size);
         (credible.copied(), self.told.iter().filter(is_false).min_by_key(size).copied())
     }
 
@@ -297,8 +297,8 @@ impl Flow {
         if let Some((size, _)) = self.above().find(|(size, tries)| *size < ceiling && tries.silent == 1) {
             return self.try_sizes([size]);
         }
-        let told: Vec<u32> = self.told.iter().filter_map(|told| told.mtu_bytes).collect();
-        let known: Vec<u32> = told.iter().chain(&self.fragment).chain(&siblings.hints).copied().collect();
+        let advice: Vec<u32> = self.told.iter().filter_map(|advice| advice.mtu_bytes).collect();
+        let known: Vec<u32> = advice.iter().chain(&self.fragment).chain(&siblings.hints).copied().collect();
         let hint = known
             .iter()
             .copied()
@@ -346,9 +346,9 @@ impl Flow {
         // What siblings have seen at the same edge tells of the path as well.
         let of_path = siblings.chances.get(&size).copied().unwrap_or_default().min(self.rounds.ln_chance());
         if explained(0) <= self.false_claim && of_path <= self.false_limit.ln() {
-            let said = self.told().0.and_then(|told| told.mtu_bytes);
+            let mtu = self.told().0.and_then(|refusal| refusal.mtu_bytes);
             let verdict =
-                if said.is_some_and(|said| said < size) { Verdict::TooSmall } else { Verdict::BlackHole };
+                if mtu.is_some_and(|mtu| mtu < size) { Verdict::TooSmall } else { Verdict::BlackHole };
             return self.finish(verdict);
         }
         if silent >= EDGE_MOST {

@@ -101,9 +101,10 @@ fn of_objects(objects: &[Value]) -> Vec<LengthFilter> {
 
 /// The devices that rules name, of which packets by others know nothing.
 fn devices(objects: &[Value]) -> BTreeSet<&str> {
-    let asked = rules(objects).flat_map(statements).filter_map(|statement| statement.get("match"));
-    let of_devices = asked.filter(|asked| asked.get("left").is_some_and(|left| names_device(left).is_some()));
-    let names = of_devices.filter_map(|asked| asked.get("right").and_then(Value::as_str));
+    let matches = rules(objects).flat_map(statements).filter_map(|statement| statement.get("match"));
+    let of_devices =
+        matches.filter(|matches| matches.get("left").is_some_and(|left| names_device(left).is_some()));
+    let names = of_devices.filter_map(|matches| matches.get("right").and_then(Value::as_str));
     names.filter(|name| *name != "lo" && !is_pattern(name)).take(MOST_DEVICES).collect()
 }
 
@@ -171,10 +172,10 @@ fn of_steps(rules: &Rules<'_>, base: &Value, sizes: &[u32], packet: Sized<'_>) -
 }
 
 /// Whether this rule drops the packet of a step.
-fn how(step: &[Drop<'_>], wanted: &Drop<'_>) -> Acts {
-    let is_same = |drop: &&Drop<'_>| match (drop.rule, wanted.rule) {
+fn how(step: &[Drop<'_>], target: &Drop<'_>) -> Acts {
+    let is_same = |drop: &&Drop<'_>| match (drop.rule, target.rule) {
         (Some(one), Some(other)) => std::ptr::eq(one, other),
-        (None, None) => drop.chain == wanted.chain,
+        (None, None) => drop.chain == target.chain,
         _ => false,
     };
     let acts = |drop: &Drop<'_>| if drop.certain { Acts::Yes } else { Acts::Maybe };
@@ -205,7 +206,7 @@ fn sizes(objects: &[Value]) -> Vec<u32> {
     let mut sizes = BTreeSet::from([SMALLEST]);
     for statement in rules(objects).flat_map(statements) {
         let (left, right) = match (statement.get("match"), statement.get("vmap")) {
-            (Some(asked), _) => (asked.get("left"), asked.get("right")),
+            (Some(comparison), _) => (comparison.get("left"), comparison.get("right")),
             (_, Some(map)) => (map.get("key"), map.pointer("/data/set")),
             _ => continue,
         };
@@ -213,7 +214,7 @@ fn sizes(objects: &[Value]) -> Vec<u32> {
         let mut numbers = Vec::new();
         right.into_iter().for_each(|right| collect(right, &mut numbers));
         for (number, beside) in
-            numbers.iter().flat_map(|number| beside.iter().map(move |each| (number, each)))
+            numbers.iter().flat_map(|number| beside.iter().map(move |offset| (number, offset)))
         {
             let size = number.saturating_add_signed(*beside);
             sizes.extend([size.saturating_sub(1), size, size.saturating_add(1)]);

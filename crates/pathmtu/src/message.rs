@@ -101,10 +101,10 @@ impl Acknowledgement {
     }
 }
 
-/// Whether `found` is the token. Looks at all bytes, whichever differs: how long it takes tells nothing.
-pub fn same_token(found: &[u8], token: &Token) -> bool {
-    found.len() == TOKEN_BYTES
-        && found.iter().zip(token).fold(0, |all, (found, own)| all | (found ^ own)) == 0
+/// Whether `received` is the token. Looks at all bytes, whichever differs: how long it takes tells nothing.
+pub fn same_token(received: &[u8], token: &Token) -> bool {
+    received.len() == TOKEN_BYTES
+        && received.iter().zip(token).fold(0, |all, (received, own)| all | (received ^ own)) == 0
 }
 
 fn head(kind: [u8; 4], token: &Token, id: u64, ip_bytes: u32, payload: &mut [u8]) {

@@ -20,10 +20,10 @@ pub(crate) struct Patience {
 
 impl Patience {
     /// An answer took this long.
-    pub(crate) fn answered(&mut self, took: Duration) {
-        let slowest = self.slowest.unwrap_or(took);
+    pub(crate) fn answered(&mut self, rtt: Duration) {
+        let slowest = self.slowest.unwrap_or(rtt);
         // A slow answer counts at once and is forgotten slowly.
-        self.slowest = Some(if took >= slowest { took } else { slowest - (slowest - took) / 64 });
+        self.slowest = Some(if rtt >= slowest { rtt } else { slowest - (slowest - rtt) / 64 });
     }
 
     /// Whether anything was answered.
@@ -32,14 +32,14 @@ impl Patience {
     }
 
     /// An answer from elsewhere took this long: a host that is so busy, or has such neighbours, may find them all slow.
-    pub(crate) fn elsewhere(&mut self, took: Duration) {
-        self.elsewhere = self.elsewhere.max(took);
+    pub(crate) fn elsewhere(&mut self, rtt: Duration) {
+        self.elsewhere = self.elsewhere.max(rtt);
     }
 
     /// How much later than the answer to a probe, which took this long, the answer to an earlier one of its flow may come: it
     /// may be larger, and links that share a flow's packets keep no order.
-    pub(crate) fn reordering(took: Duration) -> Duration {
-        (took / 2).clamp(LEAST, MOST)
+    pub(crate) fn reordering(rtt: Duration) -> Duration {
+        (rtt / 2).clamp(LEAST, MOST)
     }
 
     /// After which a packet has left the network, in all likelihood.

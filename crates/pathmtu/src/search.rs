@@ -304,12 +304,12 @@ impl Search {
 
     /// Packets of a flow take one way, one behind the other: what was sent before this answered probe and comes much later
     /// than its answer is lost, as TCP concludes (RACK, RFC 8985), however long answers have taken at other times.
-    fn overtake(&mut self, now: Duration, flow: u16, number: u32, took: Duration) {
+    fn overtake(&mut self, now: Duration, flow: u16, number: u32, rtt: Duration) {
         let under_way = &mut self.flows[usize::from(flow)].under_way;
         while under_way.front().is_some_and(|earlier| *earlier <= number) {
             let Some(earlier) = under_way.pop_front() else { return };
             if earlier < number && self.outstanding.contains_key(&earlier) {
-                self.overtaken.push(Reverse((now + Patience::reordering(took), earlier)));
+                self.overtaken.push(Reverse((now + Patience::reordering(rtt), earlier)));
             }
         }
     }
@@ -356,8 +356,8 @@ impl Search {
 
     /// On some other path from here an answer took this long. Before anything is answered on this one, that is what is
     /// known of how long it may take.
-    pub fn on_answer_elsewhere(&mut self, took: Duration) {
-        self.patience.elsewhere(took);
+    pub fn on_answer_elsewhere(&mut self, rtt: Duration) {
+        self.patience.elsewhere(rtt);
     }
 
     /// The far end says that a probe arrived, as a packet of `received_bytes`, in fragments of up to `fragment_bytes` if it
@@ -378,9 +378,9 @@ impl Search {
         } else {
             self.pace.on_answer();
         }
-        let took = now.saturating_sub(sent.at);
-        self.patience.answered(took);
-        self.overtake(now, flow, number, took);
+        let rtt = now.saturating_sub(sent.at);
+        self.patience.answered(rtt);
+        self.overtake(now, flow, number, rtt);
         let flow = &mut self.flows[usize::from(sent.flow)];
         if let Some(fragment) = fragment_bytes {
             flow.on_fragments(sent.bytes, fragment);
@@ -393,6 +393,6 @@ impl Search {
         } else {
             flow.on_delivered(sent.bytes, sent.round);
         }
-        Some(took)
+        Some(rtt)
     }
 }

@@ -188,9 +188,9 @@ impl Trace {
             let hops = self.hops[..count].iter().filter(move |hop| !answered(&outcome(hop)));
             hops.map(move |hop| (hop.ttl, size)).collect::<Vec<_>>()
         };
-        let mut asked = silent(TraceSize::Small, small, |hop| hop.small);
-        asked.extend(silent(TraceSize::Large, large, |hop| hop.large));
-        for (ttl, size) in asked {
+        let mut probes = silent(TraceSize::Small, small, |hop| hop.small);
+        probes.extend(silent(TraceSize::Large, large, |hop| hop.large));
+        for (ttl, size) in probes {
             self.queue.push_back(TraceProbe { ttl, size, number: self.next_number });
             self.next_number += 1;
         }

@@ -163,8 +163,8 @@ impl<'a> Walk<'a, '_> {
     fn statement(&self, key: &str, value: &Value) -> Acts {
         match key {
             "match" => {
-                let asked = self.packet.compares(text(value, "op"), value.get("left"), value.get("right"));
-                asked.unwrap_or(Acts::No)
+                let acts = self.packet.compares(text(value, "op"), value.get("left"), value.get("right"));
+                acts.unwrap_or(Acts::No)
             }
             "accept" | "drop" | "reject" | "jump" | "goto" | "return" | "continue" | "queue" | "counter"
             | "log" | "notrack" | "mangle" | "nftrace" => Acts::Yes,

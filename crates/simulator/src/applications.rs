@@ -45,15 +45,15 @@ impl Simulation {
             self.schedule(now + wait, Event::Read { connection: number, side: side as u8 });
             return self.set_wakes(now, number);
         }
-        let mut asked = [None; 2];
-        for (side, asked) in asked.iter_mut().enumerate() {
+        let mut wake = [None; 2];
+        for (side, wake) in wake.iter_mut().enumerate() {
             let deadline = connection.ends[side].deadline();
             if let Some(deadline) = deadline.filter(|time| *time < connection.woken[side]) {
                 connection.woken[side] = deadline.max(now);
-                *asked = Some(connection.woken[side]);
+                *wake = Some(connection.woken[side]);
             }
         }
-        for (side, time) in asked.into_iter().enumerate() {
+        for (side, time) in wake.into_iter().enumerate() {
             if let Some(time) = time {
                 self.schedule(time, Event::Wake { endpoint: 2 * number + side as u32 });
             }
@@ -181,9 +181,9 @@ impl Simulation {
         };
         if !goes_on {
             match self.kept.get_mut(&flow) {
-                Some(kept) => {
+                Some(slot) => {
                     connection.stage = Stage::Waiting;
-                    *kept = Some(number);
+                    *slot = Some(number);
                 }
                 None => self.close(now, number),
             }

@@ -140,12 +140,12 @@ impl Cores {
             return core.until;
         }
         let count = core.waiting.len().min(model.batch as usize);
-        let taken: Vec<u32> = core.waiting.drain(..count).collect();
-        let (batch, bytes) = merged(&taken, slab, model.merges);
+        let ids: Vec<u32> = core.waiting.drain(..count).collect();
+        let (batch, bytes) = merged(&ids, slab, model.merges);
         let aggregates = batch.iter().filter(|(_, ends)| *ends).count() as u64;
         let cost = model.receive.of(count as u64, aggregates, bytes);
-        let seen = &mut self.packets[usize::from(place.0.0)];
-        *seen = (seen.0 + count as u64, seen.1 + aggregates);
+        let counts = &mut self.packets[usize::from(place.0.0)];
+        *counts = (counts.0 + count as u64, counts.1 + aggregates);
         core.batch = batch;
         core.busy += cost;
         core.until = now + cost;
@@ -199,20 +199,20 @@ impl Cores {
 
 /// A batch as TCP gets it: each segment, and whether an aggregate ends with it; and the payload of all. The data of a flow
 /// are merged, wherever in the batch they are (`gro_list`); what has no data is not.
-fn merged(taken: &[u32], slab: &Slab, merges: bool) -> (Vec<(u32, bool)>, u64) {
-    let bytes = taken.iter().map(|id| u64::from(slab.get(*id).bytes)).sum();
+fn merged(segments: &[u32], slab: &Slab, merges: bool) -> (Vec<(u32, bool)>, u64) {
+    let bytes = segments.iter().map(|id| u64::from(slab.get(*id).bytes)).sum();
     if !merges {
-        return (taken.iter().map(|id| (*id, true)).collect(), bytes);
+        return (segments.iter().map(|id| (*id, true)).collect(), bytes);
     }
     let mut flows: Vec<(u32, Vec<u32>)> = Vec::new();
-    for id in taken {
+    for id in segments {
         let to = slab.get(*id).to;
         match flows.iter_mut().find(|(flow, _)| *flow == to) {
             Some((_, ids)) => ids.push(*id),
             None => flows.push((to, vec![*id])),
         }
     }
-    let mut batch = Vec::with_capacity(taken.len());
+    let mut batch = Vec::with_capacity(segments.len());
     for (_, ids) in flows {
         let mut held = 0;
         for (place, id) in ids.iter().enumerate() {

@@ -15,11 +15,11 @@ const PAGE: u64 = 4096;
 /// What Linux' tun driver takes in memory for a frame of this payload (`truesize`): one piece with room at both ends while that
 /// fits into a page, whole pages otherwise. The rack's hosts receive by it; others take as much, give or take a tenth.
 fn memory(payload_bytes: u32) -> u64 {
-    let taken = match pages(payload_bytes) {
+    let bytes = match pages(payload_bytes) {
         None => piece(payload_bytes),
         Some(pages) => u64::from(pages) * PAGE,
     };
-    DESCRIPTION + taken
+    DESCRIPTION + bytes
 }
 
 /// How many pages a frame of this payload takes; None if it is a piece of one.
@@ -94,13 +94,13 @@ impl ReceiveWindow {
 
     /// What the buffer holds of payload beside what is held (`tcp_space`).
     fn room(&self, held: u64) -> u64 {
-        let taken = match (held, self.full) {
+        let memory_bytes = match (held, self.full) {
             (0, _) => 0,
             (_, None) => held * 256 / self.share,
             (_, Some((memory, bytes))) if pages(bytes as u32).is_some() => held * memory / bytes,
             (_, Some((memory, bytes))) => held * (memory - DESCRIPTION) / bytes + DESCRIPTION,
         };
-        self.payload(self.buffer.saturating_sub(taken))
+        self.payload(self.buffer.saturating_sub(memory_bytes))
     }
 
     /// A segment has come, in order or not, and so much is held, it included. Whether the window has grown.
@@ -187,14 +187,14 @@ mod tests {
     fn large_segments_beyond_a_hole_are_not_put_together() {
         let mut window = ReceiveWindow::new(65_535, 16_777_216, 8948);
         window.establish(Picoseconds::ZERO);
-        let told: Vec<u64> = (0..6)
+        let windows: Vec<u64> = (0..6)
             .map(|before| {
                 window.grow(8948, true, 8948, 8948 * before);
                 window.make_room(8948 * (before + 2));
                 window.open.next_multiple_of(1024)
             })
             .collect();
-        assert_eq!(told, [80_896, 99_328, 116_736, 122_880, 122_880, 122_880]);
+        assert_eq!(windows, [80_896, 99_328, 116_736, 122_880, 122_880, 122_880]);
     }
 
     #[test]

@@ -250,8 +250,8 @@ impl Receiver {
         }
         self.together += 1;
         if self.together_until.is_none() {
-            let seen = Picoseconds::from_nanoseconds((self.measured >> 3) * 1000);
-            let rtt = if self.rtt > Picoseconds::ZERO { seen.min(self.rtt) } else { seen };
+            let sample = Picoseconds::from_nanoseconds((self.measured >> 3) * 1000);
+            let rtt = if self.rtt > Picoseconds::ZERO { sample.min(self.rtt) } else { sample };
             self.together_until = Some(now + Picoseconds::new(rtt.get() / 20).min(LONGEST_TOGETHER));
         }
         Answer::Nothing
@@ -326,11 +326,11 @@ impl Receiver {
     pub(crate) fn answer(&mut self, segment: &mut Segment, settings: &TcpSettings) {
         segment.acknowledged = self.next;
         segment.flags = segment.flags.with(Flags::ACK);
-        let kept = self.edge.saturating_sub(self.next);
+        let announced = self.edge.saturating_sub(self.next);
         // What was announced is never taken back (`tcp_select_window`). A SYN tells bytes, not units.
         let window = match segment.flags.has(Flags::SYN) {
             true => self.window.open,
-            false => self.select_window().max(kept).next_multiple_of(self.window.unit()),
+            false => self.select_window().max(announced).next_multiple_of(self.window.unit()),
         };
         self.edge = self.next + window;
         segment.window_bytes = window.min(u64::from(u32::MAX)) as u32;

@@ -72,7 +72,7 @@ impl Scenario {
         for (number, requests) in self.requests.iter().enumerate() {
             requests.check(number)?;
         }
-        let mut taken = BTreeSet::new();
+        let mut predecessors = BTreeSet::new();
         for (number, flow) in self.flows.iter().enumerate() {
             let wrong = |problem: &'static str| Err(SimulationError::Flow { number, problem });
             if usize::from(flow.client.0) >= hosts || usize::from(flow.server.0) >= hosts {
@@ -95,7 +95,7 @@ impl Scenario {
             }
             if let Some(before) = flow.over {
                 let known = self.flows[..number].get(before as usize);
-                if !known.is_some_and(|known| flow.can_follow(known)) || !taken.insert(before) {
+                if !known.is_some_and(|known| flow.can_follow(known)) || !predecessors.insert(before) {
                     return wrong("cannot go on over the connection of the flow that it names");
                 }
             }

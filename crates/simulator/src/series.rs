@@ -100,10 +100,10 @@ impl Series {
 
 /// One sample for those of a port in each interval of this length. One that has none at its end holds nothing then.
 fn merged(samples: &[PortSample], interval: Picoseconds) -> Vec<PortSample> {
-    let mut found: BTreeMap<(Picoseconds, PortIndex), PortSample> = BTreeMap::new();
+    let mut by_time: BTreeMap<(Picoseconds, PortIndex), PortSample> = BTreeMap::new();
     for sample in samples {
         let time = Picoseconds::new(sample.time.get().div_ceil(interval.get()) * interval.get());
-        let one = found.entry((time, sample.port)).or_insert(PortSample {
+        let one = by_time.entry((time, sample.port)).or_insert(PortSample {
             time,
             port: sample.port,
             queue_bytes: 0,
@@ -118,7 +118,7 @@ fn merged(samples: &[PortSample], interval: Picoseconds) -> Vec<PortSample> {
         one.dropped_frames += sample.dropped_frames;
         one.marked_frames += sample.marked_frames;
     }
-    found.into_values().collect()
+    by_time.into_values().collect()
 }
 
 #[cfg(test)]
@@ -142,13 +142,13 @@ mod tests {
         let before =
             [sample(0, 1, 5, 5, 0), sample(10, 1, 7, 9, 1), sample(20, 0, 3, 4, 0), sample(20, 1, 2, 8, 2)];
         let after = merged(&before, Picoseconds::new(20));
-        let told: Vec<_> = after
+        let rows: Vec<_> = after
             .iter()
             .map(|one| {
                 (one.time.get(), one.port.0, one.queue_bytes, one.peak_queue_bytes, one.dropped_frames)
             })
             .collect();
-        assert_eq!(told, [(0, 1, 5, 5, 0), (20, 0, 3, 4, 0), (20, 1, 2, 9, 3)]);
+        assert_eq!(rows, [(0, 1, 5, 5, 0), (20, 0, 3, 4, 0), (20, 1, 2, 9, 3)]);
         assert_eq!(after.iter().map(|one| (one.sent_bytes, one.marked_frames)).max(), Some((20, 2)));
     }
 

@@ -137,13 +137,13 @@ impl TcpSettings {
         if tick == 0 {
             return now + span;
         }
-        let begun = now.get() / tick;
-        let asked = begun + span.get().div_ceil(tick);
+        let start = now.get() / tick;
+        let due = start + span.get().div_ceil(tick);
         let mut granularity = 1;
-        while asked - begun >= 63 * granularity && granularity < 8u64.pow(8) {
+        while due - start >= 63 * granularity && granularity < 8u64.pow(8) {
             granularity *= 8;
         }
-        Picoseconds::new((asked + granularity) / granularity * granularity * tick)
+        Picoseconds::new((due + granularity) / granularity * granularity * tick)
     }
 }
 

@@ -232,8 +232,8 @@ impl ScenarioSpec {
         let config = &network.config;
         let names = config.port_names();
         let ports_of = |end: fn(&PortConfig) -> NodeIndex, name: &str| {
-            let mine = |(_, port): &(usize, &PortConfig)| config.node_name(end(port)) == name;
-            config.ports.iter().enumerate().filter(mine).map(|(place, _)| PortIndex(place as u16)).collect()
+            let is_own = |(_, port): &(usize, &PortConfig)| config.node_name(end(port)) == name;
+            config.ports.iter().enumerate().filter(is_own).map(|(place, _)| PortIndex(place as u16)).collect()
         };
         let find = |name: &String| {
             if let Some(place) = names.iter().position(|known| known == name) {
@@ -243,8 +243,8 @@ impl ScenarioSpec {
                 let (sends, receives) = (ports_of(|port| port.from, name), ports_of(|port| port.to, name));
                 return Ok(Point::Host { name: name.clone(), sends, receives });
             }
-            let some = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
-            Err(format!("capture: found {name:?}, expected a host, or a port such as {some}"))
+            let examples = names.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+            Err(format!("capture: found {name:?}, expected a host, or a port such as {examples}"))
         };
         self.capture.iter().map(find).collect()
     }
@@ -286,14 +286,14 @@ impl ScenarioSpec {
     /// The largest packet of somebody with an MTU: inside of the overlay, if there is one.
     fn inner_mtu(&self, owner: Owner, name: &str, mtu: u32) -> Result<Mtu, String> {
         let family = self.tcp.family()?;
-        let what = if matches!(owner, Owner::Host(_)) { "host" } else { "router" };
-        if what == "router" && family == Family::V4 && mtu < LEAST_PATH_MTU {
+        let role = if matches!(owner, Owner::Host(_)) { "host" } else { "router" };
+        if role == "router" && family == Family::V4 && mtu < LEAST_PATH_MTU {
             return Err(format!(
                 "router {name}: found MTU {mtu}, expected {LEAST_PATH_MTU} or more: below it hosts send fragments"
             ));
         }
-        let mtu = self.fit(mtu).map_err(|problem| format!("{what} {name}: {problem}"))?.inner_mtu;
-        mtu.check(family).map_err(|error| format!("{what} {name}: {error}"))
+        let mtu = self.fit(mtu).map_err(|problem| format!("{role} {name}: {problem}"))?.inner_mtu;
+        mtu.check(family).map_err(|error| format!("{role} {name}: {error}"))
     }
 
     /// How large packets are that fit into an MTU, in the overlay if there is one.

@@ -133,16 +133,20 @@ mod tests {
     /// All datagrams of a run that starts at 5 and is asked whenever it says.
     fn all(spec: DatagramsSpec) -> Vec<DueDatagram> {
         let mut datagrams = Datagrams::new(spec, 5);
-        let (mut found, mut now) = (Vec::new(), 5);
+        let (mut schedule, mut now) = (Vec::new(), 5);
         while !datagrams.ended(now) {
             now = datagrams.deadline();
-            found.extend(datagrams.next_datagram(now));
+            schedule.extend(datagrams.next_datagram(now));
         }
-        found
+        schedule
     }
 
     fn dues(spec: DatagramsSpec, flow: u32) -> Vec<u64> {
-        all(spec).iter().filter(|each| each.flow == flow).map(|each| each.due / 1000).collect()
+        all(spec)
+            .iter()
+            .filter(|datagram| datagram.flow == flow)
+            .map(|datagram| datagram.due / 1000)
+            .collect()
     }
 
     #[test]
@@ -166,7 +170,7 @@ mod tests {
         let mut late = Datagrams::new(spec(1, 100.0, None, 30), 5);
         assert_eq!(late.next_datagram(4), None);
         let at_once = std::iter::from_fn(|| late.next_datagram(5 + 40 * MILLISECOND));
-        assert_eq!(at_once.map(|each| each.sequence).collect::<Vec<_>>(), [0, 1, 2]);
+        assert_eq!(at_once.map(|datagram| datagram.sequence).collect::<Vec<_>>(), [0, 1, 2]);
         assert!(late.ended(5 + 30 * MILLISECOND) && !late.ended(4 + 30 * MILLISECOND));
     }
 
@@ -180,7 +184,7 @@ mod tests {
             prop_assert!(sent.windows(2).all(|pair| pair[0].due <= pair[1].due));
             for flow in 0..flows {
                 let own: Vec<u32> =
-                    sent.iter().filter(|each| each.flow == flow).map(|each| each.sequence).collect();
+                    sent.iter().filter(|datagram| datagram.flow == flow).map(|datagram| datagram.sequence).collect();
                 prop_assert!(own.iter().copied().eq(0..own.len() as u32));
                 prop_assert!((own.len() as f64 - rate * milliseconds as f64 * 1e-3).abs() <= 1.0);
             }

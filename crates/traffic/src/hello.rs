@@ -54,8 +54,8 @@ impl std::fmt::Display for HelloError {
 impl std::error::Error for HelloError {}
 
 /// Compares in time that does not depend on where the two differ.
-pub(crate) fn same_token(found: &Token, token: &Token) -> bool {
-    found.iter().zip(token).fold(0, |sum, (left, right)| sum | (left ^ right)) == 0
+pub(crate) fn same_token(received: &Token, token: &Token) -> bool {
+    received.iter().zip(token).fold(0, |sum, (left, right)| sum | (left ^ right)) == 0
 }
 
 impl Hello {
@@ -90,9 +90,9 @@ impl Hello {
         if bytes[0..4] != MAGIC {
             return Err(HelloError::Magic);
         }
-        let mut found = [0; TOKEN_BYTES];
-        found.copy_from_slice(&bytes[8..24]);
-        if !same_token(&found, token) {
+        let mut received = [0; TOKEN_BYTES];
+        received.copy_from_slice(&bytes[8..24]);
+        if !same_token(&received, token) {
             return Err(HelloError::Token);
         }
         if bytes[4] > 1 || bytes[5] > 1 || bytes[6..8] != [0, 0] {
@@ -101,7 +101,7 @@ impl Hello {
         let long = |place: usize| bytes[place..place + 8].try_into().map_or(0, u64::from_be_bytes);
         let word = |place: usize| bytes[place..place + 4].try_into().map_or(0, u32::from_be_bytes);
         Ok(Self {
-            token: found,
+            token: received,
             reverse: bytes[4] == 1,
             amount: if bytes[5] == 1 { Amount::Bytes(long(24)) } else { Amount::Nanoseconds(long(24)) },
             pacing_bytes_per_second: NonZeroU64::new(long(32)),

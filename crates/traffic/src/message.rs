@@ -38,10 +38,10 @@ mod tests {
         fn calls_end_with_messages(total in 0u64..5000, size in 1u32..700, takes in proptest::collection::vec(1u64..900, 1..20)) {
             let (mut sent, mut calls) = (0, 0);
             while sent < total {
-                let asked = next_write_bytes(sent, total - sent, of(size));
+                let write_bytes = next_write_bytes(sent, total - sent, of(size));
                 let end = (sent / u64::from(size) + 1) * u64::from(size);
-                prop_assert_eq!(sent + asked, end.min(total));
-                sent += asked.min(takes[calls % takes.len()]);
+                prop_assert_eq!(sent + write_bytes, end.min(total));
+                sent += write_bytes.min(takes[calls % takes.len()]);
                 calls += 1;
             }
             prop_assert_eq!(sent, total);

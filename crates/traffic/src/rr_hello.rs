@@ -41,14 +41,18 @@ impl RrHello {
         if bytes[0..4] != MAGIC {
             return Err(HelloError::Magic);
         }
-        let mut found = [0; TOKEN_BYTES];
-        found.copy_from_slice(&bytes[8..24]);
-        if !same_token(&found, token) {
+        let mut received = [0; TOKEN_BYTES];
+        received.copy_from_slice(&bytes[8..24]);
+        if !same_token(&received, token) {
             return Err(HelloError::Token);
         }
         let word = |place: usize| bytes[place..place + 4].try_into().map_or(0, u32::from_be_bytes);
-        let hello =
-            Self { token: found, request_bytes: word(24), response_bytes: word(28), header_bytes: word(32) };
+        let hello = Self {
+            token: received,
+            request_bytes: word(24),
+            response_bytes: word(28),
+            header_bytes: word(32),
+        };
         let sizes = 1..=Self::MOST_BYTES;
         let fits = sizes.contains(&hello.request_bytes)
             && sizes.contains(&hello.response_bytes)

@@ -203,7 +203,7 @@ impl Stream {
             return;
         }
         place.state = State::Idle;
-        let (counted_bytes, counted) = place.counted.unwrap_or((bytes, now));
+        let (counted_bytes, counted_at) = place.counted.unwrap_or((bytes, now));
         self.transfers.push(Transfer {
             round: self.round,
             flow,
@@ -211,7 +211,7 @@ impl Stream {
             connected_nanoseconds: place.connected.max(place.start) - self.started,
             end_nanoseconds: now - self.started,
             bytes,
-            counted_nanoseconds: counted.min(now) - self.started,
+            counted_nanoseconds: counted_at.min(now) - self.started,
             counted_bytes: counted_bytes.min(bytes),
         });
         if self.open == self.spec.flows && self.flows.iter().all(|flow| flow.state == State::Idle) {

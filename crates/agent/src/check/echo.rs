@@ -34,28 +34,28 @@ struct Path {
 
 /// Searches every path with echoes of its own, and looks at TCP.
 pub fn run(call: &Call) -> Answer {
-    let asked: Run = params(&call.request)?;
-    within("check.echo", "target_mtu", asked.target_mtu, SIZES.0, SIZES.1)?;
-    within("check.echo", "paths", asked.paths.len(), 1, MOST_PATHS)?;
-    let patience = nanoseconds("check.echo", "patience_seconds", asked.patience_seconds, 86_400.0)?;
-    let gap = nanoseconds("check.echo", "gap_seconds", asked.gap_seconds, 10.0)?;
-    let token = token("check.echo", &asked.token)?;
+    let request: Run = params(&call.request)?;
+    within("check.echo", "target_mtu", request.target_mtu, SIZES.0, SIZES.1)?;
+    within("check.echo", "paths", request.paths.len(), 1, MOST_PATHS)?;
+    let patience = nanoseconds("check.echo", "patience_seconds", request.patience_seconds, 86_400.0)?;
+    let gap = nanoseconds("check.echo", "gap_seconds", request.gap_seconds, 10.0)?;
+    let token = token("check.echo", &request.token)?;
     let order = Order {
-        paths: asked.paths.iter().map(Path::spec).collect(),
+        paths: request.paths.iter().map(Path::spec).collect(),
         search: Config {
-            target: asked.target_mtu,
+            target: request.target_mtu,
             // An echo has no port, so that several would all take the same way.
             flows: 1,
             exact: true,
-            false_claim: chance("check.echo", "false_claim", asked.false_claim)?,
+            false_claim: chance("check.echo", "false_claim", request.false_claim)?,
             controls_a_probe: 3,
-            in_flight_bytes: asked.in_flight_bytes,
+            in_flight_bytes: request.in_flight_bytes,
             patience: Duration::from_nanos(patience),
             gap: Duration::from_nanos(gap),
             seed: seed(&token),
         },
         token,
-        bits_per_second: asked.bits_per_second,
+        bits_per_second: request.bits_per_second,
     };
     let echoed = echo(&order, &|| call.cancellation.asked(), &|share| {
         call.progress(Some(share), "searching");
@@ -82,12 +82,12 @@ impl Path {
 
 /// As `check.run` describes a path, and what the echoes themselves showed.
 fn one_ended(path: &PathOutcome) -> Value {
-    let mut found = describe(path);
+    let mut answer = describe(path);
     let pieces = path.report.flows.iter().filter_map(|flow| flow.fragment_bytes).min();
-    found["reply_fragment_bytes"] = json!(pieces);
-    found["fragmented_bytes"] = json!(path.fragmented_bytes);
-    found["reply_cut_bytes"] = json!(path.cut_bytes);
-    found
+    answer["reply_fragment_bytes"] = json!(pieces);
+    answer["fragmented_bytes"] = json!(path.fragmented_bytes);
+    answer["reply_cut_bytes"] = json!(path.cut_bytes);
+    answer
 }
 
 /// Where no echo may be sent.

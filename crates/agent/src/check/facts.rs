@@ -13,24 +13,24 @@ use std::net::IpAddr;
 /// Reads everything.
 pub fn run(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let found = facts::gather()?;
-    let cache: Vec<Value> = found
+    let host = facts::gather()?;
+    let cache: Vec<Value> = host
         .path_mtu_cache
         .iter()
-        .map(|each| {
-            json!({"destination": each.destination.to_string(), "mtu": each.mtu,
-                   "family": version(each.destination)})
+        .map(|exception| {
+            json!({"destination": exception.destination.to_string(), "mtu": exception.mtu,
+                   "family": version(exception.destination)})
         })
         .collect();
-    let rules = found.rules.as_ref();
-    let [ipv4, ipv6] = found.fragments_created;
-    let [neighbours_v4, neighbours_v6] = found.neighbour_tables.map(|table| table.map(neighbours));
+    let rules = host.rules.as_ref();
+    let [ipv4, ipv6] = host.fragments_created;
+    let [neighbours_v4, neighbours_v6] = host.neighbour_tables.map(|table| table.map(neighbours));
     Ok(json!({
-        "hostname": found.hostname,
-        "kernel": found.kernel,
-        "interfaces": found.interfaces.iter().map(interface).collect::<Vec<Value>>(),
-        "sysctls": found.sysctls,
-        "clock_source": found.clock_source,
+        "hostname": host.hostname,
+        "kernel": host.kernel,
+        "interfaces": host.interfaces.iter().map(interface).collect::<Vec<Value>>(),
+        "sysctls": host.sysctls,
+        "clock_source": host.clock_source,
         "path_mtu_cache": cache,
         "mss_clamps": {
             "rules": rules.ok().map(|rules| rules.mss_clamps.iter().map(clamp).collect::<Vec<Value>>()),
@@ -45,8 +45,8 @@ pub fn run(call: &Call) -> Answer {
             "error": rules.err(),
         },
         "fragments_created": {"ipv4": ipv4, "ipv6": ipv6},
-        "neighbour_tables": {"boot_id": found.boot, "ipv4": neighbours_v4, "ipv6": neighbours_v6},
-        "rdma": found.rdma.iter().map(|port| rdma(port, &found.interfaces)).collect::<Vec<Value>>(),
+        "neighbour_tables": {"boot_id": host.boot, "ipv4": neighbours_v4, "ipv6": neighbours_v6},
+        "rdma": host.rdma.iter().map(|port| rdma(port, &host.interfaces)).collect::<Vec<Value>>(),
     }))
 }
 
@@ -57,7 +57,7 @@ fn neighbours(facts: NeighbourFacts) -> Value {
 
 /// A port of RDMA, and from which MTU of its interface on Linux offers each path MTU.
 fn rdma(port: &RdmaPort, interfaces: &[InterfaceFacts]) -> Value {
-    let own = interfaces.iter().find(|each| Some(&each.interface.name) == port.interface.as_ref());
+    let own = interfaces.iter().find(|facts| Some(&facts.interface.name) == port.interface.as_ref());
     let levels = rdma_paths(Family::V4)
         .map(|path| json!({"path_mtu": path.path_mtu_bytes, "mtu": path.linux_mtu_bytes}));
     json!({
@@ -103,9 +103,9 @@ fn interface(facts: &InterfaceFacts) -> Value {
     let addresses: Vec<Value> = facts
         .addresses
         .iter()
-        .map(|each| {
-            json!({"address": each.address.to_string(), "prefix_length": each.prefix_length,
-                   "family": version(each.address)})
+        .map(|entry| {
+            json!({"address": entry.address.to_string(), "prefix_length": entry.prefix_length,
+                   "family": version(entry.address)})
         })
         .collect();
     json!({
@@ -137,22 +137,22 @@ pub fn routes(call: &Call) -> Answer {
     let addresses: Vec<IpAddr> = destinations
         .iter()
         .map(|text| {
-            let wrong = || format!("destinations: found {text:?}, expected an IPv4 or IPv6 address");
-            text.parse().map_err(|_| Failure::invalid_params("check.routes", wrong()))
+            let problem = || format!("destinations: found {text:?}, expected an IPv4 or IPv6 address");
+            text.parse().map_err(|_| Failure::invalid_params("check.routes", problem()))
         })
         .collect::<Result<_, Failure>>()?;
-    let found = facts::ways(&addresses)?;
+    let answer = facts::ways(&addresses)?;
     let routes: Vec<Value> =
-        destinations.iter().zip(&found).map(|(asked, found)| route(asked, found)).collect();
+        destinations.iter().zip(&answer).map(|(destination, answer)| route(destination, answer)).collect();
     Ok(json!({"routes": routes}))
 }
 
-fn route(destination: &str, found: &RouteFacts) -> Value {
-    let way = found.way.as_ref();
+fn route(destination: &str, facts: &RouteFacts) -> Value {
+    let way = facts.way.as_ref();
     json!({
         "destination": destination,
         "source": way.ok().map(|way| way.source.to_string()),
-        "interface": found.interface,
+        "interface": facts.interface,
         "route_mtu_bytes": way.ok().map(|way| way.mtu),
         "error": way.err(),
     })

@@ -33,18 +33,18 @@ struct Serve {
 
 /// Starts to answer.
 pub fn serve(call: &Call) -> Answer {
-    let asked: Serve = params(&call.request)?;
-    let token = token("check.serve", &asked.token)?;
-    within("check.serve", "ports", asked.ports, 1, MOST_PORTS)?;
+    let request: Serve = params(&call.request)?;
+    let token = token("check.serve", &request.token)?;
+    within("check.serve", "ports", request.ports, 1, MOST_PORTS)?;
     let mut check = lock(&call.session.host.check);
     if check.is_some() {
         return Err(Failure::state("this host takes part in a check already; check.close first"));
     }
-    let responder = Responder::start(&asked.addresses, asked.ports, call.session.host.ports, token)?;
+    let responder = Responder::start(&request.addresses, request.ports, call.session.host.ports, token)?;
     let endpoints: Vec<Value> = responder
         .endpoints()
         .iter()
-        .map(|one| json!({"address": one.address, "ports": one.ports, "tcp_port": one.tcp_port}))
+        .map(|endpoint| json!({"address": endpoint.address, "ports": endpoint.ports, "tcp_port": endpoint.tcp_port}))
         .collect();
     *check = Some(Check { responder, sockets: FlowSockets::default(), token });
     Ok(json!({"endpoints": endpoints}))
@@ -87,30 +87,30 @@ struct Path {
 
 /// Searches every path.
 pub fn run(call: &Call) -> Answer {
-    let asked: Run = params(&call.request)?;
-    within("check.run", "target_mtu", asked.target_mtu, SIZES.0, SIZES.1)?;
-    within("check.run", "flows", asked.flows, 1, MOST_FLOWS)?;
-    within("check.run", "controls_a_probe", asked.controls_a_probe, 1, MOST_CONTROLS)?;
-    within("check.run", "paths", asked.paths.len(), 1, MOST_PATHS)?;
-    let patience = nanoseconds("check.run", "patience_seconds", asked.patience_seconds, 86_400.0)?;
-    chance("check.run", "false_claim", asked.false_claim)?;
+    let request: Run = params(&call.request)?;
+    within("check.run", "target_mtu", request.target_mtu, SIZES.0, SIZES.1)?;
+    within("check.run", "flows", request.flows, 1, MOST_FLOWS)?;
+    within("check.run", "controls_a_probe", request.controls_a_probe, 1, MOST_CONTROLS)?;
+    within("check.run", "paths", request.paths.len(), 1, MOST_PATHS)?;
+    let patience = nanoseconds("check.run", "patience_seconds", request.patience_seconds, 86_400.0)?;
+    chance("check.run", "false_claim", request.false_claim)?;
     let mut check = lock(&call.session.host.check);
     let check = check.as_mut().ok_or_else(not_serving)?;
     let order = Order {
-        paths: asked.paths.iter().map(Path::spec).collect(),
+        paths: request.paths.iter().map(Path::spec).collect(),
         search: Config {
-            target: asked.target_mtu,
-            flows: asked.flows,
-            exact: asked.exact,
-            false_claim: asked.false_claim,
-            controls_a_probe: asked.controls_a_probe,
-            in_flight_bytes: asked.in_flight_bytes,
+            target: request.target_mtu,
+            flows: request.flows,
+            exact: request.exact,
+            false_claim: request.false_claim,
+            controls_a_probe: request.controls_a_probe,
+            in_flight_bytes: request.in_flight_bytes,
             patience: Duration::from_nanos(patience),
             gap: Duration::ZERO,
             seed: seed(&check.token),
         },
         token: check.token,
-        bits_per_second: asked.bits_per_second,
+        bits_per_second: request.bits_per_second,
     };
     let text = "searching";
     let outcomes = search(&order, &mut check.sockets, &|| call.cancellation.asked(), &|share| {
@@ -145,22 +145,22 @@ pub(super) fn describe(path: &PathOutcome) -> Value {
                    "delivered_bytes": flow.delivered_bytes, "fragmented": flow.fragment_bytes.is_some()})
         })
         .collect();
-    let mut told: BTreeMap<(Option<IpAddr>, Option<u32>), u32> = BTreeMap::new();
+    let mut reports: BTreeMap<(Option<IpAddr>, Option<u32>), u32> = BTreeMap::new();
     for Told { by, mtu_bytes } in
         path.report.flows.iter().flat_map(|flow| flow.told.into_iter().chain(flow.disproved))
     {
-        *told.entry((by, mtu_bytes)).or_default() += 1;
+        *reports.entry((by, mtu_bytes)).or_default() += 1;
     }
     let slowly = path
         .report
         .slowly
         .map(|slowly| json!({"flows": slowly.arrived, "bytes_per_second": slowly.bytes_per_second}));
-    let told: Vec<Value> = told
+    let reports: Vec<Value> = reports
         .iter()
         .map(|((by, mtu), flows)| json!({"address": by, "mtu_bytes": mtu, "flows": flows}))
         .collect();
     json!({
-        "flows": flows, "told_by": told, "seconds": path.seconds,
+        "flows": flows, "told_by": reports, "seconds": path.seconds,
         "controls": {"sent": path.report.controls.sent, "lost": path.report.controls.lost},
         "packets_sent": path.report.sent_packets, "bytes_sent": path.report.sent_bytes,
         "route_mtu_bytes": path.way.and_then(|way| way.route_mtu_bytes), "interface": path.interface,
@@ -209,32 +209,34 @@ struct Traced {
 
 /// Finds the hop on flows that `check.run` has used.
 pub fn trace(call: &Call) -> Answer {
-    let asked: Follow = params(&call.request)?;
-    within("check.trace", "hops", asked.hops, 1, 64)?;
-    within("check.trace", "small_bytes", asked.small_bytes, 100, SIZES.1)?;
+    let request: Follow = params(&call.request)?;
+    within("check.trace", "hops", request.hops, 1, 64)?;
+    within("check.trace", "small_bytes", request.small_bytes, 100, SIZES.1)?;
     let mut check = lock(&call.session.host.check);
     let check = check.as_mut().ok_or_else(not_serving)?;
     let mut traces = Vec::new();
-    for one in &asked.traces {
-        within("check.trace", "large_bytes", one.large_bytes, 100, SIZES.1)?;
-        let flow = check.sockets.flow(one.source, one.source_port);
+    for trace in &request.traces {
+        within("check.trace", "large_bytes", trace.large_bytes, 100, SIZES.1)?;
+        let flow = check.sockets.flow(trace.source, trace.source_port);
         let unknown = || {
-            let message = format!("no flow of check.run has {} port {}", one.source, one.source_port);
+            let message = format!("no flow of check.run has {} port {}", trace.source, trace.source_port);
             Failure::invalid_params("check.trace", message)
         };
         traces.push(TraceSpec {
-            source: one.source,
+            source: trace.source,
             flow: flow.ok_or_else(unknown)?,
-            destination: SocketAddr::new(one.destination, one.port),
-            small_bytes: asked.small_bytes,
-            large_bytes: one.large_bytes,
+            destination: SocketAddr::new(trace.destination, trace.port),
+            small_bytes: request.small_bytes,
+            large_bytes: trace.large_bytes,
         });
     }
-    let config = TraceConfig { hops: asked.hops, patient: asked.patient };
+    let config = TraceConfig { hops: request.hops, patient: request.patient };
     let order = TraceOrder { traces, config, token: check.token };
-    let found = follow(&order, &check.sockets, &|| call.cancellation.asked())?;
-    let traces: Vec<Value> =
-        found.iter().map(|hops| json!({"hops": hops.iter().map(describe_hop).collect::<Vec<_>>()})).collect();
+    let hop_lists = follow(&order, &check.sockets, &|| call.cancellation.asked())?;
+    let traces: Vec<Value> = hop_lists
+        .iter()
+        .map(|hops| json!({"hops": hops.iter().map(describe_hop).collect::<Vec<_>>()}))
+        .collect();
     Ok(json!({"traces": traces}))
 }
 

@@ -24,27 +24,27 @@ struct Link {
 
 /// Does the sum.
 pub fn run(call: &Call) -> Answer {
-    let asked: Ask = params(&call.request)?;
-    let wrong = |problem: String| Failure::invalid_params("frames.datagram", problem);
-    let family = match asked.family {
+    let request: Ask = params(&call.request)?;
+    let failure = |problem: String| Failure::invalid_params("frames.datagram", problem);
+    let family = match request.family {
         4 => Family::V4,
         6 => Family::V6,
-        found => return Err(wrong(format!("family: found {found}, expected 4 or 6"))),
+        version => return Err(failure(format!("family: found {version}, expected 4 or 6"))),
     };
-    let datagram = if asked.nfs_read {
-        Datagram::nfs_read(asked.bytes, family)
+    let datagram = if request.nfs_read {
+        Datagram::nfs_read(request.bytes, family)
     } else {
-        Datagram::new(asked.bytes, family)
+        Datagram::new(request.bytes, family)
     };
-    let datagram = datagram.map_err(|error| wrong(format!("bytes: {error}")))?;
-    let mut links = Vec::with_capacity(asked.links.len());
-    for link in &asked.links {
-        links.push(on_link(&datagram, link).map_err(wrong)?);
+    let datagram = datagram.map_err(|error| failure(format!("bytes: {error}")))?;
+    let mut links = Vec::with_capacity(request.links.len());
+    for link in &request.links {
+        links.push(on_link(&datagram, link).map_err(failure)?);
     }
     Ok(json!({
-        "bytes": asked.bytes,
-        "nfs_read": asked.nfs_read,
-        "family": asked.family,
+        "bytes": request.bytes,
+        "nfs_read": request.nfs_read,
+        "family": request.family,
         "payload_bytes": datagram.payload_bytes,
         "packet_bytes": datagram.packet_bytes(),
         "headers": datagram.headers.iter().map(part).collect::<Vec<Value>>(),

@@ -15,16 +15,17 @@ struct Ask {
 
 /// Does the sum.
 pub fn run(call: &Call) -> Answer {
-    let asked: Ask = params(&call.request)?;
-    let wrong = |problem: String| Failure::invalid_params("frames.rdma", problem);
-    let family = match asked.family {
+    let request: Ask = params(&call.request)?;
+    let failure = |problem: String| Failure::invalid_params("frames.rdma", problem);
+    let family = match request.family {
         4 => Family::V4,
         6 => Family::V6,
-        found => return Err(wrong(format!("family: found {found}, expected 4 or 6"))),
+        version => return Err(failure(format!("family: found {version}, expected 4 or 6"))),
     };
     let least = Family::V4.minimum_mtu_bytes();
-    let mtu = Mtu::new(asked.mtu)
-        .map_err(|_| wrong(format!("mtu: found {}, expected {least} to {} bytes", asked.mtu, u16::MAX)))?;
+    let mtu = Mtu::new(request.mtu).map_err(|_| {
+        failure(format!("mtu: found {}, expected {least} to {} bytes", request.mtu, u16::MAX))
+    })?;
     let parts = rdma_headers(family)
         .map(|part| json!({"name": part.name, "bytes": part.bytes, "source": part.source}));
     let levels: Vec<Value> = rdma_paths(family)
@@ -40,8 +41,8 @@ pub fn run(call: &Call) -> Answer {
         })
         .collect();
     Ok(json!({
-        "mtu": asked.mtu,
-        "family": asked.family,
+        "mtu": request.mtu,
+        "family": request.family,
         "path_mtu": rdma_path_mtu(mtu, family),
         "linux_path_mtu": rdma_linux_path_mtu(mtu),
         "parts": parts,

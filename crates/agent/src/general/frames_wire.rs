@@ -16,16 +16,16 @@ struct Ask {
 
 /// Does the sum.
 pub fn run(call: &Call) -> Answer {
-    let asked: Ask = params(&call.request)?;
-    let wrong = |error: &dyn std::fmt::Display| Failure::invalid_params("frames.wire", error);
+    let request: Ask = params(&call.request)?;
+    let failure = |error: &dyn std::fmt::Display| Failure::invalid_params("frames.wire", error);
     let least = Family::V4.minimum_mtu_bytes();
-    let outside = format!("mtu: found {}, expected {least} to {} bytes", asked.mtu, u16::MAX);
-    let mtu = Mtu::new(asked.mtu).map_err(|_| wrong(&outside))?;
-    let rate = asked.bits_per_second.map(BitRate::new).transpose();
-    let rate = rate.map_err(|error| wrong(&format!("bits_per_second: {error}")))?;
+    let outside = format!("mtu: found {}, expected {least} to {} bytes", request.mtu, u16::MAX);
+    let mtu = Mtu::new(request.mtu).map_err(|_| failure(&outside))?;
+    let rate = request.bits_per_second.map(BitRate::new).transpose();
+    let rate = rate.map_err(|error| failure(&format!("bits_per_second: {error}")))?;
     let stack =
-        Stack::parse(asked.encapsulations.iter().map(String::as_str)).map_err(|error| wrong(&error))?;
-    let fit = stack.fit(mtu).map_err(|error| wrong(&error))?;
+        Stack::parse(request.encapsulations.iter().map(String::as_str)).map_err(|error| failure(&error))?;
+    let fit = stack.fit(mtu).map_err(|error| failure(&error))?;
     Ok(shown(&fit, rate))
 }
 

@@ -27,13 +27,13 @@ struct Serve {
 
 /// Starts the receiving end.
 pub fn serve(call: &Call) -> Answer {
-    let asked: Serve = params(&call.request)?;
-    let token = token("datagrams.serve", &asked.token)?;
+    let request: Serve = params(&call.request)?;
+    let token = token("datagrams.serve", &request.token)?;
     let mut receiving = lock(&call.session.host.receiving);
     if receiving.is_some() {
         return Err(Failure::state("this host receives datagrams already; datagrams.close first"));
     }
-    let started = Receiving::start(asked.address, call.session.host.ports, token)?;
+    let started = Receiving::start(request.address, call.session.host.ports, token)?;
     let port = started.port();
     *receiving = Some(started);
     Ok(json!({"port": port}))
@@ -48,14 +48,17 @@ struct Close {
 
 /// Ends the receiving end.
 pub fn close(call: &Call) -> Answer {
-    let asked: Close = params(&call.request)?;
-    let silence_nanoseconds = nanoseconds("datagrams.close", "silence_seconds", asked.silence_seconds, 60.0)?;
+    let request: Close = params(&call.request)?;
+    let silence_nanoseconds =
+        nanoseconds("datagrams.close", "silence_seconds", request.silence_seconds, 60.0)?;
     let receiving = lock(&call.session.host.receiving).take();
     let receiving = receiving.ok_or_else(|| Failure::state("this host receives no datagrams"))?;
-    let came = receiving.finish(Awaited { expected: asked.expected, silence_nanoseconds })?;
-    let datagrams = call.session.spools.keep(came.datagrams);
-    Ok(json!({"received": came.received, "bytes": came.bytes, "refused": came.refused, "clock": came.clock,
-              "datagrams": datagrams}))
+    let outcome = receiving.finish(Awaited { expected: request.expected, silence_nanoseconds })?;
+    let datagrams = call.session.spools.keep(outcome.datagrams);
+    Ok(
+        json!({"received": outcome.received, "bytes": outcome.bytes, "refused": outcome.refused, "clock": outcome.clock,
+              "datagrams": datagrams}),
+    )
 }
 
 #[derive(Deserialize)]
@@ -72,13 +75,14 @@ struct Run {
     duration_seconds: f64,
 }
 
-fn order(asked: &Run) -> Result<DatagramsOrder, Failure> {
+fn order(request: &Run) -> Result<DatagramsOrder, Failure> {
     let method = "datagrams.run";
-    let flows = within(method, "flows", asked.flows, 1, MOST_FLOWS)?;
-    let rate_per_second = within(method, "rate_per_second", asked.rate_per_second, 0.001, 1e7)?;
-    let duration_nanoseconds = nanoseconds(method, "duration_seconds", asked.duration_seconds, MOST_SECONDS)?;
+    let flows = within(method, "flows", request.flows, 1, MOST_FLOWS)?;
+    let rate_per_second = within(method, "rate_per_second", request.rate_per_second, 0.001, 1e7)?;
+    let duration_nanoseconds =
+        nanoseconds(method, "duration_seconds", request.duration_seconds, MOST_SECONDS)?;
     let (expected, most) =
-        (rate_per_second * f64::from(flows) * asked.duration_seconds, Datagrams::MOST as f64);
+        (rate_per_second * f64::from(flows) * request.duration_seconds, Datagrams::MOST as f64);
     if expected > most {
         return Err(Failure::refused("datagrams in one datagrams.run", expected, most));
     }
@@ -86,7 +90,7 @@ fn order(asked: &Run) -> Result<DatagramsOrder, Failure> {
         within(method, name, seconds, LEAST_PERIOD_SECONDS, MOST_SECONDS)?;
         nanoseconds(method, name, seconds, MOST_SECONDS)
     };
-    let periods = match (asked.spurt_seconds, asked.pause_seconds) {
+    let periods = match (request.spurt_seconds, request.pause_seconds) {
         (None, None) => None,
         (Some(spurt), Some(pause)) => Some(Periods {
             spurt_nanoseconds: period("spurt_seconds", spurt)?,
@@ -100,19 +104,20 @@ fn order(asked: &Run) -> Result<DatagramsOrder, Failure> {
         }
     };
     Ok(DatagramsOrder {
-        address: SocketAddr::new(asked.address, asked.port),
-        token: token(method, &asked.token)?,
+        address: SocketAddr::new(request.address, request.port),
+        token: token(method, &request.token)?,
         spec: DatagramsSpec { flows, rate_per_second, periods, duration_nanoseconds },
-        size_bytes: within(method, "size_bytes", asked.size_bytes, DatagramHead::BYTES as u32, MOST_BYTES)?,
+        size_bytes: within(method, "size_bytes", request.size_bytes, DatagramHead::BYTES as u32, MOST_BYTES)?,
     })
 }
 
 /// Sends until the duration has passed.
 pub fn run(call: &Call) -> Answer {
-    let asked: Run = params(&call.request)?;
-    let order = order(&asked)?;
+    let request: Run = params(&call.request)?;
+    let order = order(&request)?;
     let sent = sender::run(&order, &mut |datagrams, seconds| {
-        let fraction = (asked.duration_seconds > 0.0).then(|| (seconds / asked.duration_seconds).min(1.0));
+        let fraction =
+            (request.duration_seconds > 0.0).then(|| (seconds / request.duration_seconds).min(1.0));
         call.progress(fraction, &format!("{datagrams} datagrams in {seconds:.0} s"));
         !call.cancellation.asked()
     })?;

@@ -32,32 +32,32 @@ struct Run {
     silence_seconds: f64,
 }
 
-fn order(asked: &Run) -> Result<IncastOrder, Failure> {
+fn order(request: &Run) -> Result<IncastOrder, Failure> {
     let size = |name, value| within(METHOD, name, value, 1, RrHello::MOST_BYTES);
-    within(METHOD, "servers", asked.servers.len(), 1, MOST_SERVERS)?;
+    within(METHOD, "servers", request.servers.len(), 1, MOST_SERVERS)?;
     let answers =
-        u64::from(within(METHOD, "rounds", asked.rounds, 1, u32::MAX)?) * asked.servers.len() as u64;
+        u64::from(within(METHOD, "rounds", request.rounds, 1, u32::MAX)?) * request.servers.len() as u64;
     if answers > Incast::MOST_ANSWERS {
         return Err(Failure::refused("answers in one incast.run", answers, Incast::MOST_ANSWERS));
     }
-    let server = |each: &Asked| {
-        let response_bytes = size("response_bytes", each.response_bytes)?;
-        Ok(Server { address: SocketAddr::new(each.address, each.port), response_bytes })
+    let server = |entry: &Asked| {
+        let response_bytes = size("response_bytes", entry.response_bytes)?;
+        Ok(Server { address: SocketAddr::new(entry.address, entry.port), response_bytes })
     };
     Ok(IncastOrder {
-        servers: asked.servers.iter().map(server).collect::<Result<_, Failure>>()?,
-        token: token(METHOD, &asked.token)?,
-        request_bytes: size("request_bytes", asked.request_bytes)?,
-        rounds: asked.rounds,
-        silence_nanoseconds: nanoseconds(METHOD, "silence_seconds", asked.silence_seconds, MOST_SECONDS)?,
-        nodelay: asked.nodelay,
+        servers: request.servers.iter().map(server).collect::<Result<_, Failure>>()?,
+        token: token(METHOD, &request.token)?,
+        request_bytes: size("request_bytes", request.request_bytes)?,
+        rounds: request.rounds,
+        silence_nanoseconds: nanoseconds(METHOD, "silence_seconds", request.silence_seconds, MOST_SECONDS)?,
+        nodelay: request.nodelay,
     })
 }
 
 /// Asks all servers in every round.
 pub fn run(call: &Call) -> Answer {
-    let asked: Run = params(&call.request)?;
-    let order = order(&asked)?;
+    let request: Run = params(&call.request)?;
+    let order = order(&request)?;
     let outcome = reads::run(&order, &mut |rounds, seconds| {
         let fraction = f64::from(rounds) / f64::from(order.rounds);
         call.progress(Some(fraction), &format!("{rounds} of {} rounds in {seconds:.0} s", order.rounds));

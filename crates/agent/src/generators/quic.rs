@@ -27,8 +27,8 @@ struct Settings {
     gro: Option<bool>,
 }
 
-fn settings(method: &str, asked: &Settings) -> Result<QuicSettings, Failure> {
-    let congestion = match asked.congestion_control.as_str() {
+fn settings(method: &str, options: &Settings) -> Result<QuicSettings, Failure> {
+    let congestion = match options.congestion_control.as_str() {
         "cubic" => Congestion::Cubic,
         "reno" => Congestion::NewReno,
         other => {
@@ -36,7 +36,12 @@ fn settings(method: &str, asked: &Settings) -> Result<QuicSettings, Failure> {
             return Err(Failure::invalid_params(method, &text));
         }
     };
-    Ok(QuicSettings { plpmtud: asked.plpmtud, congestion, segmentation: asked.gso, aggregation: asked.gro })
+    Ok(QuicSettings {
+        plpmtud: options.plpmtud,
+        congestion,
+        segmentation: options.gso,
+        aggregation: options.gro,
+    })
 }
 
 #[derive(Deserialize)]
@@ -49,14 +54,14 @@ struct Serve {
 
 /// Starts the serving end.
 pub fn serve(call: &Call) -> Answer {
-    let asked: Serve = params(&call.request)?;
-    let token = token("quic.serve", &asked.token)?;
-    let settings = settings("quic.serve", &asked.settings)?;
+    let request: Serve = params(&call.request)?;
+    let token = token("quic.serve", &request.token)?;
+    let settings = settings("quic.serve", &request.settings)?;
     let mut serving = lock(&call.session.host.quic_serving);
     if serving.is_some() {
         return Err(Failure::state("this host serves QUIC already; quic.close first"));
     }
-    let started = QuicServing::start(asked.address, call.session.host.ports, token, settings)?;
+    let started = QuicServing::start(request.address, call.session.host.ports, token, settings)?;
     let answer = json!({"port": started.port(), "key": as_hex(&started.key().0)});
     *serving = Some(started);
     Ok(answer)
@@ -88,8 +93,8 @@ struct Run {
 /// Runs the transfers to their end.
 pub fn run(call: &Call) -> Answer {
     let method = "quic.run";
-    let asked: Run = params(&call.request)?;
-    let amount = match (asked.size_bytes, asked.duration_seconds) {
+    let request: Run = params(&call.request)?;
+    let amount = match (request.size_bytes, request.duration_seconds) {
         (Some(size), None) if size > 0 => Amount::Bytes(size),
         (None, Some(seconds)) => {
             Amount::Nanoseconds(nanoseconds(method, "duration_seconds", seconds, MOST_SECONDS)?)
@@ -99,20 +104,20 @@ pub fn run(call: &Call) -> Answer {
             return Err(Failure::invalid_params(method, text));
         }
     };
-    let settings = settings(method, &asked.settings)?;
+    let settings = settings(method, &request.settings)?;
     let order = QuicOrder {
-        address: SocketAddr::new(asked.address, asked.port),
-        token: token(method, &asked.token)?,
-        key: Key(from_hex(method, &asked.key)?),
+        address: SocketAddr::new(request.address, request.port),
+        token: token(method, &request.token)?,
+        key: Key(from_hex(method, &request.key)?),
         spec: StreamSpec {
-            flows: within(method, "flows", asked.flows, 1, MOST_FLOWS)?,
+            flows: within(method, "flows", request.flows, 1, MOST_FLOWS)?,
             amount,
-            repeat_nanoseconds: nanoseconds(method, "repeat_seconds", asked.repeat_seconds, MOST_SECONDS)?,
+            repeat_nanoseconds: nanoseconds(method, "repeat_seconds", request.repeat_seconds, MOST_SECONDS)?,
             reverse: false,
         },
         settings,
     };
-    let expected = asked.duration_seconds.unwrap_or(asked.repeat_seconds);
+    let expected = request.duration_seconds.unwrap_or(request.repeat_seconds);
     let outcome = asking::run(&order, &mut |bytes, seconds| {
         let fraction = (expected > 0.0).then(|| (seconds / expected).min(1.0));
         call.progress(fraction, &format!("{:.0} MB in {seconds:.0} s", bytes as f64 * 1e-6));
@@ -149,12 +154,12 @@ fn as_hex(bytes: &[u8]) -> String {
 }
 
 fn from_hex(method: &str, text: &str) -> Result<Vec<u8>, Failure> {
-    let wrong = || Failure::invalid_params(method, "key: expected hex digits, as quic.serve gave them");
+    let failure = || Failure::invalid_params(method, "key: expected hex digits, as quic.serve gave them");
     if !text.is_ascii() || !text.len().is_multiple_of(2) || text.len() > 2 * MOST_KEY_BYTES {
-        return Err(wrong());
+        return Err(failure());
     }
     (0..text.len())
         .step_by(2)
-        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| wrong()))
+        .map(|at| u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| failure()))
         .collect()
 }

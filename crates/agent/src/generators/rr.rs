@@ -24,13 +24,13 @@ struct Serve {
 
 /// Starts the serving end.
 pub fn serve(call: &Call) -> Answer {
-    let asked: Serve = params(&call.request)?;
-    let token = token("rr.serve", &asked.token)?;
+    let request: Serve = params(&call.request)?;
+    let token = token("rr.serve", &request.token)?;
     let mut serving = lock(&call.session.host.rr_serving);
     if serving.is_some() {
         return Err(Failure::state("this host answers requests already; rr.close first"));
     }
-    let started = RrServing::start(asked.address, call.session.host.ports, token, asked.nodelay)?;
+    let started = RrServing::start(request.address, call.session.host.ports, token, request.nodelay)?;
     let port = started.port();
     *serving = Some(started);
     Ok(json!({"port": port}))
@@ -72,47 +72,49 @@ struct Run {
     nodelay: bool,
 }
 
-fn order(asked: &Run) -> Result<RrOrder, Failure> {
+fn order(request: &Run) -> Result<RrOrder, Failure> {
     let method = "rr.run";
     let size = |name, value, least| within(method, name, value, least, RrHello::MOST_BYTES);
-    let duration_nanoseconds = nanoseconds(method, "duration_seconds", asked.duration_seconds, MOST_SECONDS)?;
-    let load = match asked.rate_per_second {
+    let duration_nanoseconds =
+        nanoseconds(method, "duration_seconds", request.duration_seconds, MOST_SECONDS)?;
+    let load = match request.rate_per_second {
         None => Load::Closed,
         Some(rate) => {
             let rate_per_second = within(method, "rate_per_second", rate, 0.001, 1e7)?;
             let most = Rr::MOST_REQUESTS as f64;
-            if rate_per_second * asked.duration_seconds > most {
-                let asked = rate_per_second * asked.duration_seconds;
-                return Err(Failure::refused("requests in one rr.run", asked, most));
+            if rate_per_second * request.duration_seconds > most {
+                let request = rate_per_second * request.duration_seconds;
+                return Err(Failure::refused("requests in one rr.run", request, most));
             }
-            let arrivals = match asked.arrivals {
+            let arrivals = match request.arrivals {
                 Spacing::Uniform => Arrivals::Uniform,
-                Spacing::Poisson => Arrivals::Poisson { seed: asked.seed },
+                Spacing::Poisson => Arrivals::Poisson { seed: request.seed },
             };
             Load::Open { rate_per_second, arrivals }
         }
     };
     Ok(RrOrder {
-        address: SocketAddr::new(asked.address, asked.port),
-        token: token(method, &asked.token)?,
+        address: SocketAddr::new(request.address, request.port),
+        token: token(method, &request.token)?,
         spec: RrSpec {
-            connections: within(method, "connections", asked.connections, 1, MOST_CONNECTIONS)?,
+            connections: within(method, "connections", request.connections, 1, MOST_CONNECTIONS)?,
             load,
             duration_nanoseconds,
         },
-        request_bytes: size("request_bytes", asked.request_bytes, 1)?,
-        response_bytes: size("response_bytes", asked.response_bytes, 1)?,
-        header_bytes: size("header_bytes", asked.header_bytes, 0)?,
-        nodelay: asked.nodelay,
+        request_bytes: size("request_bytes", request.request_bytes, 1)?,
+        response_bytes: size("response_bytes", request.response_bytes, 1)?,
+        header_bytes: size("header_bytes", request.header_bytes, 0)?,
+        nodelay: request.nodelay,
     })
 }
 
 /// Makes requests until their time has passed.
 pub fn run(call: &Call) -> Answer {
-    let asked: Run = params(&call.request)?;
-    let order = order(&asked)?;
+    let request: Run = params(&call.request)?;
+    let order = order(&request)?;
     let outcome = rr_client::run(&order, &mut |requests, seconds| {
-        let fraction = (asked.duration_seconds > 0.0).then(|| (seconds / asked.duration_seconds).min(1.0));
+        let fraction =
+            (request.duration_seconds > 0.0).then(|| (seconds / request.duration_seconds).min(1.0));
         call.progress(fraction, &format!("{requests} requests in {seconds:.0} s"));
         !call.cancellation.asked()
     })?;

@@ -50,15 +50,15 @@ fn sizes(
 
 /// Starts the serving end.
 pub fn serve(call: &Call) -> Answer {
-    let asked: Serve = params(&call.request)?;
-    let token = token("stream.serve", &asked.token)?;
-    let sample = nanoseconds("stream.serve", "sample_seconds", asked.sample_seconds, 60.0)?;
-    let sizes = sizes("stream.serve", asked.socket_buffer_bytes, asked.message_bytes, asked.subflows)?;
+    let request: Serve = params(&call.request)?;
+    let token = token("stream.serve", &request.token)?;
+    let sample = nanoseconds("stream.serve", "sample_seconds", request.sample_seconds, 60.0)?;
+    let sizes = sizes("stream.serve", request.socket_buffer_bytes, request.message_bytes, request.subflows)?;
     let mut serving = lock(&call.session.host.serving);
     if serving.is_some() {
         return Err(Failure::state("this host serves streams already; stream.close first"));
     }
-    let started = Serving::start(asked.address, call.session.host.ports, token, sample, sizes)?;
+    let started = Serving::start(request.address, call.session.host.ports, token, sample, sizes)?;
     let port = started.port();
     *serving = Some(started);
     Ok(json!({"port": port}))
@@ -117,8 +117,8 @@ const PACING_BITS_PER_SECOND: (u64, u64) = (8_000, 10_000_000_000_000);
 /// Runs a stream to its end.
 pub fn run(call: &Call) -> Answer {
     let method = "stream.run";
-    let asked: Run = params(&call.request)?;
-    let amount = match (asked.size_bytes, asked.duration_seconds) {
+    let request: Run = params(&call.request)?;
+    let amount = match (request.size_bytes, request.duration_seconds) {
         (Some(size), None) if size > 0 => Amount::Bytes(size),
         (None, Some(seconds)) => {
             Amount::Nanoseconds(nanoseconds(method, "duration_seconds", seconds, 86_400.0)?)
@@ -130,7 +130,7 @@ pub fn run(call: &Call) -> Answer {
             ));
         }
     };
-    let pacing = match asked.pacing_bits_per_second {
+    let pacing = match request.pacing_bits_per_second {
         None => None,
         Some(rate) => {
             let (least, most) = PACING_BITS_PER_SECOND;
@@ -138,19 +138,19 @@ pub fn run(call: &Call) -> Answer {
         }
     };
     let order = StreamOrder {
-        address: SocketAddr::new(asked.address, asked.port),
-        token: token(method, &asked.token)?,
+        address: SocketAddr::new(request.address, request.port),
+        token: token(method, &request.token)?,
         spec: StreamSpec {
-            flows: within(method, "flows", asked.flows, 1, MOST_FLOWS)?,
+            flows: within(method, "flows", request.flows, 1, MOST_FLOWS)?,
             amount,
-            repeat_nanoseconds: nanoseconds(method, "repeat_seconds", asked.repeat_seconds, 86_400.0)?,
-            reverse: asked.reverse,
+            repeat_nanoseconds: nanoseconds(method, "repeat_seconds", request.repeat_seconds, 86_400.0)?,
+            reverse: request.reverse,
         },
-        sample_nanoseconds: nanoseconds(method, "sample_seconds", asked.sample_seconds, 60.0)?,
+        sample_nanoseconds: nanoseconds(method, "sample_seconds", request.sample_seconds, 60.0)?,
         pacing_bytes_per_second: pacing,
-        sizes: sizes(method, asked.socket_buffer_bytes, asked.message_bytes, asked.subflows)?,
+        sizes: sizes(method, request.socket_buffer_bytes, request.message_bytes, request.subflows)?,
     };
-    let expected = asked.duration_seconds.unwrap_or(asked.repeat_seconds);
+    let expected = request.duration_seconds.unwrap_or(request.repeat_seconds);
     let outcome = streaming::run(&order, &mut |bytes, seconds| {
         let fraction = (expected > 0.0).then(|| (seconds / expected).min(1.0));
         call.progress(fraction, &format!("{:.0} MB in {seconds:.0} s", bytes as f64 * 1e-6));

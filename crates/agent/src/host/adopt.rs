@@ -28,16 +28,16 @@ struct Adopt {
 
 /// Changes nothing: says which interface and which sysctls and features readings are of. Once more is another choice.
 pub fn run(call: &Call) -> Answer {
-    let asked: Adopt = params(&call.request)?;
+    let request: Adopt = params(&call.request)?;
     let mut applied = lock(&call.session.host.applied);
     if applied.as_ref().is_some_and(|applied| !applied.is_adopted()) {
         return Err(Failure::state("this host has its settings already"));
     }
-    let watched = Watched { sysctls: asked.sysctls, features: asked.features };
-    *applied = Some(Applied::adopt(asked.interface, asked.address, watched)?);
+    let watched = Watched { sysctls: request.sysctls, features: request.features };
+    *applied = Some(Applied::adopt(request.interface, request.address, watched)?);
     let mut counters = lock(&call.session.host.counters);
-    if asked.count && counters.is_none() {
-        let started = Helper::start("counter", &["counters".to_string()], asked.sudo);
+    if request.count && counters.is_none() {
+        let started = Helper::start("counter", &["counters".to_string()], request.sudo);
         *counters = Some(started.map_err(|failure| failure.message));
     }
     Ok(json!({}))

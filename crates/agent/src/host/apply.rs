@@ -106,54 +106,54 @@ struct Shape {
 
 /// Applies the settings; what cannot be honoured is refused first.
 pub fn run(call: &Call) -> Answer {
-    let asked: Apply = params(&call.request)?;
+    let request: Apply = params(&call.request)?;
     let mut applied = lock(&call.session.host.applied);
     if applied.is_some() {
         return Err(Failure::state("this host has its settings already"));
     }
     let available = available_congestion_control()?;
-    if !available.contains(&asked.congestion_control) {
-        return Err(Failure::refused("congestion control", asked.congestion_control, available.join(", ")));
+    if !available.contains(&request.congestion_control) {
+        return Err(Failure::refused("congestion control", request.congestion_control, available.join(", ")));
     }
-    if asked.nics.is_empty() {
+    if request.nics.is_empty() {
         return Err(Failure::invalid_params("host.apply", "nics: found none, expected one or more"));
     }
-    for nic in &asked.nics {
+    for nic in &request.nics {
         if let Some(maximum) = maximum_mtu(&nic.interface)?.filter(|maximum| nic.mtu > *maximum) {
-            return Err(Failure::refused(&format!("the MTU of {}", asked.host), nic.mtu, maximum));
+            return Err(Failure::refused(&format!("the MTU of {}", request.host), nic.mtu, maximum));
         }
     }
-    let aggregates = Aggregates { gso_bytes: asked.gso_bytes, gro_bytes: asked.gro_bytes };
-    for nic in &asked.nics {
+    let aggregates = Aggregates { gso_bytes: request.gso_bytes, gro_bytes: request.gro_bytes };
+    for nic in &request.nics {
         if let Some((name, bytes, limit)) = aggregates.refused(&aggregates::read(&nic.interface)?) {
-            return Err(Failure::refused(&format!("{name} of {}", asked.host), bytes, limit));
+            return Err(Failure::refused(&format!("{name} of {}", request.host), bytes, limit));
         }
     }
     let limit = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
     *applied = Some(Applied::apply(HostSettings {
-        nics: asked.nics.into_iter().map(Place::nic).collect(),
-        forwards: asked.forwards,
-        tso: asked.tso,
-        gro: asked.gro,
-        checksum: asked.checksum,
+        nics: request.nics.into_iter().map(Place::nic).collect(),
+        forwards: request.forwards,
+        tso: request.tso,
+        gro: request.gro,
+        checksum: request.checksum,
         aggregates,
-        congestion_control: asked.congestion_control,
+        congestion_control: request.congestion_control,
         windows: InitialWindows {
-            send: asked.initial_window_segments,
-            receive: asked.initial_receive_window_segments,
+            send: request.initial_window_segments,
+            receive: request.initial_receive_window_segments,
         },
-        shaping: asked.shaping.map(|shape| Shaping {
+        shaping: request.shaping.map(|shape| Shaping {
             bits_per_second: shape.bits_per_second,
             burst_bytes: shape.burst_bytes,
             limit_bytes: limit(shape.limit_bytes),
             aggregate_bytes: shape.aggregate_bytes,
         }),
-        sysctls: asked.sysctls,
-        cpus: asked.cpus,
-        threaded: asked.threaded,
-        receive_cpu: asked.receive_cpu,
-        moderation_seconds: asked.moderation_seconds,
-        overlay: asked.overlay.map(|inside| Overlay {
+        sysctls: request.sysctls,
+        cpus: request.cpus,
+        threaded: request.threaded,
+        receive_cpu: request.receive_cpu,
+        moderation_seconds: request.moderation_seconds,
+        overlay: request.overlay.map(|inside| Overlay {
             interface: inside.interface,
             mtu: inside.mtu,
             hardware: inside.hardware,

@@ -54,7 +54,7 @@ pub fn about(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
     let all: Vec<Value> = interfaces()?
         .iter()
-        .map(|each| json!({"interface": each.name, "up": each.up, "usual": each.usual}))
+        .map(|interface| json!({"interface": interface.name, "up": interface.up, "usual": interface.usual}))
         .collect();
     let ssh = std::env::var("SSH_CONNECTION").ok().and_then(|variable| own_connection(&variable));
     let ssh = ssh.map(|(client, server)| json!({"client": client.to_string(), "server": server.to_string()}));
@@ -64,29 +64,29 @@ pub fn about(call: &Call) -> Answer {
 
 /// Begins to capture.
 pub fn begin(call: &Call) -> Answer {
-    let asked: Begin = params(&call.request)?;
+    let request: Begin = params(&call.request)?;
     let mut held = lock(&call.session.host.tap);
     if held.is_some() {
         return Err(Failure::state("a capture is under way: capture.end comes first"));
     }
-    let interfaces = chosen(&asked.interfaces)?;
+    let interfaces = chosen(&request.interfaces)?;
     let filter = Filter {
         ethernet: true,
-        ports: limited("ports", asked.ports, MOST_PORTS)?,
-        left_out: left_out(asked.left_out)?,
-        snap_bytes: within(METHOD, "snap_bytes", asked.snap_bytes, SNAP_BYTES.0, SNAP_BYTES.1)?,
+        ports: limited("ports", request.ports, MOST_PORTS)?,
+        left_out: left_out(request.left_out)?,
+        snap_bytes: within(METHOD, "snap_bytes", request.snap_bytes, SNAP_BYTES.0, SNAP_BYTES.1)?,
     };
-    let most_bytes = within(METHOD, "most_bytes", asked.most_bytes, KEPT_BYTES.0, KEPT_BYTES.1)?;
+    let most_bytes = within(METHOD, "most_bytes", request.most_bytes, KEPT_BYTES.0, KEPT_BYTES.1)?;
     let (folder, free_bytes) = tap::room()?;
     // One part of sixteen in addition, while it is put together.
     if free_bytes < most_bytes + most_bytes / 16 {
         return Err(Failure::refused(&format!("room for a capture in {folder}"), most_bytes, free_bytes));
     }
-    let signs = signs(&asked.signs)?;
-    let sockets = sockets::open(interfaces.len(), asked.sudo).map_err(|why| not_permitted(&why))?;
-    let names: Vec<String> = interfaces.iter().map(|each| each.name.clone()).collect();
+    let signs = signs(&request.signs)?;
+    let sockets = sockets::open(interfaces.len(), request.sudo).map_err(|reason| not_permitted(&reason))?;
+    let names: Vec<String> = interfaces.iter().map(|interface| interface.name.clone()).collect();
     let watch = KernelWatch::begin(signs)?;
-    let capturing = Capturing::begin(&Asked { host: asked.host, interfaces, filter, most_bytes }, sockets)?;
+    let capturing = Capturing::begin(&Asked { host: request.host, interfaces, filter, most_bytes }, sockets)?;
     *held = Some(CaptureHere { capturing, watch });
     Ok(json!({"interfaces": names}))
 }
@@ -106,56 +106,56 @@ fn left_out(pairs: Vec<(String, String)>) -> Result<Vec<(SocketAddr, SocketAddr)
     pairs.iter().map(|(one, other)| Ok((end(one)?, end(other)?))).collect()
 }
 
-fn signs(asked: &BTreeMap<String, i64>) -> Result<Vec<(Sign, i64)>, Failure> {
-    let known = |(name, least): (&String, &i64)| -> Result<(Sign, i64), Failure> {
+fn signs(thresholds: &BTreeMap<String, i64>) -> Result<Vec<(Sign, i64)>, Failure> {
+    let pair = |(name, least): (&String, &i64)| -> Result<(Sign, i64), Failure> {
         let sign = named(name).ok_or_else(|| {
             Failure::invalid_params(METHOD, format!("signs: found {name:?}, expected one that is known"))
         })?;
         Ok((sign, within(METHOD, name, *least, 1, i64::MAX)?))
     };
-    asked.iter().map(known).collect()
+    thresholds.iter().map(pair).collect()
 }
 
 /// The interfaces that were named, or the usual ones.
 fn chosen(names: &[String]) -> Result<Vec<Interface>, Failure> {
     let all = interfaces()?;
     let list = |some: &mut dyn Iterator<Item = &Interface>| {
-        some.map(|each| each.name.as_str()).collect::<Vec<_>>().join(", ")
+        some.map(|interface| interface.name.as_str()).collect::<Vec<_>>().join(", ")
     };
-    let mut found: Vec<Interface> = Vec::new();
+    let mut interfaces: Vec<Interface> = Vec::new();
     for name in names {
-        let one = all.iter().find(|each| each.name == *name).ok_or_else(|| {
+        let choice = all.iter().find(|interface| interface.name == *name).ok_or_else(|| {
             Failure::state(format!("found no interface {name}, expected one of {}", list(&mut all.iter())))
         })?;
-        if !one.up {
+        if !choice.up {
             return Err(Failure::state(format!("found the interface {name} down, expected it up")));
         }
-        if !found.contains(one) {
-            found.push(one.clone());
+        if !interfaces.contains(choice) {
+            interfaces.push(choice.clone());
         }
     }
     if names.is_empty() {
-        found.extend(all.iter().filter(|each| each.usual).cloned());
+        interfaces.extend(all.iter().filter(|interface| interface.usual).cloned());
     }
-    match found.len() {
+    match interfaces.len() {
         0 => {
             let all = list(&mut all.iter());
             Err(Failure::state(format!("found no interface that is up and has an address; there are {all}")))
         }
-        1..=MOST_INTERFACES => Ok(found),
+        1..=MOST_INTERFACES => Ok(interfaces),
         count => Err(Failure::state(format!(
             "found {count} interfaces, expected at most {MOST_INTERFACES}: name some of {}",
-            list(&mut found.iter())
+            list(&mut interfaces.iter())
         ))),
     }
 }
 
-fn not_permitted(why: &sockets::Refused) -> Failure {
-    match why {
-        sockets::Refused::Rights(found) => Failure::missing(&[Requirement {
+fn not_permitted(refusal: &sockets::Refused) -> Failure {
+    match refusal {
+        sockets::Refused::Rights(detail) => Failure::missing(&[Requirement {
             name: "CAP_NET_RAW",
             needed_for: "capturing packets",
-            found: found.clone(),
+            found: detail.clone(),
             remedy: "use root, allow the agent to sudo without a password, or give it the capability",
         }]),
         sockets::Refused::Other(failure) => failure.clone(),
@@ -166,11 +166,11 @@ fn not_permitted(why: &sockets::Refused) -> Failure {
 pub fn state(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
     let held = lock(&call.session.host.tap);
-    let here = held.as_ref().ok_or_else(|| Failure::state("capture.begin comes first"))?;
-    let state = here.capturing.state()?;
+    let capture = held.as_ref().ok_or_else(|| Failure::state("capture.begin comes first"))?;
+    let state = capture.capturing.state()?;
     Ok(json!({"seconds": state.seconds, "packets": state.packets, "wire_bytes": state.wire_bytes,
               "dropped_packets": state.dropped_packets, "kept_bytes": state.kept_bytes,
-              "cpu_seconds": state.cpu_seconds, "trouble": here.watch.trouble().as_ref().map(shown)}))
+              "cpu_seconds": state.cpu_seconds, "trouble": capture.watch.trouble().as_ref().map(shown)}))
 }
 
 /// Ends it.
@@ -192,9 +192,9 @@ fn told(done: &Done, watched: &Watched) -> Value {
     let interfaces: Vec<Value> = done
         .interfaces
         .iter()
-        .map(|each| {
-            json!({"interface": each.interface, "packets": each.packets,
-                   "dropped_packets": each.dropped_packets})
+        .map(|interface| {
+            json!({"interface": interface.interface, "packets": interface.packets,
+                   "dropped_packets": interface.dropped_packets})
         })
         .collect();
     let connections: Vec<Value> = watched.connections.iter().map(connection).collect();
@@ -202,7 +202,7 @@ fn told(done: &Done, watched: &Watched) -> Value {
     json!({"seconds": seconds, "begin_seconds": done.start_nanoseconds as f64 * 1e-9,
            "end_seconds": done.end_nanoseconds as f64 * 1e-9, "packets": done.state.packets,
            "wire_bytes": done.state.wire_bytes,
-           "dropped_packets": done.interfaces.iter().map(|each| each.dropped_packets).sum::<u64>(),
+           "dropped_packets": done.interfaces.iter().map(|interface| interface.dropped_packets).sum::<u64>(),
            "kept_packets": done.kept.packets, "given_up_packets": done.kept.given_up,
            "cut_packets": done.kept.cut, "cpu_seconds": done.state.cpu_seconds,
            "watch_cpu_seconds": watched.cpu_seconds, "interfaces": interfaces,
@@ -213,7 +213,7 @@ fn told(done: &Done, watched: &Watched) -> Value {
 
 fn shown(trouble: &Trouble) -> Value {
     let signs: BTreeMap<&str, &BTreeMap<String, i64>> =
-        trouble.seen.iter().map(|seen| (seen.sign, &seen.counted)).collect();
+        trouble.seen.iter().map(|sighting| (sighting.sign, &sighting.counted)).collect();
     let connections: Vec<Value> = trouble
         .connections
         .iter()
@@ -223,9 +223,9 @@ fn shown(trouble: &Trouble) -> Value {
     json!({"ago_seconds": ago, "signs": signs, "connections": connections})
 }
 
-fn connection(found: &Connection) -> Value {
-    json!({"local": found.local.to_string(), "remote": found.remote.to_string(), "ended": found.ended,
-           "before": found.before.as_ref().map(info), "after": info(&found.after)})
+fn connection(connection: &Connection) -> Value {
+    json!({"local": connection.local.to_string(), "remote": connection.remote.to_string(), "ended": connection.ended,
+           "before": connection.before.as_ref().map(info), "after": info(&connection.after)})
 }
 
 fn info(info: &tap::kernel::TcpInfo) -> Value {

@@ -28,9 +28,9 @@ pub fn read(call: &Call) -> Answer {
     let host = &call.session.host;
     let interface = host.with_applied(|applied| meters::host(&applied.interfaces()))?.interface;
     let mut meter = lock(&host.meter);
-    let mut found = report(host, meter.as_mut().ok_or_else(absent)?)?;
-    found["packets"] = json!(interface.rx_packets + interface.tx_packets);
-    Ok(found)
+    let mut answer = report(host, meter.as_mut().ok_or_else(absent)?)?;
+    answer["packets"] = json!(interface.rx_packets + interface.tx_packets);
+    Ok(answer)
 }
 
 /// Ends it and reports.
@@ -69,17 +69,17 @@ fn counts(host: &HostState) -> Counts {
     let Some(started) = counters.as_mut() else {
         return Err("not counted, as nobody asked for it".into());
     };
-    let found = started.as_mut().map_err(|why| why.clone()).and_then(ask);
-    if let Err(why) = &found {
-        *started = Err(why.clone());
+    let counts = started.as_mut().map_err(|reason| reason.clone()).and_then(ask);
+    if let Err(reason) = &counts {
+        *started = Err(reason.clone());
     }
-    found
+    counts
 }
 
 fn ask(counter: &mut Helper) -> Counts {
     counter.tell("read\n");
-    let said = counter.hear().map_err(|failure| failure.message)?;
-    let number = |name: &str| said[name].as_u64().ok_or(format!("the counter said {said}"));
+    let answer = counter.hear().map_err(|failure| failure.message)?;
+    let number = |name: &str| answer[name].as_u64().ok_or(format!("the counter said {answer}"));
     Ok((number("instructions")?, number("cycles")?))
 }
 
@@ -89,15 +89,17 @@ struct Counted {
 }
 
 /// What was counted in between; the receive path's share is in the programs'.
-fn add_counts(used: &mut HostCpu, found: Result<Counted, String>) {
-    match found {
+fn add_counts(used: &mut HostCpu, counts: Result<Counted, String>) {
+    match counts {
         Ok(Counted { before, after }) => {
             used.programs.instructions = Some(after.0.saturating_sub(before.0));
             used.programs.cycles = Some(after.1.saturating_sub(before.1));
             let nothing = CpuUse { instructions: Some(0), cycles: Some(0), ..CpuUse::default() };
             used.receive_path = Some(nothing);
         }
-        Err(why) => used.not_measured.extend(["instructions", "cycles"].map(|what| format!("{what}: {why}"))),
+        Err(reason) => used
+            .not_measured
+            .extend(["instructions", "cycles"].map(|quantity| format!("{quantity}: {reason}"))),
     }
 }
 

@@ -41,34 +41,34 @@ pub struct EstimateHere {
 
 /// Begins the interval.
 pub fn begin(call: &Call) -> Answer {
-    let asked: Begin = params(&call.request)?;
-    within(METHOD, "number of target_mtus", asked.target_mtus.len(), 1, MOST_TARGETS)?;
-    for mtu in &asked.target_mtus {
+    let request: Begin = params(&call.request)?;
+    within(METHOD, "number of target_mtus", request.target_mtus.len(), 1, MOST_TARGETS)?;
+    for mtu in &request.target_mtus {
         within(METHOD, "target_mtus", *mtu, TARGETS.0, TARGETS.1)?;
     }
     let mut held = lock(&call.session.host.estimate);
     if held.is_some() {
         return Err(Failure::state("an estimate is under way: estimate.end comes first"));
     }
-    let interfaces = chosen(&asked.interfaces)?;
-    let names: Vec<String> = interfaces.iter().map(|each| each.interface.name.clone()).collect();
+    let interfaces = chosen(&request.interfaces)?;
+    let names: Vec<String> = interfaces.iter().map(|about| about.interface.name.clone()).collect();
     let own = std::env::var("SSH_CONNECTION").ok().and_then(|variable| own_connection(&variable));
-    let sampling = sampling(&interfaces, &asked, own);
-    let why = sampling.as_ref().err().cloned();
+    let sampling = sampling(&interfaces, &request, own);
+    let reason = sampling.as_ref().err().cloned();
     *held = Some(EstimateHere { readings: Readings::begin(interfaces, sampling, own)? });
-    Ok(json!({"interfaces": names, "sample_error": why}))
+    Ok(json!({"interfaces": names, "sample_error": reason}))
 }
 
 /// The interfaces that were named, or those with an address.
 fn chosen(names: &[String]) -> Result<Vec<About>, Failure> {
-    let found = readings::interfaces(names)?;
-    let missing = names.iter().find(|name| found.iter().all(|each| each.interface.name != **name));
+    let interfaces = readings::interfaces(names)?;
+    let missing = names.iter().find(|name| interfaces.iter().all(|about| about.interface.name != **name));
     if let Some(name) = missing {
         return Err(Failure::state(format!("found no interface {name}, expected one of this host")));
     }
-    match found.len() {
+    match interfaces.len() {
         0 => Err(Failure::state("found no interface that is up and has an address, expected one")),
-        1..=MOST_INTERFACES => Ok(found),
+        1..=MOST_INTERFACES => Ok(interfaces),
         count => Err(Failure::state(format!(
             "found {count} interfaces, expected at most {MOST_INTERFACES}: name some"
         ))),
@@ -78,32 +78,32 @@ fn chosen(names: &[String]) -> Result<Vec<About>, Failure> {
 /// A sample, or why there is none: the readings are of use without.
 fn sampling(
     interfaces: &[About],
-    asked: &Begin,
+    request: &Begin,
     left_out: Option<(SocketAddr, SocketAddr)>,
 ) -> Result<Sampling, String> {
-    let sockets = sockets::open(interfaces.len(), asked.sudo).map_err(|why| match why {
-        sockets::Refused::Rights(found) => {
-            format!("reading headers needs CAP_NET_RAW (root, or a rule for sudo): found {found}")
+    let sockets = sockets::open(interfaces.len(), request.sudo).map_err(|refusal| match refusal {
+        sockets::Refused::Rights(detail) => {
+            format!("reading headers needs CAP_NET_RAW (root, or a rule for sudo): found {detail}")
         }
         sockets::Refused::Other(failure) => failure.message,
     })?;
-    let interfaces = interfaces.iter().map(|each| (each.interface.clone(), each.mtu)).collect();
-    let asked = Asked { interfaces, targets: asked.target_mtus.clone(), left_out };
-    Sampling::begin(&asked, sockets).map_err(|error| error.to_string())
+    let interfaces = interfaces.iter().map(|about| (about.interface.clone(), about.mtu)).collect();
+    let request = Asked { interfaces, targets: request.target_mtus.clone(), left_out };
+    Sampling::begin(&request, sockets).map_err(|error| error.to_string())
 }
 
 /// Ends it and tells what was read.
 pub fn end(call: &Call) -> Answer {
     let Nothing {} = params(&call.request)?;
-    let here = lock(&call.session.host.estimate).take();
-    let here = here.ok_or_else(|| Failure::state("estimate.begin comes first"))?;
-    let read = here.readings.end()?;
-    let (sample, why) = match &read.sample {
-        Ok(found) => (sampled(found, &read.interfaces, &read.held), None),
-        Err(why) => (Value::Null, Some(why)),
+    let estimate = lock(&call.session.host.estimate).take();
+    let estimate = estimate.ok_or_else(|| Failure::state("estimate.begin comes first"))?;
+    let read = estimate.readings.end()?;
+    let (sample, reason) = match &read.sample {
+        Ok(reading) => (sampled(reading, &read.interfaces, &read.held), None),
+        Err(reason) => (Value::Null, Some(reason)),
     };
     let unread: Vec<Value> =
-        read.unread.iter().map(|(program, why)| json!({"program": **program, "why": why})).collect();
+        read.unread.iter().map(|(program, reason)| json!({"program": **program, "why": reason})).collect();
     Ok(json!({
         "seconds": read.seconds,
         "link_bytes": FRAME_OVERHEAD_BYTES + WIRE_OVERHEAD_BYTES,
@@ -114,7 +114,7 @@ pub fn end(call: &Call) -> Answer {
         "connections": read.connections.iter().map(connection).collect::<Vec<Value>>(),
         "more_connections": read.more_connections,
         "sample": sample,
-        "sample_error": why,
+        "sample_error": reason,
         "unread": unread,
         "tunnels": readings::tunnels_here()?.iter().map(tunnel).collect::<Vec<Value>>(),
     }))
@@ -143,7 +143,7 @@ fn interface(counted: &Counted) -> Value {
 
 fn nic(counters: &NicCounters) -> Value {
     let ranges = |all: &[SizeRange]| -> Vec<Value> {
-        let range = |each: &SizeRange| json!({"least_bytes": each.least_bytes, "most_bytes": each.most_bytes, "frames": each.frames});
+        let range = |bin: &SizeRange| json!({"least_bytes": bin.least_bytes, "most_bytes": bin.most_bytes, "frames": bin.frames});
         all.iter().map(range).collect()
     };
     json!({"received": ranges(&counters.received), "sent": ranges(&counters.sent),
@@ -167,15 +167,15 @@ fn cpu(interval: &CpuInterval) -> Value {
 }
 
 /// What a connection counted in the interval. One that is not there any more, or began in it, was not there all the time.
-fn connection(found: &Connection) -> Value {
-    let before = found.before.unwrap_or_default();
-    let after = &found.after;
+fn connection(connection: &Connection) -> Value {
+    let before = connection.before.unwrap_or_default();
+    let after = &connection.after;
     let seconds = |of: fn(&TcpInfo) -> f64| (of(after) - of(&before)).max(0.0);
     let count = |of: fn(&TcpInfo) -> u64| of(after).saturating_sub(of(&before));
     json!({
-        "local": found.local.to_string(),
-        "remote": found.remote.to_string(),
-        "throughout": found.before.is_some() && !found.ended,
+        "local": connection.local.to_string(),
+        "remote": connection.remote.to_string(),
+        "throughout": connection.before.is_some() && !connection.ended,
         "mss_bytes": after.mss_bytes,
         "path_mtu": after.path_mtu,
         "srtt_seconds": after.srtt_seconds,
@@ -193,14 +193,14 @@ fn connection(found: &Connection) -> Value {
 }
 
 fn sampled(sampled: &Sampled, interfaces: &[Counted], held: &[Held]) -> Value {
-    let known: BTreeMap<(SocketAddr, SocketAddr), &Held> =
-        held.iter().map(|each| ((each.local, each.remote), each)).collect();
+    let holders: BTreeMap<(SocketAddr, SocketAddr), &Held> =
+        held.iter().map(|holder| ((holder.local, holder.remote), holder)).collect();
     let most = MOST_CONNECTIONS / interfaces.len().max(1);
     let interfaces: Vec<Value> = sampled
         .sizes
         .iter()
         .zip(interfaces)
-        .map(|(sizes, counted)| sampled_interface(sizes, &counted.about.interface.name, &known, most))
+        .map(|(sizes, counted)| sampled_interface(sizes, &counted.about.interface.name, &holders, most))
         .collect();
     json!({"windows": sampled.windows, "full_windows": sampled.full_windows,
            "window_seconds": sampled.window_seconds, "cpu_seconds": sampled.cpu_seconds,
@@ -210,7 +210,7 @@ fn sampled(sampled: &Sampled, interfaces: &[Counted], held: &[Held]) -> Value {
 fn sampled_interface(
     sizes: &Sizes,
     name: &str,
-    known: &BTreeMap<(SocketAddr, SocketAddr), &Held>,
+    holders: &BTreeMap<(SocketAddr, SocketAddr), &Held>,
     most: usize,
 ) -> Value {
     let [received, sent] = sizes.totals();
@@ -225,7 +225,9 @@ fn sampled_interface(
     let connections: Vec<Value> = all
         .iter()
         .take(most)
-        .map(|each| sampled_connection(each, known.get(&(each.local, each.remote)).copied()))
+        .map(|connection| {
+            sampled_connection(connection, holders.get(&(connection.local, connection.remote)).copied())
+        })
         .collect();
     let strangers: Vec<Value> =
         sizes.strangers().kinds().map(|(kind, lengths)| foreign::shown(kind, lengths)).collect();
@@ -259,12 +261,12 @@ fn way(way: &Way) -> Value {
            "answers_merged": merged, "messages": messages, "more_messages": way.more_messages})
 }
 
-fn sampled_connection(found: &sample::Connection, held: Option<&Held>) -> Value {
-    let [received, sent] = &found.ways;
+fn sampled_connection(connection: &sample::Connection, held: Option<&Held>) -> Value {
+    let [received, sent] = &connection.ways;
     json!({
-        "local": found.local.to_string(),
-        "remote": found.remote.to_string(),
-        "full_bytes": found.full_bytes,
+        "local": connection.local.to_string(),
+        "remote": connection.remote.to_string(),
+        "full_bytes": connection.full_bytes,
         "received": carried(received),
         "sent": carried(sent),
         "open": held.is_some(),

@@ -57,12 +57,12 @@ fn is_racks(call: &Call) -> bool {
 }
 
 fn told(keeper: &mut Helper) -> Result<PathBuf, Failure> {
-    let said = keeper.hear()?;
-    match said["path"].as_str() {
+    let answer = keeper.hear()?;
+    match answer["path"].as_str() {
         Some(path) => Ok(PathBuf::from(path)),
         None => {
-            let operation = said["operation"].as_str().unwrap_or("make a folder");
-            let errno = said["errno"].as_i64().and_then(|errno| i32::try_from(errno).ok());
+            let operation = answer["operation"].as_str().unwrap_or("make a folder");
+            let errno = answer["errno"].as_i64().and_then(|errno| i32::try_from(errno).ok());
             Err(OsError::errno(operation, errno.unwrap_or(0)).into())
         }
     }
@@ -92,11 +92,15 @@ pub fn folder(call: &Call) -> Answer {
 }
 
 /// Something of the folder, which is made if there is none yet.
-fn of_folder<T>(call: &Call, limit: Option<u64>, what: impl FnOnce(&HostFolder) -> T) -> Result<T, Failure> {
+fn of_folder<T>(
+    call: &Call,
+    limit: Option<u64>,
+    action: impl FnOnce(&HostFolder) -> T,
+) -> Result<T, Failure> {
     let mut folder = lock(&call.session.host.folder);
     match folder.as_ref() {
-        Some(folder) => Ok(what(folder)),
-        None => Ok(what(folder.insert(HostFolder::make(call, limit)?))),
+        Some(folder) => Ok(action(folder)),
+        None => Ok(action(folder.insert(HostFolder::make(call, limit)?))),
     }
 }
 
@@ -139,16 +143,16 @@ pub fn files(call: &Call) -> Answer {
     let mut contents = Vec::with_capacity(files.len());
     for OneFile { path, data, mode } in &files {
         beneath(call, path, false)?;
-        let wrong = |problem: String| {
+        let failure = |problem: String| {
             let path = path.display();
             Failure::invalid_params("host.files", format!("{path}: {problem}"))
         };
         let mode = mode.unwrap_or(if data.is_some() { USUAL_MODE } else { FOLDER_MODE });
         if mode > MOST_MODE {
-            return Err(wrong(format!("mode: found {mode}, expected at most {MOST_MODE} (07777)")));
+            return Err(failure(format!("mode: found {mode}, expected at most {MOST_MODE} (07777)")));
         }
         let data = data.as_ref().map(|data| STANDARD.decode(data)).transpose();
-        contents.push((data.map_err(|error| wrong(format!("data: expected base64: {error}")))?, mode));
+        contents.push((data.map_err(|error| failure(format!("data: expected base64: {error}")))?, mode));
     }
     let folder = open(call)?;
     for (OneFile { path, .. }, (data, mode)) in files.iter().zip(contents) {
@@ -170,10 +174,10 @@ struct Fetch {
 
 /// Reads a part of a file.
 pub fn fetch(call: &Call) -> Answer {
-    let asked: Fetch = params(&call.request)?;
-    beneath(call, &asked.path, false)?;
-    let length = asked.length_bytes.min(MOST_BYTES) as usize;
-    let (data, size) = open(call)?.read(&asked.path, asked.offset_bytes, length)?;
+    let request: Fetch = params(&call.request)?;
+    beneath(call, &request.path, false)?;
+    let length = request.length_bytes.min(MOST_BYTES) as usize;
+    let (data, size) = open(call)?.read(&request.path, request.offset_bytes, length)?;
     Ok(json!({"data": STANDARD.encode(data), "size_bytes": size}))
 }
 

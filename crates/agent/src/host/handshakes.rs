@@ -44,9 +44,10 @@ pub fn end(call: &Call) -> Answer {
         .collect();
     let mut answer = json!({"syns": syns, "lost": lost});
     if let Some([received, sent]) = meter.counts.as_deref().map(wire::counted) {
-        let told = |seen: wire::BigSeen| json!({"count": seen.count, "largest_bytes": seen.largest_bytes});
-        answer["aggregates"] = told(received);
-        answer["aggregates"]["sent"] = told(sent);
+        let summary =
+            |tally: wire::BigSeen| json!({"count": tally.count, "largest_bytes": tally.largest_bytes});
+        answer["aggregates"] = summary(received);
+        answer["aggregates"]["sent"] = summary(sent);
     }
     Ok(answer)
 }

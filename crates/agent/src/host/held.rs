@@ -25,6 +25,6 @@ pub fn end(call: &Call) -> Answer {
     let mut held = meter.end();
     let refused = cpus - held.len();
     held.retain(|cpu| cpu.count > 0);
-    let why = format!("held CPUs: no real-time scheduling on {refused} of {cpus} CPUs (CAP_SYS_NICE)");
-    Ok(json!({"held": held, "not_measured": if refused > 0 { vec![why] } else { vec![] }}))
+    let reason = format!("held CPUs: no real-time scheduling on {refused} of {cpus} CPUs (CAP_SYS_NICE)");
+    Ok(json!({"held": held, "not_measured": if refused > 0 { vec![reason] } else { vec![] }}))
 }

@@ -43,10 +43,10 @@ struct Reopen {
 const OVER: &str = "the lease has run out";
 
 /// What became of a lease that has ended by itself: what its holder said at last, if it could.
-fn over(said: Option<&Value>) -> Failure {
-    Failure::state(match said.and_then(|said| said["restored"].as_bool()) {
+fn over(answer: Option<&Value>) -> Failure {
+    Failure::state(match answer.and_then(|answer| answer["restored"].as_bool()) {
         Some(true) => format!("{OVER}, and everything was put back"),
-        Some(false) => format!("{OVER}, and not everything is as it was: {}", differences(said)),
+        Some(false) => format!("{OVER}, and not everything is as it was: {}", differences(answer)),
         None => format!(
             "{OVER}; nothing was heard of its end, and its guard puts everything back within its time"
         ),
@@ -54,8 +54,8 @@ fn over(said: Option<&Value>) -> Failure {
 }
 
 /// What is not as it was and the commands that mend it, in one line.
-fn differences(said: Option<&Value>) -> String {
-    let rows = said.and_then(|said| said["differs"].as_array()).map_or(&[][..], Vec::as_slice);
+fn differences(answer: Option<&Value>) -> String {
+    let rows = answer.and_then(|answer| answer["differs"].as_array()).map_or(&[][..], Vec::as_slice);
     let line = |row: &Value| {
         let text = |key: &str| row[key].as_str().unwrap_or_default().to_string();
         let words: Vec<&str> =
@@ -67,30 +67,31 @@ fn differences(said: Option<&Value>) -> String {
 }
 
 /// Starts the program that holds the lease; answers with what it has changed.
-fn start(asked: &Begin) -> Result<(Helper, Value), Failure> {
-    let mut words = vec![if asked.stays { "change" } else { "lease" }.to_string(), asked.seconds.to_string()];
-    words.extend(asked.settings.iter().map(|(setting, value)| format!("{setting}={value}")));
-    let mut lease = Helper::start("lease", &words, asked.sudo)?;
+fn start(request: &Begin) -> Result<(Helper, Value), Failure> {
+    let mut words =
+        vec![if request.stays { "change" } else { "lease" }.to_string(), request.seconds.to_string()];
+    words.extend(request.settings.iter().map(|(setting, value)| format!("{setting}={value}")));
+    let mut lease = Helper::start("lease", &words, request.sudo)?;
     let first = lease.hear()?;
     if first["held"].is_array() {
         return Ok((lease, first));
     }
     lease.stop();
-    let why = first["failed"].as_str().unwrap_or("nothing was said");
+    let reason = first["failed"].as_str().unwrap_or("nothing was said");
     Err(Failure::state(match first["restored"].as_bool() {
-        Some(false) => format!("{why}; not everything is as it was: {}", differences(Some(&first))),
-        _ => format!("nothing was changed: {why}"),
+        Some(false) => format!("{reason}; not everything is as it was: {}", differences(Some(&first))),
+        _ => format!("nothing was changed: {reason}"),
     }))
 }
 
 /// Changes settings; answers with their old values and what they are now.
 pub fn begin(call: &Call) -> Answer {
-    let asked: Begin = params(&call.request)?;
+    let request: Begin = params(&call.request)?;
     let mut held = lock(&call.session.host.lease);
     if held.is_some() {
         return Err(Failure::state("a lease is under way: lease.end comes first"));
     }
-    let (lease, first) = start(&asked)?;
+    let (lease, first) = start(&request)?;
     *held = Some(lease);
     Ok(first)
 }
@@ -102,14 +103,14 @@ pub fn renew(call: &Call) -> Answer {
     let lease = held.as_mut().ok_or_else(|| Failure::state("lease.begin comes first"))?;
     // Its answer, not that it could be told: it may be putting everything back by now.
     lease.tell("renew\n");
-    let said = lease.hear().ok();
-    if said.as_ref().is_some_and(|said| said["renewed"].is_number()) {
+    let answer = lease.hear().ok();
+    if answer.as_ref().is_some_and(|answer| answer["renewed"].is_number()) {
         return Ok(json!({}));
     }
     if let Some(mut ended) = held.take() {
         ended.stop();
     }
-    Err(over(said.as_ref()))
+    Err(over(answer.as_ref()))
 }
 
 /// Says a line to the lease: its answer, which has not failed.
@@ -118,44 +119,44 @@ fn ask(call: &Call, line: &str) -> Answer {
     let lease = held.as_mut().ok_or_else(|| Failure::state("lease.begin comes first"))?;
     lease.tell(&format!("{line}\n"));
     match lease.hear().ok() {
-        Some(said) if said["ended"].is_null() => match said["failed"].as_str() {
-            Some(why) if said["left"].is_null() => Err(Failure::state(why.to_string())),
-            _ => Ok(said),
+        Some(answer) if answer["ended"].is_null() => match answer["failed"].as_str() {
+            Some(reason) if answer["left"].is_null() => Err(Failure::state(reason.to_string())),
+            _ => Ok(answer),
         },
         // It has ended, or is about to: its guard puts everything back.
-        said => {
+        answer => {
             if let Some(mut ended) = held.take() {
                 ended.stop();
             }
-            Err(over(said.as_ref()))
+            Err(over(answer.as_ref()))
         }
     }
 }
 
 /// Changes further settings, all of them or none; answers with their old values and what they are now.
 pub fn set(call: &Call) -> Answer {
-    let asked: Set = params(&call.request)?;
+    let request: Set = params(&call.request)?;
     let words: Vec<String> =
-        asked.settings.iter().map(|(setting, value)| format!("{setting}={value}")).collect();
+        request.settings.iter().map(|(setting, value)| format!("{setting}={value}")).collect();
     ask(call, &format!("set {}", json!(words)))
 }
 
 /// Puts back the newest changes, so that so many are left.
 pub fn back(call: &Call) -> Answer {
-    let asked: Count = params(&call.request)?;
-    ask(call, &format!("back {}", asked.changes))
+    let request: Count = params(&call.request)?;
+    ask(call, &format!("back {}", request.changes))
 }
 
 /// Has so many of the oldest changes outlast the lease.
 pub fn keep(call: &Call) -> Answer {
-    let asked: Count = params(&call.request)?;
-    ask(call, &format!("keep {}", asked.changes))
+    let request: Count = params(&call.request)?;
+    ask(call, &format!("keep {}", request.changes))
 }
 
 /// Ends the connections with these hosts whose MSS is below what routes allow.
 pub fn reopen(call: &Call) -> Answer {
-    let asked: Reopen = params(&call.request)?;
-    ask(call, &format!("reopen {}", json!(asked.addresses)))
+    let request: Reopen = params(&call.request)?;
+    ask(call, &format!("reopen {}", json!(request.addresses)))
 }
 
 /// Puts everything back.
@@ -164,7 +165,7 @@ pub fn end(call: &Call) -> Answer {
     let lease = lock(&call.session.host.lease).take();
     let mut lease = lease.ok_or_else(|| Failure::state("lease.begin comes first"))?;
     lease.tell("end\n");
-    let said = lease.hear();
+    let answer = lease.hear();
     lease.stop();
-    said
+    answer
 }

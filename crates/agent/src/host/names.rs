@@ -31,11 +31,11 @@ struct Entry {
 
 /// Shows them in a hosts file. Nothing is put back: only this host's own mounts change, which end with it.
 pub fn run(call: &Call) -> Answer {
-    let asked: Asked = params(&call.request)?;
+    let request: Asked = params(&call.request)?;
     if !matches!(call.session.role, Role::Host { fresh: true, .. }) {
         return Err(Failure::state("this host is not a rack's: its names stay as they are"));
     }
-    let entries = checked(asked)?;
+    let entries = checked(request)?;
     let mut shown = lock(&call.session.host.names);
     match shown.as_mut() {
         Some(names) => names.replace(&entries)?,
@@ -45,24 +45,24 @@ pub fn run(call: &Call) -> Answer {
 }
 
 /// The entries, if they can be lines of a hosts file.
-fn checked(asked: Asked) -> Result<Vec<(String, Vec<IpAddr>)>, Failure> {
-    let wrong = |problem: String| Err(Failure::invalid_params(METHOD, problem));
-    if asked.entries.len() > MOST_ENTRIES {
-        return wrong(format!("entries: found {}, expected at most {MOST_ENTRIES}", asked.entries.len()));
+fn checked(request: Asked) -> Result<Vec<(String, Vec<IpAddr>)>, Failure> {
+    let failure = |problem: String| Err(Failure::invalid_params(METHOD, problem));
+    if request.entries.len() > MOST_ENTRIES {
+        return failure(format!("entries: found {}, expected at most {MOST_ENTRIES}", request.entries.len()));
     }
-    for Entry { name, addresses } in &asked.entries {
+    for Entry { name, addresses } in &request.entries {
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if !(1..=LONGEST_NAME).contains(&name.len()) || !name.chars().all(plain) {
-            return wrong(format!(
+            return failure(format!(
                 "name: found {name:?}, expected 1 to {LONGEST_NAME} letters, digits, dots, hyphens and underscores"
             ));
         }
         if !(1..=MOST_ADDRESSES).contains(&addresses.len()) {
-            let found = addresses.len();
-            return wrong(format!("addresses of {name}: found {found}, expected 1 to {MOST_ADDRESSES}"));
+            let count = addresses.len();
+            return failure(format!("addresses of {name}: found {count}, expected 1 to {MOST_ADDRESSES}"));
         }
     }
-    Ok(asked.entries.into_iter().map(|entry| (entry.name, entry.addresses)).collect())
+    Ok(request.entries.into_iter().map(|entry| (entry.name, entry.addresses)).collect())
 }
 
 #[cfg(test)]
@@ -71,17 +71,17 @@ mod tests {
     use serde_json::Value;
 
     fn check(entries: Value) -> Result<Vec<(String, Vec<IpAddr>)>, String> {
-        let asked: Asked =
+        let request: Asked =
             serde_json::from_value(json!({"entries": entries})).map_err(|error| error.to_string())?;
-        checked(asked).map_err(|failure| failure.message)
+        checked(request).map_err(|failure| failure.message)
     }
 
     #[test]
     fn names_and_addresses_are_checked() {
-        let found = check(json!([{"name": "h-2_x.1", "addresses": ["10.77.0.2", "fd77::2"]}]))
+        let entries = check(json!([{"name": "h-2_x.1", "addresses": ["10.77.0.2", "fd77::2"]}]))
             .expect("they are good");
         assert_eq!(
-            found[0].1,
+            entries[0].1,
             ["10.77.0.2", "fd77::2"].map(|text| text.parse::<IpAddr>().expect("an address"))
         );
         assert!(check(json!([])).is_ok());

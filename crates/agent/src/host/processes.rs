@@ -106,23 +106,23 @@ fn describe(ending: Option<Ending>) -> Value {
 
 /// Starts a program.
 pub fn spawn(call: &Call) -> Answer {
-    let asked: Spawn = params(&call.request)?;
-    if asked.argv.is_empty() {
+    let request: Spawn = params(&call.request)?;
+    if request.argv.is_empty() {
         return Err(Failure::invalid_params("process.spawn", "argv is empty"));
     }
-    let user = asked.user.map(|name| processes(call).user(&name)).transpose()?.flatten();
+    let user = request.user.map(|name| processes(call).user(&name)).transpose()?.flatten();
     let program = Program {
         user,
         soft_open_files: own::open_files_of_programs(),
-        gives_way: asked.precedence == Precedence::Nice,
-        arguments: asked.argv,
-        environment: asked.environment,
-        directory: asked.directory,
+        gives_way: request.precedence == Precedence::Nice,
+        arguments: request.argv,
+        environment: request.environment,
+        directory: request.directory,
         limits: Limits {
-            open_files: asked.limits.open_files,
-            address_space_bytes: asked.limits.address_space_bytes,
-            cpu_seconds: asked.limits.cpu_seconds,
-            file_bytes: asked.limits.file_bytes,
+            open_files: request.limits.open_files,
+            address_space_bytes: request.limits.address_space_bytes,
+            cpu_seconds: request.limits.cpu_seconds,
+            file_bytes: request.limits.file_bytes,
         },
     };
     call.session.host.keep_group()?;
@@ -132,10 +132,10 @@ pub fn spawn(call: &Call) -> Answer {
 
 /// Waits for its end.
 pub fn wait(call: &Call) -> Answer {
-    let asked: Wait = params(&call.request)?;
-    let timeout = asked.timeout_seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
+    let request: Wait = params(&call.request)?;
+    let timeout = request.timeout_seconds.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
     let stop = || call.cancellation.asked();
-    let ending = known(call, asked.process)?.wait(asked.process, timeout, &stop)?;
+    let ending = known(call, request.process)?.wait(request.process, timeout, &stop)?;
     if ending.is_none() && call.cancellation.asked() {
         return Err(Failure::cancelled());
     }
@@ -144,8 +144,8 @@ pub fn wait(call: &Call) -> Answer {
 
 /// Signals it.
 pub fn signal(call: &Call) -> Answer {
-    let asked: Signal = params(&call.request)?;
-    known(call, asked.process)?.signal(asked.process, asked.signal)?;
+    let request: Signal = params(&call.request)?;
+    known(call, request.process)?.signal(request.process, request.signal)?;
     Ok(json!({}))
 }
 
@@ -157,13 +157,13 @@ pub fn kill(call: &Call) -> Answer {
 
 /// Reads a part of its output.
 pub fn output(call: &Call) -> Answer {
-    let asked: Read = params(&call.request)?;
-    let stream = match asked.stream {
+    let request: Read = params(&call.request)?;
+    let stream = match request.stream {
         Stream::Stdout => Output::Standard,
         Stream::Stderr => Output::Errors,
     };
-    let length = asked.length_bytes.min(MOST_BYTES) as usize;
+    let length = request.length_bytes.min(MOST_BYTES) as usize;
     let (data, size) =
-        known(call, asked.process)?.output(asked.process, stream, asked.offset_bytes, length)?;
+        known(call, request.process)?.output(request.process, stream, request.offset_bytes, length)?;
     Ok(json!({"data": STANDARD.encode(data), "size_bytes": size}))
 }

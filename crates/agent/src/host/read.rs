@@ -18,7 +18,8 @@ pub fn run(call: &Call) -> Answer {
     answer["sysctls"] = json!(reading.sysctls);
     answer["tcp_metrics_entries"] = json!(reading.tcp_metrics_entries);
     let exceptions = reading.path_mtu_exceptions.iter();
-    let exceptions = exceptions.map(|each| json!({"destination": each.destination, "mtu": each.mtu}));
+    let exceptions =
+        exceptions.map(|exception| json!({"destination": exception.destination, "mtu": exception.mtu}));
     answer["path_mtu_exceptions"] = exceptions.collect();
     Ok(answer)
 }
@@ -42,9 +43,9 @@ fn describe(nic: &NicReading) -> Value {
         "route_windows": nic.route_windows.as_ref().map(|all| all.iter().map(windows).collect::<Vec<_>>()),
     });
     if !nic.features.is_empty() {
-        let told = |found: &Feature| json!({"on": found.on, "changeable": found.changeable});
+        let state = |feature: &Feature| json!({"on": feature.on, "changeable": feature.changeable});
         let features =
-            nic.features.iter().map(|(name, found)| (name.clone(), json!(found.as_ref().map(told))));
+            nic.features.iter().map(|(name, feature)| (name.clone(), json!(feature.as_ref().map(state))));
         answer["features"] = features.collect();
     }
     answer

@@ -27,15 +27,15 @@ struct Asked {
 
 /// Waits in the agent, so that no look costs a message.
 pub fn run(call: &Call) -> Answer {
-    let asked: Asked = params(&call.request)?;
+    let request: Asked = params(&call.request)?;
     let most = Duration::from_secs_f64(within(
         METHOD,
         "within_seconds",
-        asked.within_seconds,
+        request.within_seconds,
         0.0,
         LONGEST_SECONDS,
     )?);
-    let (process, mut sign) = (asked.process, sign(call, asked)?);
+    let (process, mut sign) = (request.process, sign(call, request)?);
     let processes = known(call, process)?;
     let waited = ready::wait(processes, process, &mut sign, most, &|| call.cancellation.asked())?;
     let waited = waited.ok_or_else(Failure::cancelled)?;
@@ -44,20 +44,20 @@ pub fn run(call: &Call) -> Answer {
 }
 
 /// Exactly one of the three. The network of a rack's host is all its own; elsewhere others have sockets too.
-fn sign(call: &Call, asked: Asked) -> Result<Sign, Failure> {
-    let wrong = |problem: &str| Err(Failure::invalid_params(METHOD, problem));
-    match (asked.port, asked.words, asked.file) {
-        (Some(0), None, None) => wrong("port: found 0, expected 1 to 65535"),
+fn sign(call: &Call, request: Asked) -> Result<Sign, Failure> {
+    let failure = |problem: &str| Err(Failure::invalid_params(METHOD, problem));
+    match (request.port, request.words, request.file) {
+        (Some(0), None, None) => failure("port: found 0, expected 1 to 65535"),
         (Some(port), None, None) => {
             Ok(Sign::Port { port, own: !matches!(call.session.role, Role::Host { fresh: true, .. }) })
         }
         (None, Some(words), None) => {
             let words = Words::new(&words);
-            words.map(Sign::Words).or_else(|problem| wrong(&format!("words: {problem}")))
+            words.map(Sign::Words).or_else(|problem| failure(&format!("words: {problem}")))
         }
         (None, None, Some(file)) if file.is_absolute() => Ok(Sign::File(file)),
         (None, None, Some(file)) => Ok(Sign::File(folder::path(call)?.join(file))),
-        (None, None, None) => wrong("found none of port, words and file, expected one"),
-        _ => wrong("found more than one of port, words and file, expected one"),
+        (None, None, None) => failure("found none of port, words and file, expected one"),
+        _ => failure("found more than one of port, words and file, expected one"),
     }
 }

@@ -14,24 +14,25 @@ struct Ask {
 
 /// Reads them; `settings` are what a lease would put back, `along` the interfaces whose MTU may change with it.
 pub fn run(call: &Call) -> Answer {
-    let asked: Ask = params(&call.request)?;
+    let request: Ask = params(&call.request)?;
     let mut settings = Map::new();
     for kind in ["mtu", "routes4", "routes6"] {
-        let name = format!("{kind}:{}", asked.interface);
-        let setting = Setting::parse(&name).map_err(|why| Failure::invalid_params("host.routes", &why))?;
+        let name = format!("{kind}:{}", request.interface);
+        let setting =
+            Setting::parse(&name).map_err(|reason| Failure::invalid_params("host.routes", &reason))?;
         settings.insert(name, setting.read()?.into());
     }
     // An interface without IPv6 has none.
-    let ipv6 = Setting::Ipv6Mtu(asked.interface.clone());
+    let ipv6 = Setting::Ipv6Mtu(request.interface.clone());
     if let Ok(mtu) = ipv6.read() {
         settings.insert(ipv6.to_string(), mtu.into());
     }
     let mut routes: Vec<Value> = Vec::new();
     for family in [4, 6] {
-        routes.extend(held_routes::read(&asked.interface, family)?.iter().map(|each| {
-            json!({"family": family, "route": each.key.to_string(), "connected": each.connected,
-                   "mtu": each.held.mtu, "locked": each.held.locked})
+        routes.extend(held_routes::read(&request.interface, family)?.iter().map(|route| {
+            json!({"family": family, "route": route.key.to_string(), "connected": route.connected,
+                   "mtu": route.held.mtu, "locked": route.held.locked})
         }));
     }
-    Ok(json!({"settings": settings, "routes": routes, "along": around::along(&asked.interface)?}))
+    Ok(json!({"settings": settings, "routes": routes, "along": around::along(&request.interface)?}))
 }

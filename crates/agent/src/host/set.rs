@@ -36,22 +36,22 @@ struct NicRate {
 
 /// Changes it; connections that are there keep their MSS.
 pub fn run(call: &Call) -> Answer {
-    let asked: Set = params(&call.request)?;
+    let request: Set = params(&call.request)?;
     let mut applied = lock(&call.session.host.applied);
     let applied = applied.as_mut().filter(|applied| !applied.is_adopted());
     let applied = applied.ok_or_else(|| Failure::state("only a rack's own host is changed so"))?;
-    if let Some(mtu) = asked.mtu {
-        applied.change_mtu(asked.nic, mtu)?;
+    if let Some(mtu) = request.mtu {
+        applied.change_mtu(request.nic, mtu)?;
     }
-    if let Some(mtu) = asked.route_mtu {
-        applied.hold_routes(asked.nic, mtu)?;
+    if let Some(mtu) = request.route_mtu {
+        applied.hold_routes(request.nic, mtu)?;
     }
-    if let Some(packet_bytes) = asked.packet_bytes {
-        applied.change_packets(asked.nic.unwrap_or(0), packet_bytes)?;
+    if let Some(packet_bytes) = request.packet_bytes {
+        applied.change_packets(request.nic.unwrap_or(0), packet_bytes)?;
     }
-    if let Some(NicRate { nic, bits_per_second }) = asked.shaper {
+    if let Some(NicRate { nic, bits_per_second }) = request.shaper {
         applied.change_rate(nic, bits_per_second)?;
     }
-    let closed = if asked.reopen { end_small_connections()? } else { 0 };
+    let closed = if request.reopen { end_small_connections()? } else { 0 };
     Ok(json!({"time_seconds": monotonic_nanoseconds() as f64 * 1e-9, "closed": closed}))
 }

@@ -73,7 +73,7 @@ pub fn watched(call: &Call) -> Answer {
     let watched = watch.ok_or_else(|| Failure::state("sockets.watch comes first"))?.end()?;
     let sockets: Vec<Value> = watched.sockets.iter().map(summed_up).collect();
     let unread: Vec<Value> =
-        watched.unread.iter().map(|(program, why)| json!({"program": **program, "why": why})).collect();
+        watched.unread.iter().map(|(program, reason)| json!({"program": **program, "why": reason})).collect();
     Ok(json!({"looks": watched.looks, "started_seconds": watched.started_seconds, "seconds": watched.seconds,
               "cpu_seconds": watched.cpu_seconds, "sockets": sockets, "unread": unread, "more": watched.more,
               "lost": watched.lost}))

@@ -15,25 +15,25 @@ struct Named {
 /// Reads the counters.
 pub fn run(call: &Call) -> Answer {
     let Named { interfaces } = params(&call.request)?;
-    let found = totals(&interfaces)?;
-    let cpu = found.cpu;
+    let totals = totals(&interfaces)?;
+    let cpu = totals.cpu;
     Ok(json!({
-        "life": found.life,
-        "interfaces": found.interfaces.iter().map(interface).collect::<Vec<Value>>(),
+        "life": totals.life,
+        "interfaces": totals.interfaces.iter().map(interface).collect::<Vec<Value>>(),
         "cpu": {"user": cpu.user, "nice": cpu.nice, "system": cpu.system, "idle": cpu.idle, "iowait": cpu.iowait,
                 "irq": cpu.irq, "softirq": cpu.softirq, "steal": cpu.steal},
-        "receive_softirqs": found.softirqs.receive,
-        "transmit_softirqs": found.softirqs.transmit,
-        "counters": found.counters,
+        "receive_softirqs": totals.softirqs.receive,
+        "transmit_softirqs": totals.softirqs.transmit,
+        "counters": totals.counters,
     }))
 }
 
-fn interface(found: &Counted) -> Value {
-    let counted = found.statistics;
+fn interface(interface: &Counted) -> Value {
+    let counted = interface.statistics;
     json!({
-        "interface": found.name,
-        "index": found.index,
-        "mtu": found.mtu,
+        "interface": interface.name,
+        "index": interface.index,
+        "mtu": interface.mtu,
         "rx_packets": counted.rx_packets,
         "rx_bytes": counted.rx_bytes,
         "tx_packets": counted.tx_packets,

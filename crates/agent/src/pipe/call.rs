@@ -116,8 +116,8 @@ impl Session {
 
     /// Asks the request `id` to stop; false when it is not running.
     pub fn cancel(&self, id: u64) -> bool {
-        let found = lock(&self.running).get(&id).cloned();
-        found.inspect(|cancellation| cancellation.cancel()).is_some()
+        let running = lock(&self.running).get(&id).cloned();
+        running.inspect(|cancellation| cancellation.cancel()).is_some()
     }
 
     /// Notes that the other end has said hello.

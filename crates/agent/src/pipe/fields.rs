@@ -5,13 +5,13 @@ use framegauge_traffic::{TOKEN_BYTES, Token};
 
 /// A token from its 32 hex digits.
 pub fn token(method: &str, text: &str) -> Result<Token, Failure> {
-    let wrong = || Failure::invalid_params(method, "token: expected 32 hex digits");
+    let failure = || Failure::invalid_params(method, "token: expected 32 hex digits");
     let mut token = [0; TOKEN_BYTES];
     if text.len() != 2 * TOKEN_BYTES || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return Err(wrong());
+        return Err(failure());
     }
     for (place, byte) in token.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| wrong())?;
+        *byte = u8::from_str_radix(&text[2 * place..2 * place + 2], 16).map_err(|_| failure())?;
     }
     Ok(token)
 }

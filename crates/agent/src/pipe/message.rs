@@ -81,10 +81,10 @@ impl Failure {
     }
 
     /// The kernel or device cannot honour it.
-    pub fn refused(what: &str, asked: impl Into<Value>, limit: impl Into<Value>) -> Self {
-        let (asked, limit) = (asked.into(), limit.into());
-        let message = format!("{what}: asked for {asked}, the limit is {limit}");
-        Self::new(-32003, message, json!({"what": what, "asked": asked, "limit": limit}))
+    pub fn refused(subject: &str, amount: impl Into<Value>, limit: impl Into<Value>) -> Self {
+        let (amount, limit) = (amount.into(), limit.into());
+        let message = format!("{subject}: asked for {amount}, the limit is {limit}");
+        Self::new(-32003, message, json!({"what": subject, "asked": amount, "limit": limit}))
     }
 
     /// Asked to stop.
@@ -93,15 +93,15 @@ impl Failure {
     }
 
     /// Not now.
-    pub fn state(what: impl Into<String>) -> Self {
-        let what = what.into();
-        Self::new(-32006, what.clone(), json!({"what": what}))
+    pub fn state(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::new(-32006, text.clone(), json!({"what": text}))
     }
 
     /// The other end is gone.
-    pub fn lost(what: impl Into<String>) -> Self {
-        let what = what.into();
-        Self::new(-32007, what.clone(), json!({"what": what}))
+    pub fn lost(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self::new(-32007, text.clone(), json!({"what": text}))
     }
 
     /// As a JSON-RPC error object.

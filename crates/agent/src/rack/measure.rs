@@ -68,7 +68,7 @@ fn watched(network: Option<&FabricConfig>, names: &[String]) -> Result<Vec<PortI
         (0..network.ports.len()).map(|port| network.port_name(PortIndex(port as u16))).collect()
     });
     let find = |name: &String| {
-        let place = all.iter().position(|known| known == name);
+        let place = all.iter().position(|port_name| port_name == name);
         place.map(|place| PortIndex(place as u16)).ok_or_else(|| {
             let some = all.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
             let problem = format!("watch: found {name:?}, expected a port such as {some}");

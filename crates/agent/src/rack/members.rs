@@ -89,14 +89,14 @@ impl Up {
 
     /// The NICs of a host or router, shaped to the rates of their own links where there is a fabric.
     fn nics_of(&self, owner: Owner, ends: &Ends, network: Option<&Network>) -> Vec<Nic> {
-        let mut found =
+        let mut own_nics =
             nics::of(ends, owner, self.hosts.len(), self.family, |end| self.mtu_of_end(ends, end));
         if let (Some(network), Some(shaper)) = (network, &self.shaper) {
-            for (nic, end) in found.iter_mut().zip(ends.ends_of(owner).iter().copied()) {
+            for (nic, end) in own_nics.iter_mut().zip(ends.ends_of(owner).iter().copied()) {
                 nic.bits_per_second = Some(network.shaped_bits_per_second(end, shaper.factor));
             }
         }
-        found
+        own_nics
     }
 
     /// The rate of the links and what bounds the hosts' queues, where both are given.

@@ -118,25 +118,25 @@ impl Up {
 
     /// What cannot be is refused before anything is built.
     pub fn check(&self) -> Result<(), Failure> {
-        let wrong = |message: &str| Err(Failure::invalid_params("rack.up", message));
+        let refusal = |message: &str| Err(Failure::invalid_params("rack.up", message));
         let kernel = self.testbed == Testbed::Kernel;
         let routers = self.topology.routers().iter().map(|router| router.name.clone());
         check_names("rack.up", &self.names().into_iter().chain(routers).collect::<Vec<_>>())?;
         if !matches!(self.family, 4 | 6) {
-            return wrong("family is 4 or 6");
+            return refusal("family is 4 or 6");
         }
         if (self.nic.tso || self.nic.lro) && !self.nic.checksum {
-            return wrong(
+            return refusal(
                 "nic.tso and nic.lro need nic.checksum: a NIC that cuts or merges writes checksums",
             );
         }
         if !(0.0..=10.0).contains(&self.link.rtt_seconds)
             || !(0.0..=0.1).contains(&self.nic.moderation_seconds)
         {
-            return wrong("rtt_seconds is 0 to 10, moderation_seconds 0 to 0.1");
+            return refusal("rtt_seconds is 0 to 10, moderation_seconds 0 to 0.1");
         }
         if !(10_000..=65_536).contains(&self.nic.aggregate_bytes) {
-            return wrong("nic.aggregate_bytes is 10000 to 65536");
+            return refusal("nic.aggregate_bytes is 10000 to 65536");
         }
         let sizes = [self.nic.gso_bytes, self.nic.gro_bytes];
         if let Some(bytes) = sizes.into_iter().flatten().find(|bytes| !AGGREGATES.contains(bytes)) {
@@ -147,14 +147,16 @@ impl Up {
         if let Some(shaper) = &self.shaper
             && (!(0.01..=1.0).contains(&shaper.factor) || shaper.burst_bytes < 2000)
         {
-            return wrong("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
+            return refusal("shaper.factor is 0.01 to 1, shaper.burst_bytes at least 2000");
         }
         if self.overlay.is_some() && (self.nic.tso || self.nic.lro) {
-            return wrong("overlay needs nic.tso and nic.lro off: these NICs know no packets inside others");
+            return refusal(
+                "overlay needs nic.tso and nic.lro off: these NICs know no packets inside others",
+            );
         }
         let ends = self.ends()?;
         if self.overlay.is_some() && ends.len() > self.hosts.len() {
-            return wrong("overlay needs hosts with one NIC each, and no router between them");
+            return refusal("overlay needs hosts with one NIC each, and no router between them");
         }
         self.check_mtus(&ends)?;
         for (name, value) in &self.sysctls {
@@ -178,8 +180,8 @@ impl Up {
         for host in &self.hosts {
             let inner = self.fit(host.mtu)?.inner_mtu.bytes();
             if inner < smallest {
-                let what = format!("the MTU of {} inside the overlay", host.name);
-                return Err(Failure::refused(&what, inner, format!("at least {smallest}")));
+                let subject = format!("the MTU of {} inside the overlay", host.name);
+                return Err(Failure::refused(&subject, inner, format!("at least {smallest}")));
             }
         }
         let alone = |host: &usize| {
@@ -222,7 +224,7 @@ impl Up {
 
     /// What of the network is said that only the fabric has.
     fn beyond_kernel(&self) -> Option<&'static str> {
-        let said = [
+        let in_use = [
             ("topology", !matches!(self.topology, TopologySpec::Rack { nics: 1 })),
             ("queue", !matches!(self.queue, QueueSpec::Taildrop { limit_frames: None })),
             ("links", !self.links.is_empty()),
@@ -231,15 +233,15 @@ impl Up {
             ("background", !self.background.is_empty()),
             ("shaper", self.shaper.is_none()),
         ];
-        said.into_iter().find_map(|(what, said)| said.then_some(what))
+        in_use.into_iter().find_map(|(feature, in_use)| in_use.then_some(feature))
     }
 
     /// What only the fabric can do is refused on the kernel testbed.
     fn check_kernel(&self) -> Result<(), Failure> {
         let (nic, link) = (&self.nic, &self.link);
-        if let Some(what) = self.beyond_kernel() {
+        if let Some(subject) = self.beyond_kernel() {
             return Err(Failure::refused(
-                &format!("{what} on the kernel testbed"),
+                &format!("{subject} on the kernel testbed"),
                 "its own",
                 "the kernel's",
             ));
@@ -248,34 +250,34 @@ impl Up {
             return Err(Failure::refused("hosts on the kernel testbed", self.hosts.len(), "2 to 64"));
         }
         if link.rtt_seconds != 0.0 {
-            let what = "rtt_seconds on the kernel testbed, which has no delay";
-            return Err(Failure::refused(what, link.rtt_seconds, 0));
+            let subject = "rtt_seconds on the kernel testbed, which has no delay";
+            return Err(Failure::refused(subject, link.rtt_seconds, 0));
         }
         if nic.lro != nic.tso {
-            let what = "nic.lro on the kernel testbed, where the aggregates of nic.tso arrive whole";
-            return Err(Failure::refused(what, nic.lro, nic.tso));
+            let subject = "nic.lro on the kernel testbed, where the aggregates of nic.tso arrive whole";
+            return Err(Failure::refused(subject, nic.lro, nic.tso));
         }
         if nic.moderation_seconds > 0.0 && (!nic.gro || nic.tso) {
-            let what =
+            let subject =
                 "nic.moderation_seconds on the kernel testbed, where only nic.gro without nic.tso polls";
-            return Err(Failure::refused(what, nic.moderation_seconds, 0));
+            return Err(Failure::refused(subject, nic.moderation_seconds, 0));
         }
         // The bridge lets aggregates pass whatever the frames in them measure.
         let too_large = self.hosts.iter().find(|host| nic.tso && host.mtu > link.port_mtu);
         if let Some(host) = too_large.filter(|_| self.hosts.len() > 2) {
-            let what = format!("the MTU of {} with nic.tso on the kernel testbed", host.name);
-            return Err(Failure::refused(&what, host.mtu, link.port_mtu));
+            let subject = format!("the MTU of {} with nic.tso on the kernel testbed", host.name);
+            return Err(Failure::refused(&subject, host.mtu, link.port_mtu));
         }
         Ok(())
     }
 
     /// The MTU that programs of a host find: inside the overlay, if there is one.
     pub fn fit(&self, mtu: u32) -> Result<Fit, Failure> {
-        let wrong = |error: &dyn std::fmt::Display| Failure::invalid_params("rack.up", error);
+        let failure = |error: &dyn std::fmt::Display| Failure::invalid_params("rack.up", error);
         let underlay = if self.family == 6 { "ipv6" } else { "ipv4" };
         let words: &[&str] = if self.overlay.is_some() { &["vxlan", underlay] } else { &[] };
-        let stack = Stack::parse(words.iter().copied()).map_err(|error| wrong(&error))?;
-        stack.fit(Mtu::new(mtu).map_err(|error| wrong(&error))?).map_err(|error| wrong(&error))
+        let stack = Stack::parse(words.iter().copied()).map_err(|error| failure(&error))?;
+        stack.fit(Mtu::new(mtu).map_err(|error| failure(&error))?).map_err(|error| failure(&error))
     }
 
     /// The fabric that is asked for, as it is said and in numbers.

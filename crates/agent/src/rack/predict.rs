@@ -18,12 +18,12 @@ struct Predict {
 
 /// The completion time of a short transfer by the slow-start model of `frames`.
 pub fn run(call: &Call) -> Answer {
-    let asked: Predict = params(&call.request)?;
-    let wrong = |error: &dyn std::fmt::Display| Failure::invalid_params("frames.predict", error);
-    let mtu = Mtu::new(asked.mtu).map_err(|error| wrong(&error))?;
-    let rate = BitRate::new(asked.bits_per_second).map_err(|error| wrong(&error))?;
-    let family = if asked.family == 6 { Family::V6 } else { Family::V4 };
-    let rtt = Picoseconds::from_seconds_f64(asked.rtt_seconds);
-    let time = switched_transfer_time(asked.size_bytes, mtu, family, rate, rtt);
+    let request: Predict = params(&call.request)?;
+    let failure = |error: &dyn std::fmt::Display| Failure::invalid_params("frames.predict", error);
+    let mtu = Mtu::new(request.mtu).map_err(|error| failure(&error))?;
+    let rate = BitRate::new(request.bits_per_second).map_err(|error| failure(&error))?;
+    let family = if request.family == 6 { Family::V6 } else { Family::V4 };
+    let rtt = Picoseconds::from_seconds_f64(request.rtt_seconds);
+    let time = switched_transfer_time(request.size_bytes, mtu, family, rate, rtt);
     Ok(json!({"completion_seconds": time.as_seconds_f64()}))
 }

@@ -18,6 +18,6 @@ pub fn run(call: &Call) -> Answer {
     let Relay { host, method, params } = params(&call.request)?;
     let agent = call.session.rack.host(&host)?;
     let mut progress =
-        |told: &Value| call.progress(told["fraction"].as_f64(), told["text"].as_str().unwrap_or(""));
+        |event: &Value| call.progress(event["fraction"].as_f64(), event["text"].as_str().unwrap_or(""));
     agent.relay(&method, params, |hook| call.cancellation.on_cancel(hook), &mut progress)
 }

@@ -32,11 +32,11 @@ struct Ask {
 pub fn run(call: &Call) -> Answer {
     let Ask { testbed, bits_per_second, gso_bytes, gro_bytes } = params(&call.request)?;
     let fabric = testbed == Testbed::Fabric;
-    let mut found = probe(fabric, bits_per_second.is_some(), Asked { gso_bytes, gro_bytes });
-    if let Some(rate) = bits_per_second.filter(|_| fabric && found.missing.is_empty()) {
-        found.missing.extend(speed::lacking(rate, call.session.rack.most_bits_per_second()));
+    let mut requirements = probe(fabric, bits_per_second.is_some(), Asked { gso_bytes, gro_bytes });
+    if let Some(rate) = bits_per_second.filter(|_| fabric && requirements.missing.is_empty()) {
+        requirements.missing.extend(speed::lacking(rate, call.session.rack.most_bits_per_second()));
     }
     let list = |all: &[_]| all.iter().map(requirement).collect::<Vec<Value>>();
-    Ok(json!({"missing": list(&found.missing), "degraded": list(&found.degraded),
+    Ok(json!({"missing": list(&requirements.missing), "degraded": list(&requirements.degraded),
               "precedence": own::precedence().name()}))
 }

@@ -64,8 +64,8 @@ fn place(name: &str) -> (&str, Option<usize>) {
 }
 
 /// Has a host do what concerns nothing else.
-fn tell(call: &Call, name: &str, asked: &Value) -> Answer {
-    let answer = call.session.rack.host(place(name).0)?.call("host.set", asked.clone())?;
+fn tell(call: &Call, name: &str, settings: &Value) -> Answer {
+    let answer = call.session.rack.host(place(name).0)?.call("host.set", settings.clone())?;
     Ok(json!({"time_seconds": answer["time_seconds"], "changed": [name], "closed": answer["closed"]}))
 }
 
@@ -115,26 +115,26 @@ fn fit_shapers(rack: &Rack, before: &[u32]) -> Result<(), Failure> {
     Ok(())
 }
 
-fn set_ports(call: &Call, asked: Ports) -> Answer {
-    let wrong = |problem: String| Failure::invalid_params(METHOD, problem);
+fn set_ports(call: &Call, request: Ports) -> Answer {
+    let failure = |problem: String| Failure::invalid_params(METHOD, problem);
     let mut current = call.session.rack.current();
     let rack = current.as_mut().ok_or_else(|| Failure::state("no rack is up"))?;
     let (Some(fabric), Some((spec, network))) = (&rack.fabric, &rack.network) else {
         return Err(Failure::state("this rack has no fabric, whose ports could be changed"));
     };
-    let up = asked.up;
+    let up = request.up;
     let link = LinkOverride {
-        from: asked.from,
-        to: asked.to,
-        bits_per_second: asked.bits_per_second,
-        delay_seconds: asked.delay_seconds,
-        mtu: asked.mtu,
-        buffer_bytes: asked.buffer_bytes,
-        queue: asked.queue,
+        from: request.from,
+        to: request.to,
+        bits_per_second: request.bits_per_second,
+        delay_seconds: request.delay_seconds,
+        mtu: request.mtu,
+        buffer_bytes: request.buffer_bytes,
+        queue: request.queue,
         ..LinkOverride::default()
     };
-    let change = spec.changed(&network.hosts(), network, &link, up).map_err(wrong)?;
-    if asked.bits_per_second.is_some() {
+    let change = spec.changed(&network.hosts(), network, &link, up).map_err(failure)?;
+    if request.bits_per_second.is_some() {
         speed::check(&change.network, call.session.rack.most_bits_per_second())?;
     }
     let names: Vec<String> = change.ports.iter().map(|(port, _)| network.config.port_name(*port)).collect();

@@ -22,12 +22,12 @@ pub fn lacking(bits_per_second: u64, most: Option<u64>) -> Option<Requirement> {
 
 /// Refuses a network of which some host would send or get more than this machine can carry.
 pub fn check(network: &Network, most: Option<u64>) -> Result<(), Failure> {
-    let Some(found) = too_fast(network, most) else { return Ok(()) };
-    let (asked, most) = (shown(found.bits_per_second), shown(found.most_bits_per_second));
+    let Some(link) = too_fast(network, most) else { return Ok(()) };
+    let (rate, most) = (shown(link.bits_per_second), shown(link.most_bits_per_second));
     let limit = format!("about {most}, with the largest aggregates");
-    let message = format!("a link of {asked}: this machine hands over at most {limit}; ask for less");
-    let what = format!("rate of {}", found.port);
-    Err(Failure { code: -32003, message, data: json!({"what": what, "asked": asked, "limit": limit}) })
+    let message = format!("a link of {rate}: this machine hands over at most {limit}; ask for less");
+    let subject = format!("rate of {}", link.port);
+    Err(Failure { code: -32003, message, data: json!({"what": subject, "asked": rate, "limit": limit}) })
 }
 
 #[cfg(test)]
@@ -40,8 +40,11 @@ mod tests {
     #[test]
     fn what_is_missing_says_both_rates_and_what_to_do() {
         assert!(lacking(100 * GIGABIT, Some(60 * GIGABIT)).is_none());
-        let found = lacking(400 * GIGABIT, Some(59_600_000_000)).unwrap();
-        let whole = format!("{} ({}): {}; {}", found.name, found.needed_for, found.found, found.remedy);
+        let requirement = lacking(400 * GIGABIT, Some(59_600_000_000)).unwrap();
+        let whole = format!(
+            "{} ({}): {}; {}",
+            requirement.name, requirement.needed_for, requirement.found, requirement.remedy
+        );
         assert_eq!(
             whole,
             "speed (links as fast as asked): at most about 59.6 Gb/s that this machine hands over, with the largest \
@@ -51,7 +54,7 @@ mod tests {
 
     #[test]
     fn a_link_that_is_too_fast_is_refused_with_both_rates() {
-        let asked: Up = serde_json::from_value(json!({
+        let spec: Up = serde_json::from_value(json!({
             "testbed": "fabric", "hosts": [{"name": "h1", "mtu": 1500}, {"name": "h2", "mtu": 1500}],
             "link": {"bits_per_second": 10 * GIGABIT, "rtt_seconds": 0.0002, "buffer_bytes": 1 << 20, "port_mtu": 9216},
             "nic": {"tso": false, "lro": false, "gro": false, "checksum": false, "moderation_seconds": 0.0,
@@ -59,7 +62,7 @@ mod tests {
             "shaper": null, "congestion_control": "cubic", "family": 4, "sysctls": {},
         }))
         .unwrap();
-        let network = asked.network().unwrap().1;
+        let network = spec.network().unwrap().1;
         assert!(check(&network, Some(5 * GIGABIT)).is_ok());
         let failure = check(&network, Some(4 * GIGABIT)).unwrap_err();
         assert_eq!(failure.code, -32003);

@@ -95,29 +95,33 @@ impl RackState {
         if current.is_some() {
             return Err(Failure::state("a rack is up already; take it down first"));
         }
-        let found = lock(&self.probed)
+        let requirements = lock(&self.probed)
             .entry((fabric, shaped))
             .or_insert_with(|| probe(fabric, shaped, Asked::default()))
             .clone();
-        if found.missing.is_empty() { Ok(current) } else { Err(Failure::missing(&found.missing)) }
+        if requirements.missing.is_empty() {
+            Ok(current)
+        } else {
+            Err(Failure::missing(&requirements.missing))
+        }
     }
 
     /// The most that this machine hands over to a host, in bits per second, measured once; none where it cannot be.
     pub fn most_bits_per_second(&self) -> Option<u64> {
-        let told =
+        let note =
             |error: &_| eprintln!("framegauge-agent: {error}; rates that are too high are not refused");
-        *self.most.get_or_init(|| most_bits_per_second().inspect_err(told).ok())
+        *self.most.get_or_init(|| most_bits_per_second().inspect_err(note).ok())
     }
 
     /// The agent of a host.
     pub fn host(&self, name: &str) -> Result<Arc<ChildAgent>, Failure> {
         let current = self.current();
         let rack = current.as_ref().ok_or_else(|| Failure::state("no rack is up"))?;
-        let known = || rack.hosts.keys().cloned().collect::<Vec<_>>().join(", ");
+        let names = || rack.hosts.keys().cloned().collect::<Vec<_>>().join(", ");
         rack.hosts
             .get(name)
             .cloned()
-            .ok_or_else(|| Failure::state(format!("the rack has no host {name:?}; it has {}", known())))
+            .ok_or_else(|| Failure::state(format!("the rack has no host {name:?}; it has {}", names())))
     }
 
     /// The cgroup of this agent, made when needed: the last host to leave removes it.

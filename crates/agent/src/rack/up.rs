@@ -19,19 +19,19 @@ use std::collections::BTreeMap;
 
 /// Builds a rack.
 pub fn up(call: &Call) -> Answer {
-    let asked: Up = params(&call.request)?;
-    asked.check()?;
+    let spec: Up = params(&call.request)?;
+    spec.check()?;
     let state = &call.session.rack;
-    let fabric = asked.testbed == Testbed::Fabric;
-    let network = fabric.then(|| asked.network()).transpose()?;
-    let mut current = state.vacant(fabric, asked.link.bits_per_second.is_some())?;
+    let fabric = spec.testbed == Testbed::Fabric;
+    let network = fabric.then(|| spec.network()).transpose()?;
+    let mut current = state.vacant(fabric, spec.link.bits_per_second.is_some())?;
     let mut rack = Rack::empty(plan_cpus(fabric));
     if let Some((_, network)) = &network {
         speed::check(network, state.most_bits_per_second())?;
     }
     rack.network = network;
-    rack.shaper_factor = asked.shaper.as_ref().map(|shaper| shaper.factor);
-    match asked.build(call, &mut rack) {
+    rack.shaper_factor = spec.shaper.as_ref().map(|shaper| shaper.factor);
+    match spec.build(call, &mut rack) {
         Ok(answer) => {
             *current = Some(rack);
             Ok(answer)
@@ -143,10 +143,11 @@ impl Up {
     fn describe(&self, rack: &Rack, members: &[Member], threads: &[(String, u32)]) -> Answer {
         let family = self.family();
         let rate = self.link.bits_per_second.and_then(|rate| BitRate::new(rate).ok());
-        let told = |member: &Member, thread| self.describe_member(member, thread, rack);
-        let mut told = members.iter().zip(threads).map(|(member, (_, thread))| told(member, *thread));
-        let hosts: Vec<Value> = told.by_ref().take(self.hosts.len()).collect();
-        let routers: Vec<Value> = told.collect();
+        let description = |member: &Member, thread| self.describe_member(member, thread, rack);
+        let mut description =
+            members.iter().zip(threads).map(|(member, (_, thread))| description(member, *thread));
+        let hosts: Vec<Value> = description.by_ref().take(self.hosts.len()).collect();
+        let routers: Vec<Value> = description.collect();
         let mut ceilings = BTreeMap::new();
         for Host { name, mtu, .. } in &self.hosts {
             let fit = self.fit(*mtu)?;

@@ -18,7 +18,7 @@ pub fn run() -> ExitCode {
     };
     for line in std::io::stdin().lock().lines() {
         let Ok(_) = line else { break };
-        let said = match counters.read() {
+        let counts = match counters.read() {
             Ok((instructions, cycles)) => json!({"instructions": instructions, "cycles": cycles}),
             Err(error) => {
                 eprintln!("framegauge-agent counters: {error}");
@@ -26,7 +26,7 @@ pub fn run() -> ExitCode {
             }
         };
         let mut output = std::io::stdout();
-        if writeln!(output, "{said}").and_then(|()| output.flush()).is_err() {
+        if writeln!(output, "{counts}").and_then(|()| output.flush()).is_err() {
             break;
         }
     }

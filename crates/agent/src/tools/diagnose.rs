@@ -34,7 +34,7 @@ struct Words {
 pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let words = match parse(words) {
         Ok(words) => words,
-        Err(why) => return failed(&why),
+        Err(reason) => return failed(&reason),
     };
     if words.kinds {
         return table();
@@ -51,8 +51,8 @@ pub fn run(words: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
             let form = if words.rows { Form::Rows } else { Form::Document };
             match captures::write(file, words.limits, words.room, form, &mut output) {
                 Ok(()) => Ok(()),
-                Err(captures::Failed::Read(why)) => {
-                    writeln!(output, "{}", said(file, Err::<(), String>(why)))
+                Err(captures::Failed::Read(reason)) => {
+                    writeln!(output, "{}", said(file, Err::<(), String>(reason)))
                 }
                 Err(captures::Failed::Write(error)) => Err(error),
             }
@@ -91,23 +91,23 @@ fn join(sources: &[joins::Source]) -> ExitCode {
 }
 
 fn parse(mut words: impl Iterator<Item = std::ffi::OsString>) -> Result<Words, String> {
-    let mut found = Words::default();
+    let mut arguments = Words::default();
     while let Some(word) = words.next() {
         match word.to_str() {
-            Some("--thresholds") => found.limits = json(words.next(), "--thresholds")?,
-            Some("--join") => found.join = Some(json(words.next(), "--join")?),
-            Some("--draw") => found.draw = Some(json(words.next(), "--draw")?),
-            Some("--evidence") => found.evidence = true,
-            Some("--kinds") => found.kinds = true,
-            Some("--rows") => found.rows = true,
+            Some("--thresholds") => arguments.limits = json(words.next(), "--thresholds")?,
+            Some("--join") => arguments.join = Some(json(words.next(), "--join")?),
+            Some("--draw") => arguments.draw = Some(json(words.next(), "--draw")?),
+            Some("--evidence") => arguments.evidence = true,
+            Some("--kinds") => arguments.kinds = true,
+            Some("--rows") => arguments.rows = true,
             Some("--threads") => {
-                found.room.threads = json::<NonZeroUsize>(words.next(), "--threads")?.get();
+                arguments.room.threads = json::<NonZeroUsize>(words.next(), "--threads")?.get();
             }
-            _ => found.files.push(word.into()),
+            _ => arguments.files.push(word.into()),
         }
     }
-    let is_complete = !found.files.is_empty() || found.join.is_some() || found.kinds;
-    if is_complete { Ok(found) } else { Err("expected a file".to_owned()) }
+    let is_complete = !arguments.files.is_empty() || arguments.join.is_some() || arguments.kinds;
+    if is_complete { Ok(arguments) } else { Err("expected a file".to_owned()) }
 }
 
 fn json<T: DeserializeOwned>(word: Option<std::ffi::OsString>, option: &str) -> Result<T, String> {
@@ -115,9 +115,9 @@ fn json<T: DeserializeOwned>(word: Option<std::ffi::OsString>, option: &str) -> 
     serde_json::from_str(&text).map_err(|error| format!("{option}: {error}"))
 }
 
-fn said(file: &Path, found: Result<impl Serialize, String>) -> String {
-    let line = match found {
-        Ok(found) => serde_json::to_string(&found),
+fn said(file: &Path, result: Result<impl Serialize, String>) -> String {
+    let line = match result {
+        Ok(result) => serde_json::to_string(&result),
         Err(error) => {
             serde_json::to_string(&serde_json::json!({"file": file.to_string_lossy(), "error": error}))
         }
@@ -134,16 +134,16 @@ fn copy(files: &[PathBuf]) -> ExitCode {
     if comments.len() != files.len() {
         return failed(&format!("--evidence: found {} objects, expected {}", comments.len(), files.len()));
     }
-    let asked: Vec<_> = files.iter().cloned().zip(comments).collect();
+    let sources: Vec<_> = files.iter().cloned().zip(comments).collect();
     let mut output = BufWriter::new(std::io::stdout().lock());
-    match evidence::write(&asked, &mut output) {
+    match evidence::write(&sources, &mut output) {
         Ok(_) if output.flush().is_ok() => ExitCode::SUCCESS,
         Ok(_) | Err(evidence::Failed::Write(_)) => ExitCode::FAILURE,
-        Err(evidence::Failed::Read(why)) => failed(&why),
+        Err(evidence::Failed::Read(reason)) => failed(&reason),
     }
 }
 
-fn failed(why: &str) -> ExitCode {
-    eprintln!("framegauge-agent diagnose: {why}");
+fn failed(reason: &str) -> ExitCode {
+    eprintln!("framegauge-agent diagnose: {reason}");
     ExitCode::from(2)
 }

@@ -38,38 +38,40 @@ pub struct Exec {
 
 /// Reads what follows `exec`; `None`: show the help.
 pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Exec>, String> {
-    let mut asked = Exec::default();
+    let mut exec = Exec::default();
     let (mut pid, mut ticks) = (None, None);
     while let Some(word) = words.next() {
         let word = word.to_string_lossy().into_owned();
         let mut value = || -> Result<String, String> {
             let value = words.next().ok_or(format!("{word} needs a value"))?;
-            value.into_string().map_err(|found| format!("{word} {found:?}: expected a number"))
+            value.into_string().map_err(|raw| format!("{word} {raw:?}: expected a number"))
         };
-        let wrong = |value: &str| format!("{word} {value:?}: expected a number");
+        let failure = |value: &str| format!("{word} {value:?}: expected a number");
         match word.as_str() {
-            "--pid" => pid = Some(value().and_then(|text| text.parse().map_err(|_| wrong(&text)))?),
-            "--start-ticks" => ticks = Some(value().and_then(|text| text.parse().map_err(|_| wrong(&text)))?),
+            "--pid" => pid = Some(value().and_then(|text| text.parse().map_err(|_| failure(&text)))?),
+            "--start-ticks" => {
+                ticks = Some(value().and_then(|text| text.parse().map_err(|_| failure(&text)))?)
+            }
             "--groups" => {
                 let list = value()?;
-                let numbers = list.split(',').filter(|each| !each.is_empty()).map(str::parse);
-                asked.groups = numbers
+                let numbers = list.split(',').filter(|part| !part.is_empty()).map(str::parse);
+                exec.groups = numbers
                     .collect::<Result<_, _>>()
                     .map_err(|_| format!("--groups {list:?}: expected numbers such as 1000,27"))?;
             }
-            "--keep-user" => asked.keep_user = true,
+            "--keep-user" => exec.keep_user = true,
             "--help" | "-h" => return Ok(None),
             "--" => break,
             _ => {
-                let known = "--pid, --start-ticks, --groups, --keep-user or --";
-                return Err(format!("{word:?} is not an option; expected {known}"));
+                let options = "--pid, --start-ticks, --groups, --keep-user or --";
+                return Err(format!("{word:?} is not an option; expected {options}"));
             }
         }
     }
-    asked.command = words.collect();
+    exec.command = words.collect();
     match (pid, ticks) {
-        (Some(pid), Some(ticks)) if !asked.command.is_empty() => {
-            Ok(Some(Exec { pid, start_ticks: ticks, ..asked }))
+        (Some(pid), Some(ticks)) if !exec.command.is_empty() => {
+            Ok(Some(Exec { pid, start_ticks: ticks, ..exec }))
         }
         _ => Err("exec needs --pid, --start-ticks and, after --, a command".into()),
     }
@@ -77,8 +79,8 @@ pub fn parse(mut words: impl Iterator<Item = OsString>) -> Result<Option<Exec>, 
 
 /// Becomes the program, or says why not.
 pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
-    let asked = match parse(words) {
-        Ok(Some(asked)) => asked,
+    let exec = match parse(words) {
+        Ok(Some(exec)) => exec,
         Ok(None) => {
             print!("{HELP}");
             return ExitCode::SUCCESS;
@@ -88,44 +90,44 @@ pub fn run(words: impl Iterator<Item = OsString>) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let user = match calling_user(&asked) {
+    let user = match calling_user(&exec) {
         Ok(user) => user,
         Err(error) => {
             eprintln!("framegauge-agent: {error}");
             return ExitCode::FAILURE;
         }
     };
-    let mut command = Command::new(&asked.command[0]);
-    command.args(&asked.command[1..]);
+    let mut command = Command::new(&exec.command[0]);
+    command.args(&exec.command[1..]);
     if user.is_some()
         && let Some(environment) = environment_before_sudo()
     {
         command.env_clear().envs(environment);
     }
-    let entered = visit::enter(asked.pid, asked.start_ticks);
+    let entered = visit::enter(exec.pid, exec.start_ticks);
     if let Err(error) = entered.and_then(|()| user.map_or(Ok(()), |user| user.become_it())) {
         eprintln!("framegauge-agent: {error}");
         return ExitCode::FAILURE;
     }
     let error = command.exec();
-    eprintln!("framegauge-agent: start {}: {error}", asked.command[0].display());
+    eprintln!("framegauge-agent: start {}: {error}", exec.command[0].display());
     ExitCode::from(if error.kind() == ErrorKind::NotFound { 127 } else { 126 })
 }
 
 /// The user that sudo was called by; `None`: stay who we are.
-fn calling_user(asked: &Exec) -> Result<Option<User>, String> {
+fn calling_user(exec: &Exec) -> Result<Option<User>, String> {
     let number = |name: &str| -> Result<Option<u32>, String> {
         let Some(text) = std::env::var_os(name) else { return Ok(None) };
         // Who cannot be told must not become root instead.
-        let found = text.to_str().and_then(|text| text.parse().ok());
-        found.map(Some).ok_or(format!("{name}: found {text:?}, expected a number"))
+        let id = text.to_str().and_then(|text| text.parse().ok());
+        id.map(Some).ok_or(format!("{name}: found {text:?}, expected a number"))
     };
     let (user, group) = (number("SUDO_UID")?, number("SUDO_GID")?);
     match (user, group) {
-        _ if asked.keep_user => Ok(None),
+        _ if exec.keep_user => Ok(None),
         (None | Some(0), _) => Ok(None),
         (Some(_), None) => Err("SUDO_GID: found nothing, expected the group of the calling user".into()),
-        (Some(user), Some(group)) => Ok(Some(User { user, group, groups: asked.groups.clone() })),
+        (Some(user), Some(group)) => Ok(Some(User { user, group, groups: exec.groups.clone() })),
     }
 }
 
@@ -158,10 +160,10 @@ mod tests {
 
     #[test]
     fn reads_its_arguments() {
-        let asked = words("--pid 7 --start-ticks 99 --groups 5,6 --keep-user -- ls --pid -- x");
+        let exec = words("--pid 7 --start-ticks 99 --groups 5,6 --keep-user -- ls --pid -- x");
         let command = ["ls", "--pid", "--", "x"].map(OsString::from).to_vec();
         assert_eq!(
-            asked,
+            exec,
             Ok(Some(Exec { pid: 7, start_ticks: 99, groups: vec![5, 6], keep_user: true, command }))
         );
         assert_eq!(words("--pid 7 --help"), Ok(None));
@@ -179,8 +181,8 @@ mod tests {
 
     #[test]
     fn reads_an_environment() {
-        let found = variables(b"A=1\0EMPTY=\0=odd\0nothing\0B=x=y\0");
+        let environment = variables(b"A=1\0EMPTY=\0=odd\0nothing\0B=x=y\0");
         let pairs = [("A", "1"), ("EMPTY", ""), ("B", "x=y")];
-        assert_eq!(found, pairs.map(|(name, value)| (name.into(), value.into())));
+        assert_eq!(environment, pairs.map(|(name, value)| (name.into(), value.into())));
     }
 }

@@ -38,17 +38,17 @@ impl Helper {
         self.lines.recv_timeout(PATIENCE).map_err(|error| match error {
             RecvTimeoutError::Timeout => Failure::lost(format!("the {} says nothing", self.name)),
             RecvTimeoutError::Disconnected => {
-                let (name, said) = (self.name, self.last_words());
-                Failure::state(format!("no {name}: {said}"))
+                let (name, words) = (self.name, self.last_words());
+                Failure::state(format!("no {name}: {words}"))
             }
         })
     }
 
     /// What it, or sudo, said on standard error.
     fn last_words(&mut self) -> String {
-        let said = self.child.stderr.take().and_then(|errors| std::io::read_to_string(errors).ok());
-        let said = said.unwrap_or_default();
-        let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+        let text = self.child.stderr.take().and_then(|errors| std::io::read_to_string(errors).ok());
+        let text = text.unwrap_or_default();
+        let last = text.lines().map(str::trim).rfind(|line| !line.is_empty());
         last.map_or_else(|| "it ended without a word".to_string(), ToString::to_string)
     }
 

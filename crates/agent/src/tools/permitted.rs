@@ -35,8 +35,8 @@ impl Permitted {
                 return Err(format!("cannot read {shown}, which says what a lease may change: {error}"));
             }
         };
-        let found = std::fs::metadata(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
-        if found.uid() != 0 || found.mode() & 0o022 != 0 {
+        let metadata = std::fs::metadata(file).map_err(|error| format!("cannot read {shown}: {error}"))?;
+        if metadata.uid() != 0 || metadata.mode() & 0o022 != 0 {
             return Err(format!("found {shown} that others than root may write, expected root's alone"));
         }
         let lines = parse(&text).map_err(|(line, error)| format!("{shown}:{line}: {error}"))?;
@@ -44,8 +44,8 @@ impl Permitted {
     }
 
     /// Refuses a change that the file, or without it this program, does not permit.
-    pub fn demand<'a>(&self, asked: impl Iterator<Item = &'a (Setting, String)>) -> Result<(), String> {
-        for (setting, value) in asked {
+    pub fn demand<'a>(&self, settings: impl Iterator<Item = &'a (Setting, String)>) -> Result<(), String> {
+        for (setting, value) in settings {
             setting.allows(value)?;
             let lines = self.lines.as_deref();
             let line = lines.and_then(|lines| lines.iter().find(|(permitted, _)| permitted == setting));
@@ -69,18 +69,20 @@ impl Permitted {
 pub fn parse(text: &str) -> Result<Vec<(Setting, bool)>, (usize, String)> {
     let mut lines = Vec::new();
     for (number, line) in text.split_inclusive('\n').enumerate() {
-        let wrong = |error| (number + 1, error);
+        let failure = |error| (number + 1, error);
         if !line.ends_with('\n') {
-            return Err(wrong("found no end of the last line, expected one: the file may be cut off".into()));
+            return Err(failure(
+                "found no end of the last line, expected one: the file may be cut off".into(),
+            ));
         }
         let mut words = line.split('#').next().unwrap_or_default().split_ascii_whitespace();
         let Some(name) = words.next() else { continue };
-        let setting = Setting::parse(name).map_err(wrong)?;
+        let setting = Setting::parse(name).map_err(failure)?;
         let word = words.next();
         if word.is_some_and(|word| word != WORD || !matches!(setting, Setting::Mtu(_)))
             || words.next().is_some()
         {
-            return Err(wrong(format!("found {:?}, expected SETTING, or mtu:IFACE {WORD}", line.trim())));
+            return Err(failure(format!("found {:?}, expected SETTING, or mtu:IFACE {WORD}", line.trim())));
         }
         lines.push((setting, word.is_some()));
     }
@@ -96,8 +98,8 @@ mod tests {
         (Setting::parse(name).expect("a setting"), value.into())
     }
 
-    fn check(file: &Path, asked: &[(Setting, String)]) -> Result<(), String> {
-        Permitted::read(file)?.demand(asked.iter())
+    fn check(file: &Path, settings: &[(Setting, String)]) -> Result<(), String> {
+        Permitted::read(file)?.demand(settings.iter())
     }
 
     #[test]

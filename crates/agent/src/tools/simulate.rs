@@ -30,7 +30,7 @@ pub fn run(mut words: impl Iterator<Item = OsString>) -> ExitCode {
     match result {
         Ok(result) if say(&json!({"result": result})) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
-        Err(why) => failed(&why),
+        Err(reason) => failed(&reason),
     }
 }
 
@@ -71,13 +71,13 @@ fn simulate(folder: &std::path::Path) -> Result<Value, String> {
 fn ceilings(spec: &ScenarioSpec, tcp: &TcpSettings) -> Result<Value, String> {
     let rate = BitRate::new(spec.link.bits_per_second).map_err(|error| error.to_string())?;
     let mtus: BTreeSet<u32> = spec.hosts.iter().map(|host| host.mtu).collect();
-    let told = |mtu: &u32| {
+    let row = |mtu: &u32| {
         let most = spec.fit(*mtu)?.ceiling(tcp.family, tcp.timestamps, rate);
         Ok(json!({"mtu": mtu, "inner_mtu": most.mtu.bytes(), "frame_bytes": most.frame_bytes,
                   "wire_bytes": most.wire_bytes, "mss_bytes": most.mss_bytes, "segment_payload_bytes": most.segment_payload_bytes,
                   "goodput_bits_per_second": most.goodput_bits_per_second}))
     };
-    mtus.iter().map(told).collect()
+    mtus.iter().map(row).collect()
 }
 
 fn say(line: &Value) -> bool {
@@ -85,7 +85,7 @@ fn say(line: &Value) -> bool {
     writeln!(output, "{line}").and_then(|()| output.flush()).is_ok()
 }
 
-fn failed(why: &str) -> ExitCode {
-    eprintln!("framegauge-agent simulate: {why}");
+fn failed(reason: &str) -> ExitCode {
+    eprintln!("framegauge-agent simulate: {reason}");
     ExitCode::from(2)
 }

@@ -31,16 +31,16 @@ pub fn open(count: usize, sudo: bool) -> Result<Vec<OwnedFd>, Refused> {
     if user == 0 || !sudo {
         return Err(Refused::Rights(format!("user {user} without it")));
     }
-    let refused = |why: &str| Refused::Rights(format!("user {user} without it, and {why}"));
-    let (child, ours) = own::spawn_handing_over(&["sockets".into(), count.to_string()])
+    let refused = |reason: &str| Refused::Rights(format!("user {user} without it, and {reason}"));
+    let (child, socket) = own::spawn_handing_over(&["sockets".into(), count.to_string()])
         .map_err(|error| refused(&error.to_string()))?;
-    let sockets = passing::receive(&ours).map_err(|error| Refused::Other(error.into()))?;
-    let said = child.wait_with_output().map(|output| output.stderr).unwrap_or_default();
+    let sockets = passing::receive(&socket).map_err(|error| Refused::Other(error.into()))?;
+    let stderr = child.wait_with_output().map(|output| output.stderr).unwrap_or_default();
     if sockets.len() == count {
         return Ok(sockets);
     }
-    let said = String::from_utf8_lossy(&said).into_owned();
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("sudo said nothing");
+    let stderr = String::from_utf8_lossy(&stderr).into_owned();
+    let last = stderr.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("sudo said nothing");
     Err(refused(last))
 }
 

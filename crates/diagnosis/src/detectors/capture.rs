@@ -18,9 +18,9 @@ impl Detector for Capture {
         let whole = |kind, packets: &[u64]| Tally::new(kind, of.first, of.last, packets);
         for side in SIDES {
             let half = of.half(side);
-            let (counts, heard) = (half.counts, of.half(side.other()).counts);
+            let (counts, other_counts) = (half.counts, of.half(side.other()).counts);
             // Acknowledgements that go on say that the other end sends.
-            let is_unheard = counts.unseen_bytes() > 0 || heard.segments() >= LEAST_HEARD;
+            let is_unheard = counts.unseen_bytes() > 0 || other_counts.segments() >= LEAST_HEARD;
             if counts.segments() == 0 && is_unheard {
                 account.tell(whole(Kind::HalfCapture, &[]));
                 account.withdraw(Kind::CaptureLoss);

@@ -37,20 +37,20 @@ struct Probes {
 
 impl Detector for Keepalive {
     /// Counts probes, and forgets them with whatever the other end sends.
-    fn segment(&mut self, of: &Connection, seen: &Seen, _: &mut Account) {
-        self.0[seen.from.other() as usize].unanswered = 0;
-        let segment = seen.segment;
+    fn segment(&mut self, of: &Connection, packet: &Seen, _: &mut Account) {
+        self.0[packet.from.other() as usize].unanswered = 0;
+        let segment = packet.segment;
         if segment.payload_bytes > 1 || segment.flags.0 & NO_PROBE.0 != 0 {
             return;
         }
-        let way = &of.half(seen.from).way;
+        let way = &of.half(packet.from).way;
         let is_of_window = asks_for_window(way, segment);
         if !is_of_window && !asks_for_life(way, segment) {
             return;
         }
-        let probes = &mut self.0[seen.from as usize];
+        let probes = &mut self.0[packet.from as usize];
         if probes.unanswered == 0 {
-            let (first, first_number, told_of_window) = (seen.now, segment.number, probes.told_of_window);
+            let (first, first_number, told_of_window) = (packet.now, segment.number, probes.told_of_window);
             *probes = Probes { first, first_number, is_of_window, told_of_window, ..Probes::default() };
         }
         probes.unanswered += 1;
@@ -58,8 +58,8 @@ impl Detector for Keepalive {
     }
 
     /// An end that has no answer gives up.
-    fn close(&mut self, _: &Connection, seen: &Seen, account: &mut Account) {
-        self.settle(seen.from, seen.now, account);
+    fn close(&mut self, _: &Connection, packet: &Seen, account: &mut Account) {
+        self.settle(packet.from, packet.now, account);
     }
 
     fn end(&mut self, of: &Connection, _: &Thresholds, account: &mut Account) {

@@ -62,7 +62,7 @@ impl Timeout {
         Some(
             una > left
                 && self.repeats.len() < MOST_REPEATS
-                && !self.repeats.iter().any(|each| is_of_it(&each)),
+                && !self.repeats.iter().any(|repeat| is_of_it(&repeat)),
         )
     }
 }

@@ -80,7 +80,7 @@ pub(crate) trait Detector {
     fn pause(&mut self, _of: &Connection, _gap: &Gap, _cause: Cause, _account: &mut Account) {}
 
     /// A packet that is no copy, before it is taken in; the gap before it has its cause.
-    fn segment(&mut self, _of: &Connection, _seen: &Seen, _account: &mut Account) {}
+    fn segment(&mut self, _of: &Connection, _packet: &Seen, _account: &mut Account) {}
 
     /// Data, or a FIN, that was taken in.
     fn data(&mut self, _of: &Connection, _data: &Data, _account: &mut Account) {}
@@ -90,7 +90,7 @@ pub(crate) trait Detector {
 
     /// A reset cuts the connection off, before both ends have finished or after. What is told of it explains it: it is no
     /// `reset` then.
-    fn close(&mut self, _of: &Connection, _seen: &Seen, _account: &mut Account) {}
+    fn close(&mut self, _of: &Connection, _packet: &Seen, _account: &mut Account) {}
 
     /// Nothing follows.
     fn end(&mut self, _of: &Connection, _limits: &Thresholds, _account: &mut Account) {}
@@ -110,8 +110,8 @@ macro_rules! detectors {
                 $(self.$name.pause(of, gap, cause, account);)*
             }
 
-            fn segment(&mut self, of: &Connection, seen: &Seen, account: &mut Account) {
-                $(self.$name.segment(of, seen, account);)*
+            fn segment(&mut self, of: &Connection, packet: &Seen, account: &mut Account) {
+                $(self.$name.segment(of, packet, account);)*
             }
 
             fn data(&mut self, of: &Connection, data: &Data, account: &mut Account) {
@@ -122,8 +122,8 @@ macro_rules! detectors {
                 $(self.$name.acknowledgement(of, ack, account);)*
             }
 
-            fn close(&mut self, of: &Connection, seen: &Seen, account: &mut Account) {
-                $(self.$name.close(of, seen, account);)*
+            fn close(&mut self, of: &Connection, packet: &Seen, account: &mut Account) {
+                $(self.$name.close(of, packet, account);)*
             }
 
             fn end(&mut self, of: &Connection, limits: &Thresholds, account: &mut Account) {

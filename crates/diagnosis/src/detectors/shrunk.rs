@@ -127,8 +127,8 @@ fn loses(of: &Connection, gap: &Gap) -> bool {
 fn never_came(of: &Connection, gap: &Gap) -> Option<(u32, u32)> {
     let half = of.half(gap.from);
     let segment = gap.segment;
-    let counted = if segment.timestamps.is_some() { TIMESTAMP_BYTES } else { 0 };
-    let others = u32::from(segment.option_bytes).saturating_sub(counted);
+    let stamp_bytes = if segment.timestamps.is_some() { TIMESTAMP_BYTES } else { 0 };
+    let others = u32::from(segment.option_bytes).saturating_sub(stamp_bytes);
     let full = half.opening.mss()?.saturating_sub(others);
     let missing = half.identities.may_miss();
     let may_be_lost = missing > 0 && of.reach(gap.from) > 0 && !of.lacks_acks(gap.from);

@@ -17,15 +17,15 @@ pub(crate) struct UnheededReset {
 }
 
 impl Detector for UnheededReset {
-    fn segment(&mut self, of: &Connection, seen: &Seen, _: &mut Account) {
+    fn segment(&mut self, of: &Connection, packet: &Seen, _: &mut Account) {
         let resets = of.unheeded_resets();
         if resets == self.count {
             return;
         }
         if self.count == 0 {
-            (self.first, self.number) = (seen.now, seen.segment.number);
+            (self.first, self.number) = (packet.now, packet.segment.number);
         }
-        (self.count, self.last) = (resets, seen.now);
+        (self.count, self.last) = (resets, packet.now);
     }
 
     /// Where the SYN was repeated, or answered, that says more.

@@ -84,10 +84,10 @@ impl Clock {
         let origin = (first.at, first.ahead);
         let points: Vec<Point> = telling(&sightings)
             .into_iter()
-            .map(|each| Point {
-                x: (each.at - origin.0) as f64,
-                y: (each.ahead - origin.1) as f64,
-                above: each.forward,
+            .map(|sighting| Point {
+                x: (sighting.at - origin.0) as f64,
+                y: (sighting.ahead - origin.1) as f64,
+                above: sighting.forward,
             })
             .collect();
         let mut parts: Vec<(usize, usize)> = Vec::new();
@@ -149,19 +149,21 @@ fn keep_apart(pieces: &mut [Piece]) {
 /// What lies before the first piece and after the last one was seen by one side only: how far from the pieces it is.
 fn keep_ends(pieces: &mut [Piece], sightings: &[Sighting]) -> [i64; 2] {
     let farthest = |piece: &Piece, of: &dyn Fn(&Sighting) -> bool| {
-        let off = |each: &Sighting| apart(each.ahead, piece.at(each.at)).saturating_add(piece.uncertainty);
-        sightings.iter().filter(|each| of(each)).map(off).max().unwrap_or(0)
+        let off = |sighting: &Sighting| {
+            apart(sighting.ahead, piece.at(sighting.at)).saturating_add(piece.uncertainty)
+        };
+        sightings.iter().filter(|sighting| of(sighting)).map(off).max().unwrap_or(0)
     };
     let mut outside = [0; 2];
     if let Some(first) = pieces.first_mut() {
-        outside[0] = farthest(first, &|each| each.at < first.begin);
+        outside[0] = farthest(first, &|sighting| sighting.at < first.begin);
         if outside[0] > 0 {
             let begin = first.begin.saturating_add(first.under_way).min(first.end);
             (first.offset, first.begin) = (first.at(begin), begin);
         }
     }
     if let Some(last) = pieces.last_mut() {
-        outside[1] = farthest(last, &|each| each.at > last.end);
+        outside[1] = farthest(last, &|sighting| sighting.at > last.end);
         if outside[1] > 0 {
             last.end = last.end.saturating_sub(last.under_way).max(last.begin);
         }
@@ -181,14 +183,17 @@ fn telling(sightings: &[Sighting]) -> Vec<Sighting> {
     if stride == 1 {
         return sightings.to_vec();
     }
-    let least = |some: &[Sighting], forward: bool| {
-        let of_side = some.iter().filter(|each| each.forward == forward).copied();
-        of_side.min_by_key(|each| if forward { each.ahead } else { -each.ahead })
+    let least = |chunk: &[Sighting], forward: bool| {
+        let of_side = chunk.iter().filter(|sighting| sighting.forward == forward).copied();
+        of_side.min_by_key(|sighting| if forward { sighting.ahead } else { -sighting.ahead })
     };
-    let mut kept: Vec<Sighting> =
-        sightings.chunks(stride).flat_map(|some| [least(some, true), least(some, false)]).flatten().collect();
-    kept.sort_unstable();
-    kept
+    let mut selection: Vec<Sighting> = sightings
+        .chunks(stride)
+        .flat_map(|chunk| [least(chunk, true), least(chunk, false)])
+        .flatten()
+        .collect();
+    selection.sort_unstable();
+    selection
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -216,12 +221,12 @@ fn room(points: &[Point]) -> f64 {
 
 /// The longest stretches from the first point on that a line may have, without those that a step is near to.
 fn steps(points: &[Point]) -> Vec<(usize, usize)> {
-    let mut found: Vec<(usize, usize)> = Vec::new();
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
     let mut begin = 0;
     while begin < points.len() {
         let (end, is_step) = straight(&points[begin..]);
         let end = begin + end;
-        found.push((begin, end));
+        ranges.push((begin, end));
         if is_step && end < points.len() {
             let near = points[end..].partition_point(|point| point.x <= points[end].x + NEAR_NANOSECONDS);
             let next = end + straight(&points[end..]).0.min(near.max(PART_POINTS));
@@ -234,7 +239,7 @@ fn steps(points: &[Point]) -> Vec<(usize, usize)> {
                     true => (earliest, end),
                     false => boundary(points, (begin, next), (earliest, end)),
                 };
-            if let Some(piece) = found.last_mut() {
+            if let Some(piece) = ranges.last_mut() {
                 piece.1 = last;
             }
             begin = first;
@@ -242,7 +247,7 @@ fn steps(points: &[Point]) -> Vec<(usize, usize)> {
             begin = end;
         }
     }
-    found
+    ranges
 }
 
 fn mirrored(point: &Point) -> Point {
@@ -274,20 +279,20 @@ fn straight(points: &[Point]) -> (usize, bool) {
 /// step, and the first one that is surely after it.
 fn boundary(points: &[Point], (begin, end): (usize, usize), (low, high): (usize, usize)) -> (usize, usize) {
     let stride = (high - low).div_ceil(PLACES).max(1);
-    let tried: Vec<(usize, f64)> = (low..=high)
+    let rooms: Vec<(usize, f64)> = (low..=high)
         .step_by(stride)
         .map(|place| (place, room(&points[begin..place]).min(room(&points[place..end]))))
         .collect();
-    let best = tried.iter().map(|(_, room)| *room).fold(f64::NEG_INFINITY, f64::max);
+    let best = rooms.iter().map(|(_, room)| *room).fold(f64::NEG_INFINITY, f64::max);
     let enough = |room: f64| room >= best - best.abs() * ROOM_MORE - ROOM_NANOSECONDS;
-    let well = || tried.iter().filter(|(_, room)| enough(*room)).map(|(place, _)| *place);
+    let well = || rooms.iter().filter(|(_, room)| enough(*room)).map(|(place, _)| *place);
     let (Some(first), Some(last)) = (well().min(), well().max()) else { return (high, high) };
     let first = if stride > 1 { first.saturating_sub(stride).max(low) } else { first };
     (first, if stride > 1 { (last + stride).min(high) } else { last })
 }
 
 /// Parts a stretch where a step hides that a line could still follow.
-fn part(points: &[Point], begin: usize, end: usize, depth: u32, found: &mut Vec<(usize, usize)>) {
+fn part(points: &[Point], begin: usize, end: usize, depth: u32, parts: &mut Vec<(usize, usize)>) {
     let whole = room(&points[begin..end]);
     let stride = (end - begin) / PLACES;
     let enough = |points: &[Point]| {
@@ -295,21 +300,21 @@ fn part(points: &[Point], begin: usize, end: usize, depth: u32, found: &mut Vec<
         above.min(points.len() - above) >= PART_POINTS
     };
     if depth == 0 || stride == 0 || !whole.is_finite() || !enough(&points[begin..end]) {
-        found.push((begin, end));
+        parts.push((begin, end));
         return;
     }
-    let tried = (1..PLACES).map(|number| begin + number * stride);
+    let places = (1..PLACES).map(|number| begin + number * stride);
     let both = |place: usize| {
         let (one, two) = (&points[begin..place], &points[place..end]);
         if enough(one) && enough(two) { room(one).min(room(two)) } else { f64::NEG_INFINITY }
     };
-    let best = tried.map(|place| (place, both(place))).max_by(|one, two| one.1.total_cmp(&two.1));
+    let best = places.map(|place| (place, both(place))).max_by(|one, two| one.1.total_cmp(&two.1));
     match best {
         Some((place, room)) if room > whole + whole.abs() * ROOM_MORE + ROOM_NANOSECONDS => {
-            part(points, begin, place - stride, depth - 1, found);
-            part(points, (place + stride).min(end), end, depth - 1, found);
+            part(points, begin, place - stride, depth - 1, parts);
+            part(points, (place + stride).min(end), end, depth - 1, parts);
         }
-        _ => found.push((begin, end)),
+        _ => parts.push((begin, end)),
     }
 }
 

@@ -52,13 +52,13 @@ fn seconds(nanoseconds: i64) -> f64 {
 fn series(all: &[(i64, i64)], first: i64, last: i64) -> Vec<(DelayPart, i64)> {
     let width = ((last - first) / PARTS as i64 + 1).max(1);
     all.chunk_by(|one, two| (one.0 - first) / width == (two.0 - first) / width)
-        .map(|some| {
-            let mut delays: Vec<i64> = some.iter().map(|(_, delay)| *delay).collect();
+        .map(|chunk| {
+            let mut delays: Vec<i64> = chunk.iter().map(|(_, delay)| *delay).collect();
             delays.sort_unstable();
             let median = delays[delays.len() / 2];
             let part = DelayPart {
-                begin_seconds: seconds(some[0].0),
-                end_seconds: seconds(some[some.len() - 1].0),
+                begin_seconds: seconds(chunk[0].0),
+                end_seconds: seconds(chunk[chunk.len() - 1].0),
                 least_seconds: seconds(delays[0]),
                 median_seconds: seconds(median),
                 most_seconds: seconds(delays[delays.len() - 1]),
@@ -72,11 +72,11 @@ fn rises(series: &[(DelayPart, i64)], least: i64) -> Vec<Rise> {
     let limit = least.max(0).saturating_mul(RISE_FACTOR).max(least.saturating_add(RISE_NANOSECONDS));
     series
         .chunk_by(|one, two| (one.1 > limit) == (two.1 > limit))
-        .filter(|some| some[0].1 > limit)
-        .map(|some| Rise {
-            begin_seconds: some[0].0.begin_seconds,
-            end_seconds: some[some.len() - 1].0.end_seconds,
-            median_seconds: seconds(some.iter().map(|(_, median)| *median).max().unwrap_or(0)),
+        .filter(|run| run[0].1 > limit)
+        .map(|run| Rise {
+            begin_seconds: run[0].0.begin_seconds,
+            end_seconds: run[run.len() - 1].0.end_seconds,
+            median_seconds: seconds(run.iter().map(|(_, median)| *median).max().unwrap_or(0)),
         })
         .collect()
 }

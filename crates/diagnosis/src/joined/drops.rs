@@ -29,7 +29,7 @@ pub(super) fn hops(
     in_time: impl Fn(usize, usize, &Record, &Record) -> bool,
 ) -> Vec<(Hop, Vec<(u32, u32)>)> {
     let records = |tap: usize| group.trace(tap).map_or(&[][..], |trace| &trace.lanes[lane].records[..]);
-    let found: Vec<Matched> = way
+    let matchings: Vec<Matched> = way
         .windows(2)
         .map(|two| {
             let (one, other) = (two[0], two[1]);
@@ -38,16 +38,16 @@ pub(super) fn hops(
         .collect();
     let mut hops = Vec::new();
     for (place, two) in way.windows(2).enumerate() {
-        let behind = found.get(place + 1).zip(way.get(place + 2));
+        let behind = matchings.get(place + 1).zip(way.get(place + 2));
         let late = behind.map_or(Vec::new(), |(next, tap)| pieces(records(*tap), &next.unseen));
         let pair =
             Pair { group, lane, sent: records(two[0]), received: records(two[1]), span: taps[two[1]].span };
         let dropping = group.traces.iter().filter(|(tap, _)| taps[*tap].place == Place::Dropped);
         let places: Vec<(usize, &[Record])> =
             dropping.map(|(tap, trace)| (*tap, &trace.lanes[lane].records[..])).collect();
-        let mut hop = pair.hop(&found[place], &late, &places);
+        let mut hop = pair.hop(&matchings[place], &late, &places);
         hop.between = [two[0] + 1, two[1] + 1];
-        hops.push((hop, found[place].passed.clone()));
+        hops.push((hop, matchings[place].passed.clone()));
     }
     hops
 }
@@ -74,15 +74,18 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    fn hop(&self, found: &Matched, late: &[Record], dropping: &[(usize, &[Record])]) -> Hop {
-        let mut hop =
-            Hop { arrived_packets: found.arrived, unseen_packets: count(&found.unseen), ..Hop::default() };
-        if found.arrived == 0 {
+    fn hop(&self, matching: &Matched, late: &[Record], dropping: &[(usize, &[Record])]) -> Hop {
+        let mut hop = Hop {
+            arrived_packets: matching.arrived,
+            unseen_packets: count(&matching.unseen),
+            ..Hop::default()
+        };
+        if matching.arrived == 0 {
             hop.abstained = Some("no packet of this direction is the same at both taps");
             return hop;
         }
         let (absent, unjudged): (Vec<Part>, Vec<Part>) =
-            found.absent.iter().partition(|part| self.is_judged(part.0, found));
+            matching.absent.iter().partition(|part| self.is_judged(part.0, matching));
         hop.unjudged_packets = unjudged.len() as u64;
         // What a tap behind has was there.
         let candidates = pieces(self.sent, &absent);
@@ -115,8 +118,8 @@ impl Pair<'_> {
     }
 
     /// Whether the second tap would have seen this record, had it come.
-    fn is_judged(&self, place: usize, found: &Matched) -> bool {
-        let Some((first, last)) = found.span else { return false };
+    fn is_judged(&self, place: usize, matching: &Matched) -> bool {
+        let Some((first, last)) = matching.span else { return false };
         // Of the first and the last one, a part may have been outside the capture.
         if first < place && place < last {
             return true;
@@ -125,9 +128,9 @@ impl Pair<'_> {
             let (here, there) = (&self.sent[*here as usize], &self.received[*there as usize]);
             there.nanoseconds - here.nanoseconds
         };
-        let later = found.passed.iter().map(times);
+        let later = matching.passed.iter().map(times);
         let (Some(least), Some(most)) = (later.clone().min(), later.max()) else { return false };
-        let near = if place <= first { found.passed.first() } else { found.passed.last() };
+        let near = if place <= first { matching.passed.first() } else { matching.passed.last() };
         let at = self.sent[place].nanoseconds + near.map_or(0, times);
         let grace = GRACE_NANOSECONDS + most - least;
         self.span.first.saturating_add(grace) <= at && at.saturating_add(grace) <= self.span.last
@@ -138,7 +141,7 @@ impl Pair<'_> {
     fn split_missed(&self, absent: &[Part]) -> (Vec<Part>, Vec<Part>) {
         let acknowledged = self.group.acknowledged(self.lane).unwrap_or(i64::MIN);
         let there = covered(self.received.iter().map(|record| (record.begin, record.end())));
-        let mut taken = Vec::new();
+        let mut missed_ranges = Vec::new();
         let (mut lost, mut missed) = (Vec::new(), Vec::new());
         for (place, begin, end) in absent.iter().rev() {
             if begin == end {
@@ -146,10 +149,10 @@ impl Pair<'_> {
                 continue;
             }
             let beyond = (*begin).max(acknowledged.min(*end));
-            let known = covered(there.iter().chain(&taken).copied());
+            let known = covered(there.iter().chain(&missed_ranges).copied());
             for (from, to) in outside(&known, *begin, beyond) {
                 missed.push((*place, from, to));
-                taken.push((from, to));
+                missed_ranges.push((from, to));
             }
             let gone = outside(&known, *begin, beyond);
             lost.extend(outside(&gone, *begin, *end).into_iter().map(|(from, to)| (*place, from, to)));
@@ -195,9 +198,9 @@ impl Pair<'_> {
                 })
                 .collect();
             let candidates = pieces(self.sent, &parts);
-            let found = matched(&candidates, records, |_, _| true);
+            let matching = matched(&candidates, records, |_, _| true);
             let mut whole = vec![true; open.len()];
-            found.absent.iter().for_each(|(place, ..)| whole[*place] = false);
+            matching.absent.iter().for_each(|(place, ..)| whole[*place] = false);
             for (place, _) in open.iter().zip(whole).filter(|(_, whole)| *whole) {
                 drops[*place].dropped_at = Some(tap + 1);
             }
@@ -213,8 +216,8 @@ fn count(parts: &[Part]) -> u64 {
 }
 
 /// How many of these records have no part that is absent.
-fn count_of(records: &[Record], found: &Matched) -> u64 {
-    (records.len() as u64).saturating_sub(count(&found.absent))
+fn count_of(records: &[Record], matching: &Matched) -> u64 {
+    (records.len() as u64).saturating_sub(count(&matching.absent))
 }
 
 /// The union of ranges, in order.
@@ -233,19 +236,19 @@ fn covered(ranges: impl Iterator<Item = (i64, i64)>) -> Vec<(i64, i64)> {
 
 /// What of a range is in none of these, which are in order.
 fn outside(ranges: &[(i64, i64)], begin: i64, end: i64) -> Vec<(i64, i64)> {
-    let mut found = Vec::new();
+    let mut gaps = Vec::new();
     let mut from = begin;
     for (first, last) in &ranges[ranges.partition_point(|(_, last)| *last <= begin)..] {
         if *first >= end || from >= end {
             break;
         }
         if *first > from {
-            found.push((from, *first));
+            gaps.push((from, *first));
         }
         from = from.max(*last);
     }
     if from < end {
-        found.push((from, end));
+        gaps.push((from, end));
     }
-    found
+    gaps
 }

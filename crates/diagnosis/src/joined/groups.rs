@@ -21,8 +21,8 @@ impl Group {
 
     /// The client's lane: of a tap that saw the handshake, or of the first.
     pub(super) fn client(&self) -> usize {
-        let met = self.traces.iter().find(|(_, trace)| trace.first_number.is_some());
-        met.or(self.traces.first()).map_or(0, |(_, trace)| trace.client)
+        let opening = self.traces.iter().find(|(_, trace)| trace.first_number.is_some());
+        opening.or(self.traces.first()).map_or(0, |(_, trace)| trace.client)
     }
 
     pub(super) fn first_nanoseconds(&self) -> i64 {
@@ -88,23 +88,23 @@ pub(super) fn groups(taps: Vec<HashMap<Key, Vec<Trace>>>) -> Vec<Group> {
 
 /// The connections between the same two ends, told apart by the client's first sequence number.
 fn of_key(key: Key, traces: Vec<(usize, Trace)>) -> Vec<Group> {
-    let mut found: Vec<(Option<u32>, Group)> = Vec::new();
+    let mut numbered: Vec<(Option<u32>, Group)> = Vec::new();
     let (met, joined_later): (Vec<_>, Vec<_>) =
         traces.into_iter().partition(|(_, trace)| trace.first_number.is_some());
     for (tap, trace) in met {
         let number = trace.first_number;
-        match found.iter_mut().find(|(of, group)| *of == number && group.trace(tap).is_none()) {
+        match numbered.iter_mut().find(|(of, group)| *of == number && group.trace(tap).is_none()) {
             Some((_, group)) => group.add(tap, trace),
-            None => found.push((number, Group { key, traces: vec![(tap, trace)] })),
+            None => numbered.push((number, Group { key, traces: vec![(tap, trace)] })),
         }
     }
     for (tap, trace) in joined_later {
-        match found.iter_mut().find(|(_, group)| group.may_hold(tap, &trace)) {
+        match numbered.iter_mut().find(|(_, group)| group.may_hold(tap, &trace)) {
             Some((_, group)) => group.add(tap, trace),
-            None => found.push((None, Group { key, traces: vec![(tap, trace)] })),
+            None => numbered.push((None, Group { key, traces: vec![(tap, trace)] })),
         }
     }
-    let mut groups: Vec<Group> = found.into_iter().map(|(_, group)| group).collect();
+    let mut groups: Vec<Group> = numbered.into_iter().map(|(_, group)| group).collect();
     groups.iter_mut().for_each(|group| group.traces.sort_by_key(|(tap, _)| *tap));
     groups
 }

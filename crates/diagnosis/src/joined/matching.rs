@@ -123,8 +123,8 @@ pub(super) fn matched(
     received: &[Record],
     in_time: impl Fn(&Record, &Record) -> bool,
 ) -> Matched {
-    let (found, overtaken) = matched_by(sent, received, &in_time, false);
-    if overtaken { matched_by(sent, received, &in_time, true).0 } else { found }
+    let (matching, overtaken) = matched_by(sent, received, &in_time, false);
+    if overtaken { matched_by(sent, received, &in_time, true).0 } else { matching }
 }
 
 /// With whether packets of which there is one copy only came in another order.
@@ -135,7 +135,7 @@ fn matched_by(
     nearest: bool,
 ) -> (Matched, bool) {
     let mut here = Sent::new(sent, nearest);
-    let mut found = Matched::default();
+    let mut matching = Matched::default();
     for (number, record) in received.iter().enumerate().rev() {
         let (mut begin, mut any) = (record.begin, false);
         here.part = None;
@@ -143,11 +143,11 @@ fn matched_by(
             let end = if let Some((place, end)) = here.copy(record, begin, in_time) {
                 any = true;
                 here.take(place, begin, end);
-                found.note(&sent[place], record, (place, number), (begin, end));
+                matching.note(&sent[place], record, (place, number), (begin, end));
                 end
             } else {
                 let end = here.next(begin).min(record.end());
-                found.unseen.push((number, begin, end));
+                matching.unseen.push((number, begin, end));
                 end
             };
             begin = end;
@@ -155,12 +155,12 @@ fn matched_by(
                 break;
             }
         }
-        found.arrived += u64::from(any);
+        matching.arrived += u64::from(any);
     }
-    found.absent = here.absent();
-    found.passed.reverse();
-    found.unseen.reverse();
-    (found, here.overtaken)
+    matching.absent = here.absent();
+    matching.passed.reverse();
+    matching.unseen.reverse();
+    (matching, here.overtaken)
 }
 
 impl Matched {

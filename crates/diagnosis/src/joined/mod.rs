@@ -137,7 +137,7 @@ impl Joiner {
         let connections =
             groups.iter().zip(&ways).map(|(group, ways)| connection(group, ways, &taps, &clocks)).collect();
         let first = (taps[0].clock, taps[0].span.first);
-        let told = |(number, (tap, copies)): (usize, (Tap, u64))| JoinedTap {
+        let joined_tap = |(number, (tap, copies)): (usize, (Tap, u64))| JoinedTap {
             tap: number + 1,
             name: tap.name,
             file: tap.clock + 1,
@@ -147,7 +147,7 @@ impl Joiner {
             copies,
             clock: clocks.told(tap.clock, first),
         };
-        let taps = taps.clone().into_iter().zip(copies).enumerate().map(told).collect();
+        let taps = taps.clone().into_iter().zip(copies).enumerate().map(joined_tap).collect();
         Some(Joined { taps, connections, left_out_segments: self.left_out })
     }
 }
@@ -195,10 +195,10 @@ fn connection(group: &Group, ways: &Ways, taps: &[Tap], clocks: &Clocks) -> Join
     });
     let (one, other) = group.key;
     let (client, server) = if client == 0 { (one, other) } else { (other, one) };
-    let seen = group
+    let sightings = group
         .traces
         .iter()
         .map(|(tap, trace)| Seen { tap: tap + 1, begin_seconds: trace.first_nanoseconds as f64 / 1e9 })
         .collect();
-    JoinedConnection { client, server, seen, directions }
+    JoinedConnection { client, server, seen: sightings, directions }
 }

@@ -106,7 +106,9 @@ fn is_before(
         }
     }
     let key = (clocks.0.min(clocks.1), clocks.0.max(clocks.1));
-    if let Some(ahead) = crossings.iter().find(|each| each.clocks == key).and_then(|each| each.ahead) {
+    if let Some(ahead) =
+        crossings.iter().find(|crossing| crossing.clocks == key).and_then(|crossing| crossing.ahead)
+    {
         return (ahead == lane) == (key.0 == clocks.0);
     }
     let rank = |tap: usize| {

@@ -36,7 +36,7 @@ pub(super) fn judged(
     let bytes = |place: usize| sent[place].payload().min(segment_bytes);
     let (mut least_lost, mut most_passed) = (u32::MAX, 0);
     let (mut lost_packets, mut passed_packets) = (0, 0);
-    let mut found = None;
+    let mut split = None;
     // The longest end of the lane in which sizes part what was lost from what arrived.
     for place in (0..sent.len()).rev().filter(|place| unjudged.binary_search(place).is_err()) {
         let own = bytes(place);
@@ -49,10 +49,10 @@ pub(super) fn judged(
             break;
         }
         if is_lost(place) {
-            found = Some((place, least_lost, lost_packets, most_passed, passed_packets));
+            split = Some((place, least_lost, lost_packets, most_passed, passed_packets));
         }
     }
-    let (first, lost_bytes, lost_packets, passed_bytes, passed_packets) = found?;
+    let (first, lost_bytes, lost_packets, passed_bytes, passed_packets) = split?;
     let is_again =
         copies(sent, lost.iter().map(|part| part.0).filter(|place| *place >= first)) >= LEAST_COPIES;
     let arrived_before =

@@ -56,18 +56,18 @@ impl Written {
 
 /// What became of the data of a lane. `unjudged`: records of which nothing is known; both in order.
 pub(super) fn judged(sent: &[Record], lost: &[Part], unjudged: &[usize]) -> Unscaled {
-    let mut found = Unscaled::default();
+    let mut unscaled = Unscaled::default();
     let is_lost = |place: usize| lost.binary_search_by_key(&place, |part| part.0).is_ok();
     for (place, record) in sent.iter().enumerate().filter(|(_, record)| record.is_beyond) {
         debug_assert!(record.payload() > 0, "only data lies beyond a window");
         if unjudged.binary_search(&place).is_err() {
-            found.beyond_segments += 1;
-            found.lost_segments += u64::from(is_lost(place));
+            unscaled.beyond_segments += 1;
+            unscaled.lost_segments += u64::from(is_lost(place));
         }
     }
     let mut others: Vec<usize> = lost.iter().map(|part| part.0).collect();
     others.dedup();
     others.retain(|place| !sent[*place].is_beyond && sent[*place].payload() > 0);
-    found.others_lost_segments = others.len() as u64;
-    found
+    unscaled.others_lost_segments = others.len() as u64;
+    unscaled
 }

@@ -21,11 +21,11 @@ struct Turn {
 /// What the far end of a lane let the near end wait for. `near` is the tap nearest to who sends in `lane`, and `far` that
 /// nearest to who answers.
 pub(super) fn waits(near: &Trace, far: &Trace, lane: usize) -> Wait {
-    let there: HashMap<i64, Turn> = turns(far, lane).into_iter().map(|turn| (turn.place, turn)).collect();
+    let far_turns: HashMap<i64, Turn> = turns(far, lane).into_iter().map(|turn| (turn.place, turn)).collect();
     let mut wait = Wait { acknowledgements: acknowledgements(far, lane), ..Wait::default() };
     let mut held: Vec<(i64, u32)> = Vec::new();
     for turn in turns(near, lane) {
-        let Some(same) = there.get(&turn.place) else { continue };
+        let Some(same) = far_turns.get(&turn.place) else { continue };
         let (whole, inside) = (turn.answered - turn.asked, same.answered - same.asked);
         // A request that the far tap has not, or not yet whole, makes no turn.
         if inside > whole {
@@ -46,7 +46,7 @@ pub(super) fn waits(near: &Trace, far: &Trace, lane: usize) -> Wait {
 /// missing there does not answer it.
 fn turns(trace: &Trace, lane: usize) -> Vec<Turn> {
     let mut turns = Vec::new();
-    let mut asked: Option<i64> = None;
+    let mut request_at: Option<i64> = None;
     let mut high = [i64::MIN; 2];
     let mut missing = Missing::default();
     for (of, now, record) in in_order(trace) {
@@ -61,14 +61,14 @@ fn turns(trace: &Trace, lane: usize) -> Vec<Turn> {
         if record.end() <= before {
             // What completes a request ends it.
             if of == lane && missing.fill(record) {
-                asked = asked.map(|_| now);
+                request_at = request_at.map(|_| now);
             }
         } else if of == lane {
-            asked = Some(now);
-        } else if let Some(asked) = asked.take()
+            request_at = Some(now);
+        } else if let Some(request_at) = request_at.take()
             && std::mem::take(&mut missing).0.is_empty()
         {
-            turns.push(Turn { place: record.begin, asked, answered: now, packet: record.number });
+            turns.push(Turn { place: record.begin, asked: request_at, answered: now, packet: record.number });
         }
     }
     turns

@@ -170,8 +170,8 @@ impl Kind {
     }
 
     /// What happened, in one sentence.
-    pub(crate) fn sentence(self, told: &Told) -> String {
-        (self.row().says)(told)
+    pub(crate) fn sentence(self, finding: &Told) -> String {
+        (self.row().says)(finding)
     }
 
     /// Whether so much lost time is worth a finding. `life` and `busy`: those of the connection; all in nanoseconds.

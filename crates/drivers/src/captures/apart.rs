@@ -36,7 +36,7 @@ pub(super) fn read(
     threads: usize,
 ) -> Result<(Summary, Vec<Found>), String> {
     let fronts: Result<Vec<Front>, String> = (0..threads).map(|_| Front::open_to(path, bytes)).collect();
-    let one = |(own, mut front): (usize, Front)| {
+    let work = |(own, mut front): (usize, Front)| {
         let mut share = Share::new(limits, (room / threads).max(1));
         front.read_share((own, threads), |decoded, seen| share.take(decoded, seen));
         (front, share.finish())
@@ -44,12 +44,12 @@ pub(super) fn read(
     let mut read = Vec::with_capacity(threads);
     thread::scope(|scope| {
         let others: Vec<_> =
-            fronts?.into_iter().enumerate().map(|each| scope.spawn(move || one(each))).collect();
+            fronts?.into_iter().enumerate().map(|numbered| scope.spawn(move || work(numbered))).collect();
         read.extend(others.into_iter().map(|thread| thread.join().expect("no thread panics")));
         Ok::<(), String>(())
     })?;
-    let (fronts, founds): (Vec<Front>, Vec<Result<Found, String>>) = read.into_iter().unzip();
+    let (fronts, results): (Vec<Front>, Vec<Result<Found, String>>) = read.into_iter().unzip();
     // All have read the same.
     let summary = fronts.into_iter().next().expect("one thread or more").finish()?;
-    Ok((summary, founds.into_iter().collect::<Result<_, _>>()?))
+    Ok((summary, results.into_iter().collect::<Result<_, _>>()?))
 }

@@ -33,8 +33,8 @@ impl From<io::Error> for Failed {
 }
 
 impl From<String> for Failed {
-    fn from(why: String) -> Failed {
-        Failed::Read(why)
+    fn from(reason: String) -> Failed {
+        Failed::Read(reason)
     }
 }
 
@@ -82,15 +82,15 @@ struct Tap<'a> {
 /// Writes what was found, of all shares.
 pub(super) fn write(
     summary: &Summary,
-    mut founds: Vec<Found>,
+    mut results: Vec<Found>,
     limits: &Thresholds,
     form: Form,
     out: &mut impl Write,
 ) -> Result<(), Failed> {
     let (mut others, mut unread) = (super::Others::default(), super::Unread::default());
-    for found in &founds {
-        others.add(&found.others);
-        unread.add(&found.unread);
+    for result in &results {
+        others.add(&result.others);
+        unread.add(&result.unread);
     }
     let missed_packets = summary.missed_packets;
     let head = Head {
@@ -107,9 +107,9 @@ pub(super) fn write(
     }
     let only = summary.taps.len() == 1;
     for (place, (name, begin)) in summary.taps.iter().enumerate() {
-        let at_tap: Vec<AtTap> = founds
+        let at_tap: Vec<AtTap> = results
             .iter_mut()
-            .map(|found| found.taps.get_mut(place).map(std::mem::take).unwrap_or_default())
+            .map(|result| result.taps.get_mut(place).map(std::mem::take).unwrap_or_default())
             .collect();
         let head = TapHead {
             interface: (!only).then_some(name),
@@ -118,7 +118,7 @@ pub(super) fn write(
         if form == Form::Document && place > 0 {
             out.write_all(b",")?;
         }
-        Tap::new(&founds, at_tap, missed_packets.is_some_and(|missed| missed > 0), limits)
+        Tap::new(&results, at_tap, missed_packets.is_some_and(|missed| missed > 0), limits)
             .write(&head, form, out)?;
     }
     if form == Form::Document {
@@ -128,7 +128,7 @@ pub(super) fn write(
 }
 
 impl<'a> Tap<'a> {
-    fn new(founds: &'a [Found], at_tap: Vec<AtTap>, is_lacking: bool, limits: &Thresholds) -> Tap<'a> {
+    fn new(results: &'a [Found], at_tap: Vec<AtTap>, is_lacking: bool, limits: &Thresholds) -> Tap<'a> {
         let (mut connections, mut rows, mut part) = (Vec::new(), Vec::new(), Part::default());
         for (share, at) in at_tap.into_iter().enumerate() {
             connections.extend(at.connections.into_iter().map(|(first, place)| (first, share, place)));
@@ -145,7 +145,7 @@ impl<'a> Tap<'a> {
         rows.iter_mut().for_each(|(rank, _)| *rank = rank.numbered(&numbers));
         rows.extend(whole.findings.iter().map(Finding::rank).zip((0..).map(Where::Whole)));
         rows.sort_by_key(|(rank, _)| *rank);
-        Tap { founds, numbers, connections, findings: rows, whole, row: Vec::new() }
+        Tap { founds: results, numbers, connections, findings: rows, whole, row: Vec::new() }
     }
 
     fn write(mut self, head: &TapHead<'_>, form: Form, out: &mut impl Write) -> Result<(), Failed> {

@@ -31,8 +31,8 @@ pub fn write(files: &[(PathBuf, Comments)], out: &mut impl Write) -> Result<u64,
         let prefix = (files.len() > 1).then(|| file_name(path));
         // By their numbers in the capture; apart for packets that are longer than their interface says.
         let mut described = BTreeMap::new();
-        let mut wanted = comments.range(1..).peekable();
-        while let Some((number, comment)) = wanted.peek() {
+        let mut pending = comments.range(1..).peekable();
+        while let Some((number, comment)) = pending.peek() {
             // Where it breaks, the diagnosis has said.
             let Ok(Some(record)) = reader.next() else { break };
             if record.number < **number {
@@ -40,12 +40,12 @@ pub fn write(files: &[(PathBuf, Comments)], out: &mut impl Write) -> Result<u64,
             }
             let (number, time) = (record.interface, record.nanoseconds);
             let (captured, original_bytes) = (record.captured.to_vec(), record.original_bytes);
-            let found = &reader.interfaces()[number as usize];
-            let is_long = captured.len() > found.snap_bytes as usize;
+            let origin = &reader.interfaces()[number as usize];
+            let is_long = captured.len() > origin.snap_bytes as usize;
             let interface = *described.entry((number, is_long)).or_insert_with(|| {
-                let name = name(found, number, prefix.as_deref());
-                let snap_bytes = if is_long { SNAP_BYTES_MAXIMUM } else { found.snap_bytes };
-                section.interface_with(&mut bytes, &name, snap_bytes, found.link_type)
+                let name = name(origin, number, prefix.as_deref());
+                let snap_bytes = if is_long { SNAP_BYTES_MAXIMUM } else { origin.snap_bytes };
+                section.interface_with(&mut bytes, &name, snap_bytes, origin.link_type)
             });
             let packet = Captured {
                 interface,
@@ -60,7 +60,7 @@ pub fn write(files: &[(PathBuf, Comments)], out: &mut impl Write) -> Result<u64,
             out.write_all(&bytes).map_err(Failed::Write)?;
             bytes.clear();
             written += 1;
-            wanted.next();
+            pending.next();
         }
     }
     out.write_all(&bytes).map_err(Failed::Write)?;

@@ -40,8 +40,8 @@ impl Places {
         interface: u32,
         interfaces: &[Interface],
     ) -> Option<usize> {
-        if let Decoded::Other(why) = decoded
-            && *why != Why::Cut
+        if let Decoded::Other(reason) = decoded
+            && *reason != Why::Cut
         {
             return None;
         }
@@ -182,8 +182,8 @@ impl Front {
 
     /// What the capture says of itself. An error only if nothing can be read.
     pub(super) fn finish(self) -> Result<Summary, String> {
-        if let (0, Some(why)) = (self.packets, &self.broken) {
-            return Err(format!("{}: {why}", self.file));
+        if let (0, Some(reason)) = (self.packets, &self.broken) {
+            return Err(format!("{}: {reason}", self.file));
         }
         Ok(Summary {
             missed_packets: self.reader.loss().packets(),

@@ -131,20 +131,20 @@ mod tests {
             command.args(&argv[1..]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect(argv[0]);
         let mut input = child.stdin.take().expect("piped");
         let feeding = thread::spawn(move || io::copy(&mut io::Cursor::new(bytes), &mut input));
-        let mut found = Vec::new();
-        child.stdout.take().expect("piped").read_to_end(&mut found).expect("it packs");
+        let mut output = Vec::new();
+        child.stdout.take().expect("piped").read_to_end(&mut output).expect("it packs");
         feeding.join().expect("no panic").expect("it takes all");
         assert!(child.wait().expect("it ends").success());
-        found
+        output
     }
 
     fn read(bytes: Vec<u8>) -> (Vec<u8>, Option<String>) {
-        let mut found = Vec::new();
+        let mut content = Vec::new();
         let error = match unpacked(Box::new(io::Cursor::new(bytes))) {
-            Ok(mut source) => source.read_to_end(&mut found).err(),
+            Ok(mut source) => source.read_to_end(&mut content).err(),
             Err(error) => Some(error),
         };
-        (found, error.map(|error| error.to_string()))
+        (content, error.map(|error| error.to_string()))
     }
 
     const CONTENT: &[u8] = &[7; 1 << 20];
@@ -155,8 +155,8 @@ mod tests {
             let whole = packed(argv, CONTENT);
             assert!(needs_program(&whole));
             assert_eq!(read(whole.clone()), (CONTENT.to_vec(), None), "{argv:?}");
-            let (found, error) = read(whole[..whole.len() - 9].to_vec());
-            assert!(CONTENT.starts_with(&found));
+            let (content, error) = read(whole[..whole.len() - 9].to_vec());
+            assert!(CONTENT.starts_with(&content));
             assert_eq!(error.as_deref(), Some("xz could not unpack the rest"));
         }
     }

@@ -17,9 +17,9 @@ pub struct Pictures {
 /// Draws connections, each named by the place of its tap in the diagnosis and its number there. What a capture no longer
 /// has is not drawn.
 pub fn draw(path: &Path, limits: Thresholds, connections: &[(usize, u64)]) -> Result<Pictures, String> {
-    let found = read(path, limits, connections)?;
-    let taps = found.taps.into_iter().map(|tap| tap.diagnosis.pictures).collect();
-    Ok(Pictures { file: found.file, taps })
+    let capture = read(path, limits, connections)?;
+    let taps = capture.taps.into_iter().map(|tap| tap.diagnosis.pictures).collect();
+    Ok(Pictures { file: capture.file, taps })
 }
 
 pub(super) fn of_tap(connections: &[(usize, u64)], tap: usize) -> Vec<u64> {

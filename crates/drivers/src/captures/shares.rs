@@ -91,8 +91,8 @@ impl Share {
     #[inline]
     pub(super) fn take(&mut self, decoded: &Decoded, seen: Seen) {
         let Some(tap) = seen.tap else {
-            if let Decoded::Other(why) = decoded {
-                self.found.count(*why);
+            if let Decoded::Other(reason) = decoded {
+                self.found.count(*reason);
             }
             return;
         };
@@ -102,7 +102,7 @@ impl Share {
                 self.found.others.icmp += 1;
                 self.note(tap, note, seen.clock.now);
             }
-            Decoded::Other(why) => self.found.count(*why),
+            Decoded::Other(reason) => self.found.count(*reason),
         }
         if let Some(cut) = seen.cut(decoded) {
             self.table(tap).take_cut(cut, seen.number);
@@ -160,15 +160,15 @@ impl Share {
     }
 
     fn fail(&mut self, done: Result<(), String>) {
-        if let (Err(why), None) = (done, &self.failed) {
-            self.failed = Some(why);
+        if let (Err(reason), None) = (done, &self.failed) {
+            self.failed = Some(reason);
         }
     }
 
     fn tell(&mut self, tap: usize) {
         let Some(table) = &mut self.tables[tap] else { return };
-        let told = table.told().try_for_each(|told| self.found.tell(tap, &told));
-        self.fail(told);
+        let outcome = table.told().try_for_each(|outcome| self.found.tell(tap, &outcome));
+        self.fail(outcome);
     }
 
     /// Ends all connections, those that had no room before as well.
@@ -196,8 +196,8 @@ impl Share {
     fn close(&mut self) -> Result<(), String> {
         for tap in 0..self.tables.len() {
             let Some(table) = self.tables[tap].take() else { continue };
-            let (told, part) = table.close();
-            told.iter().try_for_each(|told| self.found.tell(tap, told))?;
+            let (outcome, part) = table.close();
+            outcome.iter().try_for_each(|outcome| self.found.tell(tap, outcome))?;
             self.found.taps[tap].part.add(part);
         }
         self.living = 0;
@@ -206,17 +206,17 @@ impl Share {
 }
 
 impl Found {
-    fn count(&mut self, why: Why) {
-        self.others.count(why);
-        self.unread.count(why);
+    fn count(&mut self, reason: Why) {
+        self.others.count(reason);
+        self.unread.count(reason);
     }
 
     /// Makes rows of a connection and of what was found in it.
-    fn tell(&mut self, tap: usize, told: &Told) -> Result<(), String> {
-        let place = self.rows.add(&told.report)?;
+    fn tell(&mut self, tap: usize, outcome: &Told) -> Result<(), String> {
+        let place = self.rows.add(&outcome.report)?;
         let at = &mut self.taps[tap];
-        at.connections.push((told.number(), place));
-        for finding in &told.findings {
+        at.connections.push((outcome.number(), place));
+        for finding in &outcome.findings {
             at.findings.push((finding.rank(), self.rows.add(finding)?));
         }
         Ok(())

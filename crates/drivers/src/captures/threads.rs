@@ -228,9 +228,9 @@ pub(super) fn read(
     });
     let state = state.into_inner().expect(NO_PANIC);
     let summary = state.front.expect("whoever reads gives it back").finish()?;
-    let founds: Result<Vec<Found>, String> =
-        state.found.into_iter().map(|found| found.expect("every share is finished")).collect();
-    Ok((summary, founds?))
+    let results: Result<Vec<Found>, String> =
+        state.found.into_iter().map(|result| result.expect("every share is finished")).collect();
+    Ok((summary, results?))
 }
 
 const NO_PANIC: &str = "no thread panics while it has the state";
@@ -281,9 +281,9 @@ fn work(state: &Mutex<State>, changed: &Condvar, (thread, threads): (usize, usiz
             }
             Task::Finish(number, share) => {
                 drop(guard);
-                let found = share.finish();
+                let result = share.finish();
                 let mut guard = state.lock().expect(NO_PANIC);
-                guard.found[number] = Some(found);
+                guard.found[number] = Some(result);
                 guard
             }
         };

@@ -116,7 +116,7 @@ pub fn gather() -> Result<Facts> {
         .filter(|interface| !interface.loopback)
         .map(|interface| of_interface(interface, &all, &addresses))
         .collect();
-    let names = interfaces.iter().map(|each| each.interface.name.as_str());
+    let names = interfaces.iter().map(|facts| facts.interface.name.as_str());
     Ok(Facts {
         hostname: sysctl::read("kernel.hostname")?,
         kernel: process::kernel_release(),
@@ -163,7 +163,7 @@ fn of_interface(interface: &Interface, all: &[Interface], addresses: &[Interface
         overhead_bytes: tunnel.and_then(|tunnel| Some(tunnel.encapsulation?.overhead_bytes())),
         addresses: addresses
             .iter()
-            .filter(|each| each.index == interface.index && !is_link_local(each.address))
+            .filter(|entry| entry.index == interface.index && !is_link_local(entry.address))
             .copied()
             .collect(),
         offloads: Offload::NAMED.into_iter().map(offload).collect(),
@@ -171,7 +171,7 @@ fn of_interface(interface: &Interface, all: &[Interface], addresses: &[Interface
 }
 
 fn name_of(index: u32, all: &[Interface]) -> Option<String> {
-    all.iter().find(|each| each.index == index).map(|each| each.name.clone())
+    all.iter().find(|interface| interface.index == index).map(|interface| interface.name.clone())
 }
 
 fn is_link_local(address: IpAddr) -> bool {
@@ -180,13 +180,13 @@ fn is_link_local(address: IpAddr) -> bool {
 
 /// The settings that exist, and the MTU that IPv6 has on each interface: a router may have announced a smaller one.
 fn settings<'a>(interfaces: impl Iterator<Item = &'a str>) -> BTreeMap<String, String> {
-    let known = SYSCTLS.iter().filter_map(|name| Some((name.to_string(), sysctl::read(name).ok()?)));
+    let globals = SYSCTLS.iter().filter_map(|name| Some((name.to_string(), sysctl::read(name).ok()?)));
     let of_interfaces = interfaces.filter_map(|name| {
         let text = std::fs::read_to_string(format!("/proc/sys/net/ipv6/conf/{name}/mtu")).ok()?;
         // As sysctl(8) writes them, a dot in a name is a slash.
         Some((format!("net.ipv6.conf.{}.mtu", name.replace('.', "/")), text.trim().to_string()))
     });
-    known.chain(of_interfaces).collect()
+    globals.chain(of_interfaces).collect()
 }
 
 /// Asks the kernel for the way to each destination.

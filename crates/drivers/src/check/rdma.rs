@@ -55,11 +55,11 @@ fn ports_in(folder: &Path, ask: impl FnOnce() -> Result<String, String>) -> Vec<
         }
     }
     if ports.iter().any(|port| port.active_mtu.is_err()) {
-        let asked = ask().map(|text| active_mtus(&text));
+        let mtus = ask().map(|text| active_mtus(&text));
         for port in ports.iter_mut().filter(|port| port.active_mtu.is_err()) {
-            port.active_mtu = asked.clone().and_then(|all| {
-                let named = all.get(&(port.device.clone(), port.port)).copied();
-                named.ok_or(format!("{PROGRAM} does not tell it"))
+            port.active_mtu = mtus.clone().and_then(|all| {
+                let mtu = all.get(&(port.device.clone(), port.port)).copied();
+                mtu.ok_or(format!("{PROGRAM} does not tell it"))
             });
         }
     }
@@ -93,7 +93,7 @@ fn interface(folder: &Path, device: &str, port: &Path) -> Option<String> {
 
 /// By device and port what `ibv_devinfo` prints: `hca_id: mlx5_0`, `port: 1`, `active_mtu: 1024 (3)`.
 fn active_mtus(text: &str) -> BTreeMap<(String, u32), u32> {
-    let mut found = BTreeMap::new();
+    let mut mtus = BTreeMap::new();
     let (mut device, mut port) = (String::new(), 0);
     for (key, value) in text.lines().filter_map(|line| line.split_once(':')) {
         match key.trim() {
@@ -101,13 +101,13 @@ fn active_mtus(text: &str) -> BTreeMap<(String, u32), u32> {
             "port" => port = value.trim().parse().unwrap_or(0),
             "active_mtu" => {
                 if let Some(mtu) = bytes(value) {
-                    found.insert((device.clone(), port), mtu);
+                    mtus.insert((device.clone(), port), mtu);
                 }
             }
             _ => {}
         }
     }
-    found
+    mtus
 }
 
 /// A path MTU in bytes: the first number that is one, of `4096`, `4096 (5)` or `5: 4096`.
@@ -165,22 +165,22 @@ mod tests {
 
     #[test]
     fn ports_with_their_interface_and_path_mtu() {
-        let made = Made::new("two");
-        made.file("mlx5_0/ports/1/link_layer", "Ethernet\n");
-        made.file("mlx5_0/ports/1/state", "4: ACTIVE\n");
-        made.file("mlx5_0/ports/1/gid_attrs/ndevs/0", "eth2\n");
-        made.file("mlx5_0/ports/1/gid_attrs/ndevs/10", "eth2.5\n");
-        made.file("mlx5_1/ports/1/active_mtu", "5: 4096\n");
-        made.file("mlx5_1/device/net/eth3/mtu", "9000\n");
-        made.file("mlx5_2/ports/1/link_layer", "InfiniBand\n");
-        let ports = ports_in(&made.0, || Ok(PRINTED.to_string()));
-        let told: Vec<_> = ports
+        let folder = Made::new("two");
+        folder.file("mlx5_0/ports/1/link_layer", "Ethernet\n");
+        folder.file("mlx5_0/ports/1/state", "4: ACTIVE\n");
+        folder.file("mlx5_0/ports/1/gid_attrs/ndevs/0", "eth2\n");
+        folder.file("mlx5_0/ports/1/gid_attrs/ndevs/10", "eth2.5\n");
+        folder.file("mlx5_1/ports/1/active_mtu", "5: 4096\n");
+        folder.file("mlx5_1/device/net/eth3/mtu", "9000\n");
+        folder.file("mlx5_2/ports/1/link_layer", "InfiniBand\n");
+        let ports = ports_in(&folder.0, || Ok(PRINTED.to_string()));
+        let rows: Vec<_> = ports
             .iter()
             .map(|port| (port.device.as_str(), port.interface.as_deref(), port.active_mtu.clone()))
             .collect();
         let unknown = Err("ibv_devinfo does not tell it".to_string());
         assert_eq!(
-            told,
+            rows,
             [
                 ("mlx5_0", Some("eth2"), Ok(1024)),
                 ("mlx5_1", Some("eth3"), Ok(4096)),
@@ -193,9 +193,9 @@ mod tests {
 
     #[test]
     fn what_is_not_known_has_a_reason() {
-        let made = Made::new("one");
-        made.file("rxe0/ports/1/state", "4: ACTIVE\n");
-        let [port] = &ports_in(&made.0, || Err("ibv_devinfo is not installed".into()))[..] else {
+        let folder = Made::new("one");
+        folder.file("rxe0/ports/1/state", "4: ACTIVE\n");
+        let [port] = &ports_in(&folder.0, || Err("ibv_devinfo is not installed".into()))[..] else {
             panic!("one port")
         };
         assert_eq!(port.active_mtu, Err("ibv_devinfo is not installed".to_string()));

@@ -23,14 +23,14 @@ pub struct Rules {
 /// The rules, or why they could not be read, in one line.
 pub fn read() -> Result<Rules, String> {
     // Without the elements of sets, of which there may be a million.
-    let listed = printed("nft", nft(&["--json", "--terse", "list", "ruleset"])?, PATIENCE)?;
-    let mut rules = rules(&listed)?;
+    let listing = printed("nft", nft(&["--json", "--terse", "list", "ruleset"])?, PATIENCE)?;
+    let mut rules = rules(&listing)?;
     if rules.length_filters.iter().any(lacks_device) {
         let chains =
             nft(&["list", "chains"]).and_then(|nft| printed("nft", nft, PATIENCE)).unwrap_or_default();
         rules.length_filters = with_devices(rules.length_filters, &String::from_utf8_lossy(&chains));
     }
-    rules.length_filters.extend(of_iptables(has_unread_length(&listed)));
+    rules.length_filters.extend(of_iptables(has_unread_length(&listing)));
     Ok(rules)
 }
 
@@ -47,9 +47,9 @@ fn of_iptables(in_nft: bool) -> Vec<LengthFilter> {
     let mut filters = Vec::new();
     for (prefix, version) in versions {
         let names = std::fs::read_to_string(format!("/proc/net/{prefix}_tables_names")).unwrap_or_default();
-        for (wanted, backend) in [(in_nft, "nft"), (!names.trim().is_empty(), "legacy")] {
+        for (is_used, backend) in [(in_nft, "nft"), (!names.trim().is_empty(), "legacy")] {
             let program = format!("{prefix}tables-{backend}-save");
-            if let Some(path) = find(&program).filter(|_| wanted)
+            if let Some(path) = find(&program).filter(|_| is_used)
                 && let Ok(saved) = printed(&program, Command::new(path), PATIENCE)
             {
                 filters.extend(length_filters_of_iptables(&String::from_utf8_lossy(&saved), version));

@@ -43,8 +43,8 @@ impl Capture {
         }
         let file_bytes = gathered.len() as u64;
         if file_bytes > limit_bytes {
-            let found = format!("found a limit of {limit_bytes} bytes, expected {file_bytes} or more");
-            return Err(failed(std::io::Error::other(found)));
+            let problem = format!("found a limit of {limit_bytes} bytes, expected {file_bytes} or more");
+            return Err(failed(std::io::Error::other(problem)));
         }
         let counts = CaptureCounts { file_bytes, ..CaptureCounts::default() };
         let file = files::in_memory()?;

@@ -150,9 +150,9 @@ impl Edge {
         };
         counts.aggregates += u64::from(frames > 1);
         let data = plan.tcp_payload_bytes(0) > 0;
-        let (each, last) = (plan.captured_bytes(0), plan.captured_bytes(frames - 1));
+        let (first, last) = (plan.captured_bytes(0), plan.captured_bytes(frames - 1));
         if data {
-            let sizes = [each, last].map(framegauge_frames::frame_bytes).map(u64::from);
+            let sizes = [first, last].map(framegauge_frames::frame_bytes).map(u64::from);
             counts.data_frames += u64::from(frames);
             counts.data_frame_bytes += u64::from(frames - 1) * sizes[0] + sizes[1];
             counts.largest_frame_bytes = counts.largest_frame_bytes.max(sizes[0]);
@@ -162,7 +162,7 @@ impl Edge {
         Some(Aggregate {
             id,
             frames,
-            captured_bytes: each,
+            captured_bytes: first,
             last_captured_bytes: last,
             destination,
             flow,
@@ -368,19 +368,19 @@ mod tests {
     #[test]
     fn queues_are_told_what_the_header_says() {
         let mut edge = edge();
-        let mut told = |class| {
+        let mut queueing = |class| {
             let aggregate = take_in(&mut edge, &packet(class, 100));
             (aggregate.ecn, aggregate.band)
         };
-        assert_eq!(told(0), (Ecn::NOT_CAPABLE, 1));
-        assert_eq!(told(ECT1), (Ecn::CAPABLE, 1));
-        assert_eq!(told(ECT0), (Ecn::CAPABLE, 1));
-        assert_eq!(told(CE), (Ecn::MARKED, 1));
+        assert_eq!(queueing(0), (Ecn::NOT_CAPABLE, 1));
+        assert_eq!(queueing(ECT1), (Ecn::CAPABLE, 1));
+        assert_eq!(queueing(ECT0), (Ecn::CAPABLE, 1));
+        assert_eq!(queueing(CE), (Ecn::MARKED, 1));
         // Class selector 5 is 40.
-        assert_eq!(told(39 << 2 | CE), (Ecn::MARKED, 1));
-        assert_eq!(told(40 << 2), (Ecn::NOT_CAPABLE, 0));
-        assert_eq!(told(46 << 2 | ECT0), (Ecn::CAPABLE, 0));
-        assert_eq!(told(63 << 2), (Ecn::NOT_CAPABLE, 0));
+        assert_eq!(queueing(39 << 2 | CE), (Ecn::MARKED, 1));
+        assert_eq!(queueing(40 << 2), (Ecn::NOT_CAPABLE, 0));
+        assert_eq!(queueing(46 << 2 | ECT0), (Ecn::CAPABLE, 0));
+        assert_eq!(queueing(63 << 2), (Ecn::NOT_CAPABLE, 0));
     }
 
     #[test]
@@ -399,14 +399,14 @@ mod tests {
         edge.mark(aggregate.id, 0);
         edge.mark(aggregate.id, 0);
         let parcel = edge.parcels[aggregate.id as usize].as_ref().unwrap();
-        let found = &parcel.bytes[..parcel.length];
+        let bytes = &parcel.bytes[..parcel.length];
         // Virtio header 10, Ethernet 14: the class is byte 25, the checksum bytes 34 and 35.
-        let changed: Vec<usize> = (0..sent.len()).filter(|at| sent[*at] != found[*at]).collect();
-        assert_eq!((changed.first(), found[25]), (Some(&25), CE));
+        let changed: Vec<usize> = (0..sent.len()).filter(|at| sent[*at] != bytes[*at]).collect();
+        assert_eq!((changed.first(), bytes[25]), (Some(&25), CE));
         assert!(changed[1..].iter().all(|at| [34, 35].contains(at)), "{changed:?}");
         assert!(parcel.marks.is_empty());
         assert_eq!(classes(&edge, &aggregate), [CE]);
-        assert_eq!(parse(&found[VNET_HEADER_BYTES..]).unwrap().payload_bytes(), 100);
+        assert_eq!(parse(&bytes[VNET_HEADER_BYTES..]).unwrap().payload_bytes(), 100);
     }
 
     /// 64,500 bytes are 65 frames: the last of them has its mark in a second word.
@@ -420,10 +420,10 @@ mod tests {
             edge.mark(aggregate.id, marked);
             edge.mark(aggregate.id, marked);
         }
-        let found = classes(&edge, &aggregate);
-        let marked: Vec<usize> = (0..65).filter(|index| found[*index] == CE).collect();
+        let classes = classes(&edge, &aggregate);
+        let marked: Vec<usize> = (0..65).filter(|index| classes[*index] == CE).collect();
         assert_eq!(marked, [0, 7, 63, 64]);
-        assert!(found.iter().all(|class| [ECT0, CE].contains(class)));
+        assert!(classes.iter().all(|class| [ECT0, CE].contains(class)));
     }
 
     /// What a packet leaves behind is no mark on the next that lies in its place.
@@ -465,8 +465,8 @@ mod tests {
         edge.deliver(host, &[(ids[3], 0)], due);
         edge.hand_over();
         let mut buffer = [0; 16];
-        let found = ids.map(|_| socket.recv(&mut buffer).map(|_| buffer[0]).unwrap());
-        assert_eq!(found, [1, 2, 3, 4]);
+        let received_ids = ids.map(|_| socket.recv(&mut buffer).map(|_| buffer[0]).unwrap());
+        assert_eq!(received_ids, [1, 2, 3, 4]);
         let counts = &edge.counts[0];
         assert_eq!((counts.written_packets, counts.written_frames, counts.write_errors), (4, 4, 0));
         assert_eq!((edge.lateness.count(), edge.free.len()), (4, 4));

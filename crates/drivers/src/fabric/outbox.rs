@@ -41,8 +41,8 @@ impl Outbox {
             return self.waiting.push((host, id));
         }
         let packet = hosts.packet(id);
-        let taken = hosts.attachments[host].tap.write_whole(packet).is_ok();
-        hosts.counts[host].note_written(taken, frame(packet).len(), 1);
+        let is_written = hosts.attachments[host].tap.write_whole(packet).is_ok();
+        hosts.counts[host].note_written(is_written, frame(packet).len(), 1);
     }
 
     /// A packet put together from several, written at once, after what came before it.
@@ -58,8 +58,8 @@ impl Outbox {
             *slice = IoSlice::new(&from[piece.start as usize..piece.end as usize]);
             bytes += piece.bytes();
         }
-        let taken = hosts.attachments[host].tap.write(&pieces[..2 + packet.payload.len()]).is_ok();
-        hosts.counts[host].note_written(taken, bytes, u64::from(packet.frames));
+        let is_written = hosts.attachments[host].tap.write(&pieces[..2 + packet.payload.len()]).is_ok();
+        hosts.counts[host].note_written(is_written, bytes, u64::from(packet.frames));
     }
 
     /// Writes what waits.
@@ -67,8 +67,8 @@ impl Outbox {
         let (Some(writes), false) = (&mut self.writes, self.waiting.is_empty()) else { return };
         let (waiting, attachments, parcels) = (&self.waiting, hosts.attachments, hosts.parcels);
         let packets = waiting.iter().map(|&(host, id)| (&attachments[host].tap, packet(parcels, id)));
-        for (&(host, id), taken) in waiting.iter().zip(writes.write(packets)) {
-            hosts.counts[host].note_written(*taken, frame(packet(parcels, id)).len(), 1);
+        for (&(host, id), is_written) in waiting.iter().zip(writes.write(packets)) {
+            hosts.counts[host].note_written(*is_written, frame(packet(parcels, id)).len(), 1);
         }
         if writes.has_failed() {
             self.writes = None;

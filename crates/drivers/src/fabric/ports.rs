@@ -64,8 +64,8 @@ impl HostMeasurement {
     }
 
     /// Counts a packet of so many frames that was handed over, or refused.
-    pub(crate) fn note_written(&mut self, taken: bool, bytes: usize, frames: u64) {
-        if !taken {
+    pub(crate) fn note_written(&mut self, is_written: bool, bytes: usize, frames: u64) {
+        if !is_written {
             self.write_errors += 1;
             return;
         }

@@ -131,12 +131,12 @@ mod tests {
 
     /// Reads all that there is; the times at which it was sent.
     fn read(tap: &Tap, times: &mut SendTimes) -> Vec<Picoseconds> {
-        let (mut found, mut buffer) = (Vec::new(), [0; 2048]);
+        let (mut stamps, mut buffer) = (Vec::new(), [0; 2048]);
         while tap.read(&mut buffer).expect("it is readable").is_some() {
-            found.push(times.next(now()));
+            stamps.push(times.next(now()));
         }
         times.none_left(now());
-        found
+        stamps
     }
 
     #[test]
@@ -149,9 +149,9 @@ mod tests {
         }
         let after = now();
         assert!(times.are_ahead());
-        let found = read(&tap, &mut times);
-        assert_eq!(found.len(), HOLDS);
-        assert!(found.is_sorted() && before <= found[0] && found[HOLDS - 1] <= after);
+        let stamps = read(&tap, &mut times);
+        assert_eq!(stamps.len(), HOLDS);
+        assert!(stamps.is_sorted() && before <= stamps[0] && stamps[HOLDS - 1] <= after);
         // They might be on their way still; after a while they are not.
         assert!(times.are_ahead());
         sleep(2_000_000);
@@ -160,8 +160,11 @@ mod tests {
         let before = now();
         socket.send(&[1]).expect("it is sent");
         let after = now();
-        let found = read(&tap, &mut times);
-        assert!(found.len() == 1 && before <= found[0] && found[0] <= after, "{before} {found:?} {after}");
+        let stamps = read(&tap, &mut times);
+        assert!(
+            stamps.len() == 1 && before <= stamps[0] && stamps[0] <= after,
+            "{before} {stamps:?} {after}"
+        );
     }
 
     #[test]

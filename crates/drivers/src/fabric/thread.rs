@@ -175,8 +175,8 @@ impl Loop {
         while forwards || held_bytes < READ_AHEAD_BYTES {
             let Some((sent, packet)) = self.edge.read(host, now)? else { break };
             if let Some(aggregate) = packet {
-                let each = wire_bytes(frame_bytes(aggregate.captured_bytes));
-                held_bytes += u64::from(aggregate.frames) * u64::from(each);
+                let per_frame = wire_bytes(frame_bytes(aggregate.captured_bytes));
+                held_bytes += u64::from(aggregate.frames) * u64::from(per_frame);
                 self.arrivals.push(sent, index, aggregate);
             }
             // It would cost a call of the kernel to find nothing.
@@ -202,18 +202,18 @@ impl Loop {
         // To wake twice within a part of the moderation costs more than the exact time is worth.
         let part = self.moderation / 4;
         let Wait { mut until, unheard_until } = self.due(now);
-        let heard = !self.edge.is_timed() || until.is_none_or(|until| until > unheard_until);
+        let is_heard = !self.edge.is_timed() || until.is_none_or(|until| until > unheard_until);
         let mut look = None;
         for host in 0..self.naps.len() {
             let Some(nap) = self.naps[host] else { continue };
             if nap > now + part {
                 // Whom nobody has to hear may nap on, but a full NIC would run dry.
-                if heard || !self.has_room(host) {
+                if is_heard || !self.has_room(host) {
                     sooner(&mut look, nap);
                 }
             } else if !self.has_room(host) {
                 sooner(&mut look, now + self.half_sent(host));
-            } else if heard {
+            } else if is_heard {
                 self.naps[host] = None;
                 if !self.watched[host] {
                     self.watched[host] = true;

@@ -244,8 +244,8 @@ mod tests {
             ("BaB", 0, 2),
             ("AAaBaBaBb", 3, 7),
         ] {
-            let found = longest_run(&events(letters), PortIndex(9));
-            assert_eq!(found, (Picoseconds::new(first), Picoseconds::new(last)), "{letters}");
+            let span = longest_run(&events(letters), PortIndex(9));
+            assert_eq!(span, (Picoseconds::new(first), Picoseconds::new(last)), "{letters}");
         }
     }
 }

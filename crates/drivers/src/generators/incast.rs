@@ -228,8 +228,10 @@ impl<'a> Client<'a> {
 
     /// The error that a server could not be connected to within the time.
     fn not_open(&self) -> OsError {
-        let mut closed = self.connections.iter().filter(|each| matches!(each.phase, Phase::Opening(_)));
-        let address = closed.next().map_or_else(String::new, |each| each.server.address.to_string());
+        let mut closed =
+            self.connections.iter().filter(|connection| matches!(connection.phase, Phase::Opening(_)));
+        let address =
+            closed.next().map_or_else(String::new, |connection| connection.server.address.to_string());
         let waited = self.order.silence_nanoseconds as f64 / 1e9;
         OsError::errno(format!("server {address}: no connection after {waited} s"), 110)
     }
@@ -238,12 +240,12 @@ impl<'a> Client<'a> {
     fn silent(&self, silence: Silence) -> OsError {
         let Connection { server, phase, .. } = &self.connections[silence.server as usize];
         let all = server.response_bytes as usize;
-        let got = if let Phase::Receiving(left) = phase { all - left } else { 0 };
+        let received_bytes = if let Phase::Receiving(left) = phase { all - left } else { 0 };
         let (address, round) = (server.address, silence.round + 1);
         let waited = self.order.silence_nanoseconds as f64 / 1e9;
         OsError::errno(
             format!(
-                "server {address}: {got} of the {all} bytes of round {round}, and nothing for {waited} s"
+                "server {address}: {received_bytes} of the {all} bytes of round {round}, and nothing for {waited} s"
             ),
             110,
         )
@@ -259,18 +261,18 @@ impl<'a> Client<'a> {
             sent.read(raw)?;
         }
         let rounds = incast.rounds();
-        let each: u64 = self.order.servers.iter().map(|server| u64::from(server.response_bytes)).sum();
+        let round_bytes: u64 = self.order.servers.iter().map(|server| u64::from(server.response_bytes)).sum();
         let (first, last) =
-            (rounds.first().map_or(0, |one| one.start), rounds.last().map_or(0, |one| one.end));
+            (rounds.first().map_or(0, |row| row.start), rounds.last().map_or(0, |row| row.end));
         Ok(IncastOutcome {
-            bytes: each * rounds.len() as u64,
+            bytes: round_bytes * rounds.len() as u64,
             active_seconds: seconds(last - first),
             started_seconds: seconds(incast.started()),
             handshake_seconds: seconds(self.handshake),
             congestion_control: congestion_control.into_iter().collect(),
             nodelay: nodelay.into_iter().collect(),
             sent,
-            rounds: table(&rounds, (0..self.order.rounds).collect(), None, vec![each; rounds.len()])?,
+            rounds: table(&rounds, (0..self.order.rounds).collect(), None, vec![round_bytes; rounds.len()])?,
             responses: responses(self.order, incast)?,
         })
     }
@@ -278,7 +280,11 @@ impl<'a> Client<'a> {
 
 fn responses(order: &IncastOrder, incast: &Incast) -> Result<File> {
     let answers = || {
-        order.servers.iter().enumerate().flat_map(|each| (0..order.rounds).map(move |round| (round, each)))
+        order
+            .servers
+            .iter()
+            .enumerate()
+            .flat_map(|numbered| (0..order.rounds).map(move |round| (round, numbered)))
     };
     let rounds = answers().map(|(round, _)| round).collect();
     let flows = answers().map(|(_, (flow, _))| flow as u32).collect();

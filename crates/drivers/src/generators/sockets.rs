@@ -19,17 +19,19 @@ pub fn end_small_connections() -> Result<usize> {
 }
 
 /// As [`end_small_connections`], of those with hosts whose address is meant.
-pub fn end_small_connections_with(meant: impl Fn(IpAddr) -> bool) -> Result<usize> {
+pub fn end_small_connections_with(is_selected: impl Fn(IpAddr) -> bool) -> Result<usize> {
     let mut ended = 0;
     let others = connected_sockets()?;
-    let remote = |each: &ConnectedSocket| plain(each.remote.ip());
-    for each in others.iter().filter(|each| each.local.ip() != each.remote.ip() && meant(remote(each))) {
-        let Some(info) = each.info else { continue };
-        let headers = HEADERS_BYTES[usize::from(each.remote.is_ipv6())];
-        if info.mss_bytes + headers + TIMESTAMP_BYTES >= way_to(each.remote.ip())?.mtu {
+    let remote = |connection: &ConnectedSocket| plain(connection.remote.ip());
+    for connection in others.iter().filter(|connection| {
+        connection.local.ip() != connection.remote.ip() && is_selected(remote(connection))
+    }) {
+        let Some(info) = connection.info else { continue };
+        let headers = HEADERS_BYTES[usize::from(connection.remote.is_ipv6())];
+        if info.mss_bytes + headers + TIMESTAMP_BYTES >= way_to(connection.remote.ip())?.mtu {
             continue;
         }
-        match destroy(each) {
+        match destroy(connection) {
             Ok(()) => ended += 1,
             Err(error) if error.code() == NO_SUCH_SOCKET => {}
             Err(error) => return Err(error),

@@ -26,14 +26,14 @@ impl Asked {
             ("gso_size", self.gso_bytes, device, "tso_max_size of the device"),
             ("gro_size", self.gro_bytes, MOST_MERGED_BYTES, "GRO's own"),
         ];
-        for (name, asked, limit, whose) in limits {
-            let Some(asked) = asked.filter(|bytes| *bytes > USUAL_BYTES) else { continue };
-            if asked > limit {
-                return Some((name, asked, format!("{limit} ({whose})")));
+        for (name, size, limit, whose) in limits {
+            let Some(size) = size.filter(|bytes| *bytes > USUAL_BYTES) else { continue };
+            if size > limit {
+                return Some((name, size, format!("{limit} ({whose})")));
             }
             if sizes.gso_ipv4_bytes.is_none() {
                 let kernel = process::kernel_release();
-                return Some((name, asked, format!("{USUAL_BYTES} (Linux {kernel}: IPv4 needs 6.3)")));
+                return Some((name, size, format!("{USUAL_BYTES} (Linux {kernel}: IPv4 needs 6.3)")));
             }
         }
         None
@@ -72,11 +72,8 @@ mod tests {
         assert_eq!(Asked::default().refused(&AggregateSizes::default()), None);
         let tap = AggregateSizes { tso_maximum_bytes: Some(USUAL_BYTES), ..VETH };
         assert_eq!(refused(USUAL_BYTES, 180_000, tap), None);
-        let (name, asked, limit) = refused(180_000, USUAL_BYTES, tap).expect("above the device's");
-        assert_eq!(
-            (name, asked, limit.as_str()),
-            ("gso_size", 180_000, "65536 (tso_max_size of the device)")
-        );
+        let (name, size, limit) = refused(180_000, USUAL_BYTES, tap).expect("above the device's");
+        assert_eq!((name, size, limit.as_str()), ("gso_size", 180_000, "65536 (tso_max_size of the device)"));
         let (name, _, limit) = refused(USUAL_BYTES, 524_281, VETH).expect("above what GRO merges");
         assert_eq!((name, limit.as_str()), ("gro_size", "524280 (GRO's own)"));
         let old = AggregateSizes { gso_ipv4_bytes: None, gro_ipv4_bytes: None, ..VETH };

@@ -30,7 +30,7 @@ fn all(kind: &str) -> String {
 
 /// Whether a sysctl may be changed, or what is wrong with its name.
 pub fn sysctl(name: &str) -> Result<(), String> {
-    if listed("sysctl").any(|one| one == name) {
+    if listed("sysctl").any(|entry| entry == name) {
         return Ok(());
     }
     Err(format!("found the sysctl {name:?}, expected one of {}", all("sysctl")))
@@ -100,7 +100,7 @@ pub fn aggregates(value: &str) -> Result<(), String> {
 
 /// Whether an interface may have a kind of queue discipline, or what is wrong with it.
 pub fn qdisc(kind: &str) -> Result<(), String> {
-    if listed("qdisc").any(|one| one == kind) {
+    if listed("qdisc").any(|entry| entry == kind) {
         return Ok(());
     }
     Err(format!("found the qdisc {kind:?}, expected one of {}", all("qdisc")))

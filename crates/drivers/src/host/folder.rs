@@ -41,8 +41,8 @@ pub fn limit(path: &Path, limit_bytes: u64) -> Result<()> {
 /// Makes the folder of a host of its own: of the folders for such things the one with most space. Other users cannot
 /// look into it; but they get to what is named to them if programs may run as others, which root's may.
 pub fn make() -> Result<PathBuf> {
-    let named = ["XDG_RUNTIME_DIR", "TMPDIR"].iter().filter_map(std::env::var_os).map(PathBuf::from);
-    let mut places: Vec<(u64, PathBuf)> = named
+    let folders = ["XDG_RUNTIME_DIR", "TMPDIR"].iter().filter_map(std::env::var_os).map(PathBuf::from);
+    let mut places: Vec<(u64, PathBuf)> = folders
         .chain([PathBuf::from("/tmp")])
         .filter(|place| place.is_absolute())
         .filter_map(|place| Some((files::free_bytes(&place).ok()?, place)))

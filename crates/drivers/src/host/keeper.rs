@@ -256,9 +256,9 @@ impl Agent {
         }
     }
 
-    fn tell(&mut self, told: &Told) {
+    fn tell(&mut self, message: &Told) {
         // An agent that is gone is noticed by the end of its socket.
-        if let Ok(mut line) = serde_json::to_vec(told) {
+        if let Ok(mut line) = serde_json::to_vec(message) {
             line.push(b'\n');
             let _ = self.socket.write_all(&line);
         }

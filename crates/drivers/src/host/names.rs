@@ -70,16 +70,16 @@ impl Shown {
     /// What the mount namespace of thread `id` shows; `None` where it shows the same file as the caller's.
     pub fn by_thread(id: u32) -> Result<Option<Self>> {
         let Ok(path) = place() else { return Ok(None) };
-        let there = Path::new("/proc")
+        let other_path = Path::new("/proc")
             .join(id.to_string())
             .join("root")
             .join(path.strip_prefix("/").unwrap_or(&path));
         let file = |path: &Path| fs::metadata(path).map(|file| (file.dev(), file.ino()));
-        let (Ok(own), Ok(other)) = (file(&path), file(&there)) else { return Ok(None) };
+        let (Ok(own), Ok(other)) = (file(&path), file(&other_path)) else { return Ok(None) };
         if own == other {
             return Ok(None);
         }
-        let contents = fs::read(&there).during(format!("read {}", there.display()))?;
+        let contents = fs::read(&other_path).during(format!("read {}", other_path.display()))?;
         Ok(Some(Self { path, contents }))
     }
 
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn the_racks_lines_come_before_the_machines() {
         let addresses = ["10.77.0.2", "fd77::2"].map(|text| text.parse().expect("an address")).to_vec();
-        let found = contents(&[("h2".into(), addresses)], b"127.0.0.1 localhost\n10.0.0.9 h2\n");
+        let hosts_file = contents(&[("h2".into(), addresses)], b"127.0.0.1 localhost\n10.0.0.9 h2\n");
         let expected = "10.77.0.2\th2\nfd77::2\th2\n127.0.0.1 localhost\n10.0.0.9 h2\n";
-        assert_eq!(String::from_utf8(found).expect("text"), expected);
+        assert_eq!(String::from_utf8(hosts_file).expect("text"), expected);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn thread_napi(interface: &str, cpus: &[usize]) -> Result<Vec<i32>> {
     // Another rack may have an interface of this name, or the kernel may still be taking one down.
     let others = napi_threads(interface);
     fs::write(&path, "1").during(format!("write {path}"))?;
-    let mut ours = Vec::new();
+    let mut threads = Vec::new();
     for thread in napi_threads(interface).into_iter().filter(|thread| !others.contains(thread)) {
         match sched::bind(thread, cpus) {
             // Not ours, then.
@@ -32,9 +32,9 @@ pub(crate) fn thread_napi(interface: &str, cpus: &[usize]) -> Result<Vec<i32>> {
         if !precedence::is_given_up() {
             let _ = sched::real_time(thread, RECEIVE_PRIORITY);
         }
-        ours.push(thread);
+        threads.push(thread);
     }
-    Ok(ours)
+    Ok(threads)
 }
 
 /// Keeps the hosts of other racks waiting that have an interface of this name. A thread has no other mark than that
@@ -83,26 +83,26 @@ mod tests {
             return;
         }
         let barrier = Barrier::new(RACKS);
-        let one = || {
+        let work = || {
             framegauge_linux::namespace::apart(None, || {
                 let tap = Tap::create("fgtest", false, false)?;
                 change_link("fgtest", LinkChange { up: Some(true), ..LinkChange::default() })?;
                 barrier.wait();
-                let found = thread_napi("fgtest", &sched::allowed_cpus())?;
+                let pids = thread_napi("fgtest", &sched::allowed_cpus())?;
                 // Whoever takes the threads of others would find them as long as these are there.
                 barrier.wait();
                 drop(tap);
-                Ok(found)
+                Ok(pids)
             })
             .expect("a host")
         };
         for _ in 0..5 {
-            let found: Vec<Vec<i32>> = std::thread::scope(|scope| {
-                let started: Vec<_> = (0..RACKS).map(|_| scope.spawn(one)).collect();
-                started.into_iter().map(|each| each.join().expect("a host")).collect()
+            let pids: Vec<Vec<i32>> = std::thread::scope(|scope| {
+                let started: Vec<_> = (0..RACKS).map(|_| scope.spawn(work)).collect();
+                started.into_iter().map(|host| host.join().expect("a host")).collect()
             });
-            assert!(found.iter().all(|threads| threads.len() == 1), "{found:?}");
-            assert_eq!(found.concat().into_iter().collect::<BTreeSet<_>>().len(), RACKS, "{found:?}");
+            assert!(pids.iter().all(|threads| threads.len() == 1), "{pids:?}");
+            assert_eq!(pids.concat().into_iter().collect::<BTreeSet<_>>().len(), RACKS, "{pids:?}");
         }
     }
 }

@@ -44,8 +44,8 @@ impl Nic {
         rtnetlink::add_address(name, self.address, prefix)?;
         rtnetlink::set_route(name, net, prefix, None, congestion_control)?;
         rtnetlink::add_neighbours(name, &self.neighbours)?;
-        self.routes.iter().try_for_each(|(there, gateway)| {
-            let (net, prefix) = network(*there);
+        self.routes.iter().try_for_each(|(destination, gateway)| {
+            let (net, prefix) = network(*destination);
             rtnetlink::set_route(name, net, prefix, Some(*gateway), congestion_control)
         })
     }

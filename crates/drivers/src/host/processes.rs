@@ -75,10 +75,10 @@ impl Processes {
     /// The user as whom a program is to run, `None` if that is this agent's own; an error if there is none of that name,
     /// or this agent may not start programs as others.
     pub fn user(&self, name: &str) -> Result<Option<Account>> {
-        let found = Account::named(name)?;
+        let account = Account::named(name)?;
         match process::effective_user() {
-            0 => Ok(Some(found)),
-            own if own == found.user.user => Ok(None),
+            0 => Ok(Some(account)),
+            own if own == account.user.user => Ok(None),
             own => {
                 let operation =
                     format!("start a program as {name}: found an agent of user {own}, expected root's");
@@ -230,9 +230,9 @@ impl Supervised {
             }
         }
         let operation = "start the keeper of a program";
-        let (socket, theirs) = UnixStream::pair().during(operation)?;
-        let keeper = process::spawn_keeper(&FIRST, OwnedFd::from(theirs), &output, &errors)?;
-        let mut heard = BufReader::new(socket.try_clone().during(operation)?);
+        let (socket, keeper_end) = UnixStream::pair().during(operation)?;
+        let keeper = process::spawn_keeper(&FIRST, OwnedFd::from(keeper_end), &output, &errors)?;
+        let mut reader = BufReader::new(socket.try_clone().during(operation)?);
         let state = Arc::<Mutex<State>>::default();
         let supervised = Self {
             keeper: keeper.id(),
@@ -245,12 +245,12 @@ impl Supervised {
         };
         let order = Order::new(program, group.map(|group| group.path().to_path_buf()));
         supervised.say(&serde_json::to_string(&order).map_err(std::io::Error::other).during(operation)?);
-        let started = match hear(&mut heard) {
+        let started = match hear(&mut reader) {
             Some(Told::Started(pid)) => Ok(pid),
             Some(Told::Failed { operation, errno }) => Err(OsError::errno(operation, errno)),
             Some(Told::Ended { .. }) | None => Err(OsError::errno(operation, 10)),
         };
-        std::thread::spawn(move || follow(heard, keeper, &state));
+        std::thread::spawn(move || follow(reader, keeper, &state));
         Ok((supervised, started?))
     }
 
@@ -290,11 +290,11 @@ fn hear(keeper: &mut impl BufRead) -> Option<Told> {
 }
 
 /// Notes how the program ends, and then that all of it is gone.
-fn follow(mut heard: impl BufRead, mut keeper: Child, state: &Mutex<State>) {
+fn follow(mut reader: impl BufRead, mut keeper: Child, state: &Mutex<State>) {
     let note =
         |change: &dyn Fn(&mut State)| change(&mut state.lock().unwrap_or_else(PoisonError::into_inner));
-    while let Some(told) = hear(&mut heard) {
-        if let Told::Ended { exit_code, signal } = told {
+    while let Some(message) = hear(&mut reader) {
+        if let Told::Ended { exit_code, signal } = message {
             note(&|state| state.ending = Some(Ending { exit_code, signal }));
         }
     }

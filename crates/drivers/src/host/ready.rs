@@ -69,13 +69,14 @@ impl Sign {
             Self::Words(words) => words.are_printed(processes, number),
             Self::Port { port, own } => {
                 let listening = listening_sockets()?;
-                let mut found = listening.iter().filter(|socket| socket.port == *port).peekable();
-                if !*own || found.peek().is_none() {
-                    return Ok(found.peek().is_some());
+                let mut listeners = listening.iter().filter(|socket| socket.port == *port).peekable();
+                if !*own || listeners.peek().is_none() {
+                    return Ok(listeners.peek().is_some());
                 }
-                let theirs: Vec<_> = processes.tree(number)?.into_iter().map(tree::sockets).collect();
-                Ok(found
-                    .any(|socket| theirs.iter().any(|sockets| sockets.contains(&u64::from(socket.inode)))))
+                let own_sockets: Vec<_> = processes.tree(number)?.into_iter().map(tree::sockets).collect();
+                Ok(listeners.any(|socket| {
+                    own_sockets.iter().any(|sockets| sockets.contains(&u64::from(socket.inode)))
+                }))
             }
         }
     }
@@ -94,7 +95,7 @@ impl Words {
             .map_err(|error| format!("found {expression:?}, expected a regular expression: {error}"))?;
         Ok(Self {
             expression,
-            outputs: [Output::Standard, Output::Errors].map(|each| (each, 0, Lines::default())),
+            outputs: [Output::Standard, Output::Errors].map(|output| (output, 0, Lines::default())),
         })
     }
 
@@ -129,10 +130,10 @@ impl Lines {
         let last = pieces.next_back().unwrap_or_default();
         let text =
             |line: &[u8]| String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned();
-        let found = pieces.any(|line| fits(&text(line))) || fits(&text(last));
-        let kept = last.len().min(LONGEST_LINE);
-        self.unfinished.drain(..self.unfinished.len() - kept);
-        found
+        let has_match = pieces.any(|line| fits(&text(line))) || fits(&text(last));
+        let tail_bytes = last.len().min(LONGEST_LINE);
+        self.unfinished.drain(..self.unfinished.len() - tail_bytes);
+        has_match
     }
 }
 

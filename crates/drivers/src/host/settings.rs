@@ -145,17 +145,17 @@ impl Setting {
                 Ok(if ethtool::get(interface, switch.row().1)? { "on" } else { "off" }.into())
             }
             Self::HardwareGro(interface) => {
-                let on = features::read(interface, HARDWARE_GRO)?.is_some_and(|found| found.on);
+                let on = features::read(interface, HARDWARE_GRO)?.is_some_and(|reading| reading.on);
                 Ok(if on { "on" } else { "off" }.into())
             }
             Self::Aggregates(direction, interface) => {
                 let (ipv6, ipv4) = sizes::read(interface)?.of(*direction);
-                let known = [ipv6, ipv4].into_iter().flatten();
-                Ok(known.map(|bytes| bytes.to_string()).collect::<Vec<_>>().join(" "))
+                let limits = [ipv6, ipv4].into_iter().flatten();
+                Ok(limits.map(|bytes| bytes.to_string()).collect::<Vec<_>>().join(" "))
             }
             Self::Qdisc(interface) => {
-                let found = qdisc::read(interface)?;
-                Ok(if found.default { DEFAULT.into() } else { found.kind })
+                let reading = qdisc::read(interface)?;
+                Ok(if reading.default { DEFAULT.into() } else { reading.kind })
             }
             Self::Sysctl(name) => sysctl::read(name),
         }
@@ -166,9 +166,9 @@ impl Setting {
         let now = self.read().map_err(|error| error.to_string())?;
         match self {
             Self::HardwareGro(interface) => {
-                let found = features::read(interface, HARDWARE_GRO).map_err(|error| error.to_string())?;
-                match found {
-                    Some(found) if found.changeable => Ok(now),
+                let feature = features::read(interface, HARDWARE_GRO).map_err(|error| error.to_string())?;
+                match feature {
+                    Some(feature) if feature.changeable => Ok(now),
                     Some(_) => Err(format!(
                         "{interface} says {HARDWARE_GRO}: {now} [fixed], expected one that can be switched"
                     )),
@@ -184,10 +184,10 @@ impl Setting {
 
     /// Sets it. A device may refuse silently: read it back.
     pub fn write(&self, value: &str) -> Result<()> {
-        let wrong = || OsError::errno(format!("set {self} to {value:?}"), 22);
+        let refusal = || OsError::errno(format!("set {self} to {value:?}"), 22);
         match self {
             Self::Mtu(interface) => {
-                let mtu = value.parse().map_err(|_| wrong())?;
+                let mtu = value.parse().map_err(|_| refusal())?;
                 change_link(interface, LinkChange { mtu: Some(mtu), ..LinkChange::default() })?;
                 // What the kernel remembers of paths was found with the other MTU.
                 routes::forget_path_mtus()
@@ -197,22 +197,22 @@ impl Setting {
                 routes::forget_path_mtus()
             }
             Self::Routes(version, interface) => {
-                HeldRoutes::parse(value).map_err(|_| wrong())?.write(interface, *version)?;
+                HeldRoutes::parse(value).map_err(|_| refusal())?.write(interface, *version)?;
                 routes::forget_path_mtus()
             }
             Self::Aggregates(direction, interface) => {
-                let (ipv6, ipv4) = allowed::two_sizes(value).ok_or_else(wrong)?;
+                let (ipv6, ipv4) = allowed::two_sizes(value).ok_or_else(refusal)?;
                 sizes::set(interface, *direction, ipv6, ipv4)
             }
             Self::Offload(switch, interface) => match value {
                 "on" => ethtool::set(interface, switch.row().1, true),
                 "off" => ethtool::set(interface, switch.row().1, false),
-                _ => Err(wrong()),
+                _ => Err(refusal()),
             },
             Self::HardwareGro(interface) => match value {
                 "on" => features::set(interface, HARDWARE_GRO, true),
                 "off" => features::set(interface, HARDWARE_GRO, false),
-                _ => Err(wrong()),
+                _ => Err(refusal()),
             },
             Self::Qdisc(interface) if value == DEFAULT => qdisc::clear(interface),
             Self::Qdisc(interface) => qdisc::set(interface, value),

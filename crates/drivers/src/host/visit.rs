@@ -10,10 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-fn refused(pid: u32, why: &str) -> OsError {
+fn refused(pid: u32, reason: &str) -> OsError {
     OsError {
         operation: format!("enter the host of process {pid}"),
-        source: std::io::Error::new(std::io::ErrorKind::NotFound, why.to_string()),
+        source: std::io::Error::new(std::io::ErrorKind::NotFound, reason.to_string()),
     }
 }
 
@@ -21,7 +21,7 @@ fn refused(pid: u32, why: &str) -> OsError {
 /// what it becomes then ends with the host.
 pub fn enter(pid: u32, start_ticks: u64) -> Result<()> {
     let alive = || match process::start_ticks(pid) {
-        Some(found) if found == start_ticks => Ok(()),
+        Some(ticks) if ticks == start_ticks => Ok(()),
         Some(_) => Err(refused(pid, "it is another process by now, the host has gone")),
         None => Err(refused(pid, "it has ended, the host has gone")),
     };

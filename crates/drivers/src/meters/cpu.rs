@@ -179,9 +179,9 @@ impl WholeCounters {
     /// Counts from now on; that takes privilege, and a CPU that lets itself be counted.
     pub fn open() -> Result<Self> {
         let cpus: Vec<u32> = cpu_snapshot()?.cpus().collect();
-        let each =
+        let counters =
             |event| cpus.iter().map(|cpu| Counter::open_on_cpu(event, *cpu)).collect::<Result<Vec<_>>>();
-        Ok(Self { instructions: each(Event::Instructions)?, cycles: each(Event::Cycles)? })
+        Ok(Self { instructions: counters(Event::Instructions)?, cycles: counters(Event::Cycles)? })
     }
 
     /// Instructions and cycles so far.

@@ -110,9 +110,9 @@ mod tests {
             eprintln!("not run: needs real-time scheduling: {error}");
             return;
         }
-        let found = meter.end();
-        assert_eq!(found.len(), 1);
-        assert!(found[0].count >= 1 && found[0].longest_seconds >= 0.026, "{found:?}");
-        assert!(found[0].seconds >= found[0].longest_seconds);
+        let held_cpus = meter.end();
+        assert_eq!(held_cpus.len(), 1);
+        assert!(held_cpus[0].count >= 1 && held_cpus[0].longest_seconds >= 0.026, "{held_cpus:?}");
+        assert!(held_cpus[0].seconds >= held_cpus[0].longest_seconds);
     }
 }

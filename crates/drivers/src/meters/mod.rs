@@ -100,10 +100,9 @@ impl CpuSnapshot {
     /// What all CPUs together have done since the machine was started.
     pub fn totals(&self) -> (CpuSeconds, NetworkSoftirqs) {
         let ticks = clock::ticks_per_second();
-        let cpu = self.cpus.values().map(|each| each.seconds(ticks)).sum();
-        let softirqs = self.softirqs.values().fold(NetworkSoftirqs::default(), |sum, each| NetworkSoftirqs {
-            receive: sum.receive + each.receive,
-            transmit: sum.transmit + each.transmit,
+        let cpu = self.cpus.values().map(|entry| entry.seconds(ticks)).sum();
+        let softirqs = self.softirqs.values().fold(NetworkSoftirqs::default(), |sum, entry| {
+            NetworkSoftirqs { receive: sum.receive + entry.receive, transmit: sum.transmit + entry.transmit }
         });
         (cpu, softirqs)
     }

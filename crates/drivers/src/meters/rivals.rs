@@ -37,9 +37,9 @@ pub fn snapshot() -> Snapshot {
 impl Snapshot {
     /// What those used since `earlier` that run in real time now and do not descend from process `own`.
     pub fn since(&self, earlier: &Self, own: u32) -> Rivals {
-        let ours = self.family(own);
+        let family = self.family(own);
         let rivals = self.0.iter().filter(|(pid, stat)| {
-            REAL_TIME.contains(&stat.policy) && !ours.contains(pid) && !stat.name.starts_with(RECEIVE_PATH)
+            REAL_TIME.contains(&stat.policy) && !family.contains(pid) && !stat.name.starts_with(RECEIVE_PATH)
         });
         let used = |(pid, stat): (&u32, &ProcessStat)| {
             let before = earlier.0.get(pid).filter(|before| before.started == stat.started);
@@ -57,18 +57,18 @@ impl Snapshot {
 
     /// A process and all that descend from it.
     fn family(&self, own: u32) -> BTreeSet<u32> {
-        let mut ours = BTreeSet::from([own]);
+        let mut family = BTreeSet::from([own]);
         loop {
             let more: Vec<u32> = self
                 .0
                 .iter()
-                .filter(|(pid, stat)| !ours.contains(pid) && ours.contains(&(stat.parent as u32)))
+                .filter(|(pid, stat)| !family.contains(pid) && family.contains(&(stat.parent as u32)))
                 .map(|(pid, _)| *pid)
                 .collect();
             if more.is_empty() {
-                return ours;
+                return family;
             }
-            ours.extend(more);
+            family.extend(more);
         }
     }
 }
@@ -94,16 +94,16 @@ mod tests {
             (10, of("browser", 1, 700, 0)),
             (11, of("napi/eth0-3", 2, 60, 1)),
         ];
-        let found = Snapshot(after.into()).since(&Snapshot(before.into()), 5);
-        assert_eq!(found.names, ["agent (8)", "audio (9)"]);
-        assert!((found.cpu_seconds * clock::ticks_per_second() as f64 - 34.0).abs() < 1e-9, "{found:?}");
+        let rivals = Snapshot(after.into()).since(&Snapshot(before.into()), 5);
+        assert_eq!(rivals.names, ["agent (8)", "audio (9)"]);
+        assert!((rivals.cpu_seconds * clock::ticks_per_second() as f64 - 34.0).abs() < 1e-9, "{rivals:?}");
     }
 
     #[test]
     fn a_number_that_came_into_use_again_is_another_process() {
         let old = ProcessStat { started: 3, ..of("agent", 1, 500, 2) };
-        let found = Snapshot([(8, of("agent", 1, 30, 2))].into()).since(&Snapshot([(8, old)].into()), 5);
-        assert!((found.cpu_seconds * clock::ticks_per_second() as f64 - 30.0).abs() < 1e-9, "{found:?}");
+        let rivals = Snapshot([(8, of("agent", 1, 30, 2))].into()).since(&Snapshot([(8, old)].into()), 5);
+        assert!((rivals.cpu_seconds * clock::ticks_per_second() as f64 - 30.0).abs() < 1e-9, "{rivals:?}");
     }
 
     #[test]

@@ -37,19 +37,19 @@ pub struct Counted {
 /// Reads them in this thread's network namespace, of the interfaces that are named, or of the usual ones
 /// (`readings::interfaces`). What is not there, or goes while it is read, is left out.
 pub fn totals(names: &[String]) -> Result<Totals> {
-    let found = readings::interfaces(names)?.into_iter().filter_map(|each| {
-        let link = match rtnetlink::link(&each.interface.name) {
+    let rows = readings::interfaces(names)?.into_iter().filter_map(|about| {
+        let link = match rtnetlink::link(&about.interface.name) {
             Err(error) if error.code() == NO_DEVICE => return None,
             link => link,
         };
         Some(link.map(|link| Counted {
-            name: each.interface.name,
-            index: each.interface.index,
+            name: about.interface.name,
+            index: about.interface.index,
             mtu: link.mtu,
             statistics: link.statistics,
         }))
     });
-    let interfaces = found.collect::<Result<Vec<Counted>>>()?;
+    let interfaces = rows.collect::<Result<Vec<Counted>>>()?;
     let (cpu, softirqs) = meters::cpu_snapshot()?.totals();
     Ok(Totals { life: life()?, interfaces, cpu, softirqs, counters: meters::protocol_counters()? })
 }
@@ -83,9 +83,9 @@ mod tests {
         let second = totals(&["lo".into(), "not there".into()]).expect("the kernel answers");
         assert_eq!((second.life.as_str(), second.interfaces.len()), (first.life.as_str(), 1));
         let grown = |of: fn(&Totals) -> u64| of(&second) - of(&first);
-        assert!(grown(|each| each.interfaces[0].statistics.tx_packets) >= 100);
-        assert!(grown(|each| each.interfaces[0].statistics.tx_bytes) >= 100_000);
-        let sent = |each: &Totals| each.counters.get("UdpOutDatagrams").copied().unwrap_or(0);
+        assert!(grown(|totals| totals.interfaces[0].statistics.tx_packets) >= 100);
+        assert!(grown(|totals| totals.interfaces[0].statistics.tx_bytes) >= 100_000);
+        let sent = |totals: &Totals| totals.counters.get("UdpOutDatagrams").copied().unwrap_or(0);
         assert!(sent(&second) - sent(&first) >= 100);
         assert!(second.cpu.user >= first.cpu.user && second.cpu.idle > 0.0);
         let lives: Result<Vec<String>> = (0..2).map(|_| Network::fresh()?.run(life)).collect();

@@ -154,8 +154,8 @@ mod tests {
         });
         // Nobody has counted it; what was read of it stays.
         let used = plain.join().expect("the thread ends").since(&before);
-        let again = read(&[], &nobody).expect("/proc").generators.since(&before);
-        assert!(again.run_nanoseconds >= used.run_nanoseconds, "{again:?}");
+        let later = read(&[], &nobody).expect("/proc").generators.since(&before);
+        assert!(later.run_nanoseconds >= used.run_nanoseconds, "{later:?}");
     }
 
     #[test]

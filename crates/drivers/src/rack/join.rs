@@ -30,11 +30,11 @@ pub fn join_by_fabric(
     let workshop = workshop()?;
     for index in 0..ends.len() {
         let (name, owner) = (interface(index), ends.owner(index));
-        let there = thread(owner);
+        let owner_thread = thread(owner);
         let forwards = matches!(owner, Owner::Router(_));
         let tap = workshop.run(|| {
             let tap = Tap::create(&name, nic.checksum, nic.tso && !forwards)?;
-            rtnetlink::move_link(&name, there)?;
+            rtnetlink::move_link(&name, owner_thread)?;
             Ok(tap)
         })?;
         let host = ends.owner_name(index).to_owned();

@@ -99,7 +99,7 @@ pub fn probe(fabric: bool, shaped: bool, sizes: Asked) -> Requirements {
 
 /// Hosts that wait for other programs.
 fn probe_precedence() -> Option<Requirement> {
-    let found = match precedence::current() {
+    let condition = match precedence::current() {
         Precedence::RealTime => return None,
         Precedence::Nice => "a larger share of the CPUs (nice)",
         Precedence::Ordinary => "no precedence",
@@ -107,7 +107,7 @@ fn probe_precedence() -> Option<Requirement> {
     Some(Requirement {
         name: "precedence",
         needed_for: "hosts that do not wait for other programs: without it runs on a busy machine are excluded",
-        found: found.into(),
+        found: condition.into(),
         remedy: "give the agent CAP_SYS_NICE and a real-time share in its cgroup (SCHED_RR)",
     })
 }
@@ -143,7 +143,7 @@ fn probe_fabric() -> Vec<Requirement> {
 }
 
 fn probe_groups(all: &mut Requirements) {
-    let found = match cgroup_root() {
+    let condition = match cgroup_root() {
         None => "no cgroup2 mount in /proc/self/mountinfo".to_string(),
         Some(root) => {
             let probe = root.join(format!("framegauge-probe-{}", std::process::id()));
@@ -156,7 +156,7 @@ fn probe_groups(all: &mut Requirements) {
     all.missing.push(Requirement {
         name: "cgroups",
         needed_for: "ending the programs that run in hosts with everything they started",
-        found,
+        found: condition,
         remedy: "mount -t cgroup2 none /sys/fs/cgroup/unified, writable for root",
     });
 }
@@ -232,14 +232,14 @@ fn probe_shaper(interface: &str) -> Option<Requirement> {
 
 /// What stands against these sizes on a device of this kind.
 fn probe_aggregates(interface: &str, sizes: Asked) -> Option<Requirement> {
-    let found = match aggregates::read(interface) {
-        Ok(now) => sizes.refused(&now).map(|(name, asked, limit)| format!("{name} {asked} above {limit}"))?,
+    let condition = match aggregates::read(interface) {
+        Ok(now) => sizes.refused(&now).map(|(name, bytes, limit)| format!("{name} {bytes} above {limit}"))?,
         Err(error) => error.to_string(),
     };
     Some(Requirement {
         name: "aggregates",
         needed_for: "BIG TCP",
-        found,
+        found: condition,
         remedy: "levels up to that; the NICs of testbed kind: veth take larger aggregates than the TAPs of kind: rack",
     })
 }

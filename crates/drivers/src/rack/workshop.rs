@@ -10,9 +10,9 @@ use std::sync::Mutex;
 /// every run would leave namespaces behind, some hundred a minute on a busy rack, until the machine is slow.
 pub(super) fn workshop() -> Result<&'static namespace::Network> {
     static WORKSHOP: Mutex<Option<&'static namespace::Network>> = Mutex::new(None);
-    let mut made = WORKSHOP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    match *made {
+    let mut shared = WORKSHOP.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match *shared {
         Some(network) => Ok(network),
-        None => Ok(*made.insert(Box::leak(Box::new(namespace::Network::fresh()?)))),
+        None => Ok(*shared.insert(Box::leak(Box::new(namespace::Network::fresh()?)))),
     }
 }

@@ -66,8 +66,8 @@ pub(super) fn pcapng<'a>(
                 (name, of_port(outcome, scenario, *port, name)?)
             }
             Point::Host { name, sends, receives } => {
-                let seen = seen_by_host(outcome, network, sends, receives);
-                (name, of_host(&seen, scenario, name)?)
+                let passages = seen_by_host(outcome, network, sends, receives);
+                (name, of_host(&passages, scenario, name)?)
             }
         };
         Ok((format!("{}.pcapng", name.replace(['>', '#'], "-")), bytes))
@@ -85,29 +85,29 @@ fn seen_by_host<'a>(
     sends: &[PortIndex],
     receives: &[PortIndex],
 ) -> Vec<Seen<'a>> {
-    let mut seen: Vec<Seen> = Vec::new();
+    let mut passages: Vec<Seen> = Vec::new();
     for passed in &outcome.passed {
         let port = passed.port;
         match passed.side {
             Side::In if sends.contains(&port) => {
-                seen.push((passed.segment.time, Direction::Outbound, passed))
+                passages.push((passed.segment.time, Direction::Outbound, passed))
             }
             Side::Out if receives.contains(&port) => {
                 let link = &network.ports[usize::from(port.0)];
                 let time = passed.segment.time + link.delay + link.impairments.phase;
-                seen.push((time, Direction::Inbound, passed));
+                passages.push((time, Direction::Inbound, passed));
             }
             Side::Dropped(Reason::Loss | Reason::Script | Reason::LinkDown) if receives.contains(&port) => {
                 let is_it = |(_, _, other): &Seen| other.side == Side::Out && is_same(other, passed);
-                if let Some(place) = seen.iter().rposition(is_it) {
-                    seen.remove(place);
+                if let Some(place) = passages.iter().rposition(is_it) {
+                    passages.remove(place);
                 }
             }
             _ => {}
         }
     }
-    seen.sort_by_key(|(time, ..)| *time);
-    seen
+    passages.sort_by_key(|(time, ..)| *time);
+    passages
 }
 
 /// Whether it is the same segment, at another time.
@@ -116,11 +116,11 @@ fn is_same(one: &Passed, other: &Passed) -> bool {
     one.port == other.port && one.segment.connection == other.segment.connection && at(one) == at(other)
 }
 
-fn of_host(seen: &[Seen], scenario: &Watched, name: &str) -> Result<Vec<u8>, String> {
+fn of_host(passages: &[Seen], scenario: &Watched, name: &str) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     let mut section = Section::begin(&mut bytes);
     section.interface(&mut bytes, name, scenario.snap_bytes());
-    for (time, direction, passed) in seen {
+    for (time, direction, passed) in passages {
         let mut frame = frame(&passed.segment, passed.hosts, scenario);
         let original_bytes = frame.len() as u32;
         frame.truncate(scenario.snap_bytes() as usize);

@@ -296,8 +296,8 @@ fn segments(outcome: &Outcome) -> Vec<(&'static str, Column)> {
     let words = |of: fn(&Logged) -> u32| Column::Word(all.iter().map(of).collect());
     let longs = |of: fn(&Logged) -> u64| Column::Long(all.iter().map(of).collect());
     let blocks = |logged: &Logged| {
-        let each: Vec<String> = logged.blocks.iter().map(|(begin, end)| format!("{begin}-{end}")).collect();
-        each.join(" ")
+        let ranges: Vec<String> = logged.blocks.iter().map(|(begin, end)| format!("{begin}-{end}")).collect();
+        ranges.join(" ")
     };
     vec![
         ("time_seconds", Column::Float(all.iter().map(|logged| logged.time.as_seconds_f64()).collect())),

@@ -21,12 +21,12 @@ pub struct Interface {
 /// Every interface.
 pub fn interfaces() -> Result<Vec<Interface>> {
     let addresses = links::addresses()?;
-    let all = links::interfaces()?.into_iter().map(|each| Interface {
-        usual: each.enabled && !each.loopback && addresses.iter().any(|address| address.index == each.index),
-        index: each.index,
-        ethernet: each.ethernet,
-        up: each.enabled,
-        name: each.name,
+    let all = links::interfaces()?.into_iter().map(|link| Interface {
+        usual: link.enabled && !link.loopback && addresses.iter().any(|address| address.index == link.index),
+        index: link.index,
+        ethernet: link.ethernet,
+        up: link.enabled,
+        name: link.name,
     });
     Ok(all.collect())
 }
@@ -52,19 +52,21 @@ mod tests {
     #[test]
     fn the_loopback_is_there_and_not_usual() {
         let all = interfaces().expect("the kernel answers");
-        let own = all.iter().find(|each| each.name == "lo").expect("every namespace has a loopback");
+        let own =
+            all.iter().find(|interface| interface.name == "lo").expect("every namespace has a loopback");
         assert!(!own.usual && own.ethernet && own.index == 1);
     }
 
     #[test]
     fn reads_what_ssh_says_of_its_connection() {
         let ends = |text| own_connection(text).map(|(one, other)| (one.to_string(), other.to_string()));
-        let told = |one: &str, other: &str| Some((one.to_string(), other.to_string()));
-        assert_eq!(ends("192.0.2.1 51000 192.0.2.2 22"), told("192.0.2.1:51000", "192.0.2.2:22"));
-        assert_eq!(ends("fe80::1%eth0 51000 fe80::2%eth0 22"), told("[fe80::1]:51000", "[fe80::2]:22"));
-        assert_eq!(ends("::ffff:192.0.2.1 7 192.0.2.2 22"), told("192.0.2.1:7", "192.0.2.2:22"));
-        for wrong in ["", "UNKNOWN 65535 UNKNOWN 65535", "192.0.2.1 51000 192.0.2.2", "::1 1 192.0.2.1 2"] {
-            assert_eq!(ends(wrong), None);
+        let pair = |one: &str, other: &str| Some((one.to_string(), other.to_string()));
+        assert_eq!(ends("192.0.2.1 51000 192.0.2.2 22"), pair("192.0.2.1:51000", "192.0.2.2:22"));
+        assert_eq!(ends("fe80::1%eth0 51000 fe80::2%eth0 22"), pair("[fe80::1]:51000", "[fe80::2]:22"));
+        assert_eq!(ends("::ffff:192.0.2.1 7 192.0.2.2 22"), pair("192.0.2.1:7", "192.0.2.2:22"));
+        for variable in ["", "UNKNOWN 65535 UNKNOWN 65535", "192.0.2.1 51000 192.0.2.2", "::1 1 192.0.2.1 2"]
+        {
+            assert_eq!(ends(variable), None);
         }
     }
 }

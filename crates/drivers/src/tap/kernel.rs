@@ -158,19 +158,19 @@ impl Looking {
             due += LOOK_NANOSECONDS;
             self.pause(due)?;
             self.hear()?;
-            let mut seen = Vec::new();
+            let mut sightings = Vec::new();
             if self.watch.wants_counters() {
-                seen = self.look(&meters::protocol_counters()?);
+                sightings = self.look(&meters::protocol_counters()?);
             }
             let now = clock::monotonic_nanoseconds();
             if self.watch.wants_connections() && now >= list_due {
                 let used = clock::thread_cpu_nanoseconds();
                 let moved = self.list()?;
-                seen.extend(self.watch.look_at_limits(moved.into_iter()));
+                sightings.extend(self.watch.look_at_limits(moved.into_iter()));
                 let cost = (clock::thread_cpu_nanoseconds() - used) as f64 / LARGEST_SHARE;
                 list_due = now + LIST_NANOSECONDS.max(cost as u64);
             }
-            self.note(seen)?;
+            self.note(sightings)?;
             due = due.max(clock::monotonic_nanoseconds().saturating_sub(LOOK_NANOSECONDS));
         }
         self.finish()
@@ -209,13 +209,15 @@ impl Looking {
     }
 
     /// Keeps the first trouble, with connections that may have it.
-    fn note(&mut self, seen: Vec<Seen>) -> Result<()> {
-        if seen.is_empty() || self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+    fn note(&mut self, sightings: Vec<Seen>) -> Result<()> {
+        if sightings.is_empty()
+            || self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        {
             return Ok(());
         }
         let time_nanoseconds = clock::monotonic_nanoseconds();
         let connections = self.suspects()?;
-        let trouble = Trouble { time_nanoseconds, seen, connections };
+        let trouble = Trouble { time_nanoseconds, seen: sightings, connections };
         *self.shared.trouble.lock().unwrap_or_else(PoisonError::into_inner) = Some(trouble);
         Ok(())
     }
@@ -223,24 +225,24 @@ impl Looking {
     /// Connections that have sent again or were limited since they were looked at last.
     fn suspects(&mut self) -> Result<Vec<(SocketAddr, SocketAddr)>> {
         let listing = self.lister.list()?;
-        let mut found: Vec<(u64, SocketAddr, SocketAddr)> = Vec::new();
+        let mut candidates: Vec<(u64, SocketAddr, SocketAddr)> = Vec::new();
         for socket in &listing.connected {
             let Some(info) = socket.info else { continue };
             let before = self.book.last(socket.cookie).unwrap_or_default();
             let resends = u64::from(info.retransmits.saturating_sub(before.retransmits));
             let weight = resends * 1_000_000 + waited(limits(&info).since(limits(&before)));
-            found.push((weight, socket.local, socket.remote));
+            candidates.push((weight, socket.local, socket.remote));
         }
-        found.append(&mut self.waited);
-        found.retain(|(weight, ..)| *weight > 0);
-        found.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
-        let mut named = Vec::new();
-        for (_, local, remote) in found {
-            if named.len() < MOST_NAMED && !named.contains(&(local, remote)) {
-                named.push((local, remote));
+        candidates.append(&mut self.waited);
+        candidates.retain(|(weight, ..)| *weight > 0);
+        candidates.sort_by_key(|(weight, ..)| std::cmp::Reverse(*weight));
+        let mut pairs = Vec::new();
+        for (_, local, remote) in candidates {
+            if pairs.len() < MOST_NAMED && !pairs.contains(&(local, remote)) {
+                pairs.push((local, remote));
             }
         }
-        Ok(named)
+        Ok(pairs)
     }
 
     fn finish(mut self) -> Result<Watched> {
@@ -289,8 +291,8 @@ impl Book {
 
     fn take(&mut self, socket: &ConnectedSocket, is_first: bool, ended: bool) {
         let Some(info) = socket.info else { return };
-        if let Some(known) = self.known.get_mut(&socket.cookie) {
-            (known.after, known.ended) = (info, known.ended | ended);
+        if let Some(connection) = self.known.get_mut(&socket.cookie) {
+            (connection.after, connection.ended) = (info, connection.ended | ended);
         } else if self.known.len() < MOST_REMEMBERED {
             let (local, remote) = (socket.local, socket.remote);
             let before = is_first.then_some(info);
@@ -301,8 +303,11 @@ impl Book {
     }
 
     fn finish(self) -> (Vec<Connection>, u64) {
-        let mut moved: Vec<Connection> = self.known.into_values().filter(|each| weight(each) > 0).collect();
-        moved.sort_by_key(|each| (std::cmp::Reverse(weight(each)), each.local, each.remote));
+        let mut moved: Vec<Connection> =
+            self.known.into_values().filter(|connection| weight(connection) > 0).collect();
+        moved.sort_by_key(|connection| {
+            (std::cmp::Reverse(weight(connection)), connection.local, connection.remote)
+        });
         let more = self.more + moved.len().saturating_sub(MOST_CONNECTIONS) as u64;
         moved.truncate(MOST_CONNECTIONS);
         (moved, more)

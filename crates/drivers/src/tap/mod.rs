@@ -120,13 +120,13 @@ pub struct Capturing {
 
 impl Capturing {
     /// Begins, with a socket of [`socket`] for each interface.
-    pub fn begin(asked: &Asked, sockets: Vec<OwnedFd>) -> Result<Self> {
-        let (mut head, snap_bytes) = (Vec::new(), asked.filter.snap_bytes);
+    pub fn begin(request: &Asked, sockets: Vec<OwnedFd>) -> Result<Self> {
+        let (mut head, snap_bytes) = (Vec::new(), request.filter.snap_bytes);
         let system = format!("Linux {}", own::kernel_release());
-        let comment = format!("host {}", asked.host);
+        let comment = format!("host {}", request.host);
         let about = About { system: Some(&system), comment: Some(&comment) };
         let mut section = Section::begin_about(&mut head, about);
-        let blocks = (BLOCKS / asked.interfaces.len().max(1) as u32).max(LEAST_BLOCKS);
+        let blocks = (BLOCKS / request.interfaces.len().max(1) as u32).max(LEAST_BLOCKS);
         let size = RingSize {
             block_bytes: BLOCK_BYTES,
             blocks,
@@ -135,10 +135,10 @@ impl Capturing {
         };
         let (began, start_nanoseconds) = (clock::monotonic_nanoseconds(), clock::real_nanoseconds());
         let mut rings = Vec::new();
-        for (interface, socket) in asked.interfaces.iter().zip(sockets) {
+        for (interface, socket) in request.interfaces.iter().zip(sockets) {
             let link = if interface.ethernet { LINK_ETHERNET } else { LINK_IP };
             section.interface_with(&mut head, &interface.name, snap_bytes, link);
-            let filter = Filter { ethernet: interface.ethernet, ..asked.filter.clone() };
+            let filter = Filter { ethernet: interface.ethernet, ..request.filter.clone() };
             let ring = PacketRing::start(socket, interface.index, &filter.program(), size);
             let ring = ring.map_err(|error| OsError {
                 operation: format!("capture on {}: {}", interface.name, error.operation),
@@ -149,22 +149,22 @@ impl Capturing {
         let (shared, waker) = (Arc::<Shared>::default(), Arc::new(Waker::new()?));
         let reading = thread::Reading {
             taps: rings,
-            store: Store::new(section.clone(), asked.most_bytes),
+            store: Store::new(section.clone(), request.most_bytes),
             shared: shared.clone(),
             waker: waker.clone(),
             snap_bytes: snap_bytes as usize,
         };
         let thread = std::thread::Builder::new().name("tap".into()).spawn(move || reading.run());
         let thread = Some(thread.during("start a thread that captures")?);
-        let names = asked.interfaces.iter().map(|interface| interface.name.clone()).collect();
+        let names = request.interfaces.iter().map(|interface| interface.name.clone()).collect();
         Ok(Self { shared, waker, thread, head, section, names, began, start_nanoseconds })
     }
 
     /// How far it is; fails once it could not go on.
     pub fn state(&self) -> Result<State> {
         let failed = self.shared.failed.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(why) = failed {
-            return Err(OsError { operation: "capture".into(), source: std::io::Error::other(why) });
+        if let Some(reason) = failed {
+            return Err(OsError { operation: "capture".into(), source: std::io::Error::other(reason) });
         }
         let count = |of: &AtomicU64| of.load(Ordering::Relaxed);
         Ok(State {
@@ -188,17 +188,17 @@ impl Capturing {
         let from = last_seconds.map_or(0, |seconds| end_nanoseconds.saturating_sub((seconds * 1e9) as u64));
         let (section, start) = (self.section.clone(), self.start_nanoseconds);
         let counts = &ended.counts;
-        let (file, kept) = ended.store.finish(from, &self.head, |_| {
+        let (file, totals) = ended.store.finish(from, &self.head, |_| {
             let mut tail = Vec::new();
             for (interface, &[accepted_packets, dropped_packets]) in counts.iter().enumerate() {
-                let found = Statistics {
+                let statistics = Statistics {
                     interface: interface as u32,
                     start_nanoseconds: start,
                     end_nanoseconds,
                     accepted_packets,
                     dropped_packets,
                 };
-                section.statistics(&mut tail, &found);
+                section.statistics(&mut tail, &statistics);
             }
             tail
         })?;
@@ -208,7 +208,7 @@ impl Capturing {
             .zip(counts)
             .map(|(interface, &[packets, dropped_packets])| Counted { interface, packets, dropped_packets });
         let interfaces = interfaces.collect();
-        Ok(Done { file, kept, state, interfaces, start_nanoseconds: start, end_nanoseconds })
+        Ok(Done { file, kept: totals, state, interfaces, start_nanoseconds: start, end_nanoseconds })
     }
 
     fn stop(&self) {

@@ -100,7 +100,7 @@ impl Store {
         self.gathered.clear();
         self.gathered_packets = 0;
         while self.kept.bytes > self.most_bytes && self.parts.len() > 1 {
-            self.give_up_oldest(|kept, packets| kept.given_up += packets);
+            self.give_up_oldest(|totals, packets| totals.given_up += packets);
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl Store {
     ) -> Result<(File, Kept)> {
         self.write_out()?;
         while self.parts.front().is_some_and(|part| part.last_nanoseconds < from_nanoseconds) {
-            self.give_up_oldest(|kept, packets| kept.cut += packets);
+            self.give_up_oldest(|totals, packets| totals.cut += packets);
         }
         let mut whole = files::unnamed()?;
         whole.write_all(head).during("write a capture")?;
@@ -177,14 +177,14 @@ mod tests {
     use framegauge_packets::capture::Reader;
 
     fn numbers(store: Store, head: &[u8], from: u64) -> (Vec<u64>, Kept) {
-        let (mut file, kept) = store.finish(from, head, |_| Vec::new()).expect("a file");
+        let (mut file, totals) = store.finish(from, head, |_| Vec::new()).expect("a file");
         file.rewind().expect("a file");
         let mut reader = Reader::new(file).expect("a capture");
-        let mut found = Vec::new();
+        let mut numbers = Vec::new();
         while let Ok(Some(packet)) = reader.next() {
-            found.push(u64::from_be_bytes(packet.captured[..8].try_into().expect("a number")));
+            numbers.push(u64::from_be_bytes(packet.captured[..8].try_into().expect("a number")));
         }
-        (found, kept)
+        (numbers, totals)
     }
 
     fn filled(most_bytes: u64, packets: u64) -> (Store, Vec<u8>) {
@@ -211,20 +211,20 @@ mod tests {
     #[test]
     fn the_newest_packets_are_kept_within_the_bound() {
         let (store, head) = filled(1 << 20, 50_000);
-        let (found, kept) = numbers(store, &head, 0);
-        assert_eq!(kept.packets, found.len() as u64);
-        assert_eq!(kept.packets + kept.given_up, 50_000);
-        assert!(kept.bytes <= 1 << 20 && kept.bytes > 1 << 19, "{kept:?}");
-        assert_eq!(found, (50_000 - kept.packets..50_000).collect::<Vec<_>>());
+        let (numbers, totals) = numbers(store, &head, 0);
+        assert_eq!(totals.packets, numbers.len() as u64);
+        assert_eq!(totals.packets + totals.given_up, 50_000);
+        assert!(totals.bytes <= 1 << 20 && totals.bytes > 1 << 19, "{totals:?}");
+        assert_eq!(numbers, (50_000 - totals.packets..50_000).collect::<Vec<_>>());
     }
 
     #[test]
     fn what_is_older_than_asked_for_is_cut() {
         for from in [0, 1, 12_345, 39_999] {
             let (store, head) = filled(1 << 30, 40_000);
-            let (found, kept) = numbers(store, &head, 1_000 * from);
-            assert_eq!((kept.cut, kept.packets), (from, 40_000 - from));
-            assert_eq!(found, (from..40_000).collect::<Vec<_>>());
+            let (numbers, totals) = numbers(store, &head, 1_000 * from);
+            assert_eq!((totals.cut, totals.packets), (from, 40_000 - from));
+            assert_eq!(numbers, (from..40_000).collect::<Vec<_>>());
         }
         let (store, head) = filled(1 << 30, 1_000);
         assert!(numbers(store, &head, 1_000_000).0.is_empty());

@@ -62,14 +62,14 @@ impl Reading {
                 end = Some((clock::real_nanoseconds(), clock::monotonic_nanoseconds() + LAST_NANOSECONDS));
             }
             let is_late = end.is_some_and(|(_, until)| clock::monotonic_nanoseconds() >= until);
-            let found = self.take(end.map_or(u64::MAX, |(last, _)| last))?;
+            let has_more = self.take(end.map_or(u64::MAX, |(last, _)| last))?;
             if end.is_none() {
                 self.count();
             }
-            if is_late && !found {
+            if is_late && !has_more {
                 return Ok(());
             }
-            if !found {
+            if !has_more {
                 set.clear();
                 if end.is_none() {
                     set.add(self.waker.raw(), true, false);
@@ -85,19 +85,19 @@ impl Reading {
     /// Takes what the rings hold, up to the packets of a moment; false if that was nothing. Once there are later
     /// packets it is over, however many come.
     fn take(&mut self, last_nanoseconds: u64) -> Result<bool> {
-        let (mut found, mut failure) = (false, Ok(()));
+        let (mut has_more, mut failure) = (false, Ok(()));
         let (mut packets, mut wire_bytes) = (0, 0);
         let (store, snap_bytes) = (&mut self.store, self.snap_bytes);
         for (number, tap) in self.taps.iter_mut().enumerate() {
             for _ in 0..BLOCKS_AT_ONCE {
                 let (ethernet, mut passed_by) = (tap.ethernet, false);
-                let taken = &mut tap.packets;
+                let packet_count = &mut tap.packets;
                 let more = tap.ring.take(|packet| {
                     if packet.time_nanoseconds > last_nanoseconds {
                         passed_by = true;
                     } else if failure.is_ok() {
                         packets += 1;
-                        *taken += 1;
+                        *packet_count += 1;
                         wire_bytes += u64::from(packet.original_bytes);
                         failure = keep(store, number as u32, packet, ethernet, snap_bytes);
                     }
@@ -105,13 +105,13 @@ impl Reading {
                 if !more || passed_by {
                     break;
                 }
-                found = true;
+                has_more = true;
             }
         }
         self.shared.packets.fetch_add(packets, Ordering::Relaxed);
         self.shared.wire_bytes.fetch_add(wire_bytes, Ordering::Relaxed);
         self.shared.kept_bytes.store(self.store.kept().bytes, Ordering::Relaxed);
-        failure.map(|()| found)
+        failure.map(|()| has_more)
     }
 
     fn count(&mut self) {
@@ -134,7 +134,7 @@ fn keep(
     snap_bytes: usize,
 ) -> Result<()> {
     let before = if ethernet { 0 } else { packet.network.min(packet.bytes.len()) };
-    let mut kept = Captured {
+    let mut record = Captured {
         interface,
         time_nanoseconds: packet.time_nanoseconds,
         original_bytes: packet.original_bytes.saturating_sub(before as u32),
@@ -143,7 +143,7 @@ fn keep(
         comment: None,
     };
     let Some((kind, content)) = packet.vlan.filter(|_| ethernet && packet.bytes.len() >= TAG_PLACE) else {
-        return store.add(&kept);
+        return store.add(&record);
     };
     let mut tagged = Vec::with_capacity(packet.bytes.len() + TAG_BYTES);
     tagged.extend_from_slice(&packet.bytes[..TAG_PLACE]);
@@ -151,7 +151,7 @@ fn keep(
     tagged.extend(content.to_be_bytes());
     tagged.extend_from_slice(&packet.bytes[TAG_PLACE..]);
     tagged.truncate(snap_bytes);
-    kept.original_bytes += TAG_BYTES as u32;
-    kept.bytes = &tagged;
-    store.add(&kept)
+    record.original_bytes += TAG_BYTES as u32;
+    record.bytes = &tagged;
+    store.add(&record)
 }

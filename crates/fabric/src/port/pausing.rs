@@ -98,10 +98,10 @@ impl Port {
 
     /// The far end is to pause, or to go on. It is told as soon as the frame being sent has left; what has changed again by
     /// then is not said.
-    pub(crate) fn ask_to_pause(&mut self, now: Picoseconds, wanted: bool) {
+    pub(crate) fn ask_to_pause(&mut self, now: Picoseconds, is_pause: bool) {
         self.catch_up(now);
         if let Some(pausing) = &mut self.pausing {
-            pausing.wanted = wanted;
+            pausing.wanted = is_pause;
         }
         self.touch(now);
     }

@@ -96,10 +96,10 @@ impl Control {
             self.dropping = standing;
             while self.dropping && now >= self.drop_next {
                 self.count += 1;
-                let kept = self.strike(now, frame?, other_bytes + queue.bytes(), fates);
-                if kept.is_some() {
+                let passed = self.strike(now, frame?, other_bytes + queue.bytes(), fates);
+                if passed.is_some() {
                     self.drop_next = self.control_law(self.drop_next);
-                    return kept;
+                    return passed;
                 }
                 (frame, standing) = self.look(now, queue);
                 self.dropping = standing;
@@ -110,7 +110,7 @@ impl Control {
         } else if standing {
             frame = match self.strike(now, frame?, other_bytes + queue.bytes(), fates) {
                 None => self.look(now, queue).0,
-                kept => kept,
+                passed => passed,
             };
             self.dropping = true;
             // Back soon after the last time: where that left off, not from the beginning.

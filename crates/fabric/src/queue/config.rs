@@ -177,9 +177,9 @@ impl QueueConfig {
             }
         };
         match limit {
-            Limit::Bytes(found) if found < frame_bytes => {
+            Limit::Bytes(bytes) if bytes < frame_bytes => {
                 return Err(format!(
-                    "found a buffer of {found} bytes, expected room for a frame of {frame_bytes}"
+                    "found a buffer of {bytes} bytes, expected room for a frame of {frame_bytes}"
                 ));
             }
             Limit::Frames(0) => return Err("found a buffer of 0 frames, expected room for one".to_owned()),

@@ -102,9 +102,9 @@ impl Discipline for FqCoDel {
             let (bucket, is_new) = self.turn()?;
             let queue = &mut self.buckets[bucket];
             let others = self.bytes - queue.bytes();
-            let taken = self.controls[bucket].take(now, queue, others, fates);
+            let head = self.controls[bucket].take(now, queue, others, fates);
             self.bytes = others + queue.bytes();
-            if let Some(frame) = taken {
+            if let Some(frame) = head {
                 self.credits[bucket] -= i64::from(frame.frame_bytes);
                 return Some(frame);
             }

@@ -46,11 +46,11 @@ impl Red {
             let frames = (now - since).as_picoseconds() / self.config.mean_frame_time.as_picoseconds();
             self.average *= power(1.0 - weight, frames);
         } else {
-            let found = match self.config.limit {
+            let occupancy = match self.config.limit {
                 Limit::Bytes(_) => self.queue.bytes() + transmitting_bytes,
                 Limit::Frames(_) => self.queue.frames() + u64::from(transmitting_bytes > 0),
             };
-            self.average += weight * (found as f64 - self.average);
+            self.average += weight * (occupancy as f64 - self.average);
         }
     }
 

@@ -75,18 +75,18 @@ impl Ends {
 
     /// Breadth first from the destination, so that the first way found has the fewest routers.
     fn ways_to(&self, destination: usize) -> Vec<Option<Way>> {
-        let mut found: Vec<Option<Way>> = vec![None; self.count];
-        found[destination] = Some(Way { routers: 0, gateway: None });
+        let mut ways: Vec<Option<Way>> = vec![None; self.count];
+        ways[destination] = Some(Way { routers: 0, gateway: None });
         for routers in 1.. {
             let mut further = false;
             for router in 0..self.owners.len() {
-                let is_near = found[self.subnets[router]].is_some_and(|way| way.routers + 1 == routers);
+                let is_near = ways[self.subnets[router]].is_some_and(|way| way.routers + 1 == routers);
                 if !is_near || matches!(self.owners[router].0, Owner::Host(_)) {
                     continue;
                 }
                 for &end in self.ends_of(self.owners[router].0) {
-                    if found[self.subnets[end]].is_none() {
-                        found[self.subnets[end]] = Some(Way { routers, gateway: Some(end) });
+                    if ways[self.subnets[end]].is_none() {
+                        ways[self.subnets[end]] = Some(Way { routers, gateway: Some(end) });
                         further = true;
                     }
                 }
@@ -95,7 +95,7 @@ impl Ends {
                 break;
             }
         }
-        found
+        ways
     }
 
     /// How many ends there are.
@@ -148,16 +148,16 @@ impl Ends {
 
     /// All legs of the way from somebody to an end of somebody else; `None`: there is no way.
     pub fn legs(&self, owner: Owner, to: usize) -> Option<Vec<Leg>> {
-        let mut found = Vec::new();
+        let mut legs = Vec::new();
         let mut at = owner;
-        while found.len() <= self.count {
+        while legs.len() <= self.count {
             let own = self.ends_of(at);
             if let Some(from) = own.iter().copied().find(|end| self.subnets[*end] == self.subnets[to]) {
-                found.push(Leg { from, to });
-                return Some(found);
+                legs.push(Leg { from, to });
+                return Some(legs);
             }
             let leg = self.leg_to_subnet(at, self.subnets[to])?;
-            found.push(leg);
+            legs.push(leg);
             at = self.owner(leg.to);
         }
         None
@@ -194,17 +194,17 @@ fn by_owner(owners: &[(Owner, String)]) -> (Vec<Vec<usize>>, Vec<Vec<usize>>) {
 
 /// For each node the least number of all that links join it with.
 pub(crate) fn labels(nodes: usize, links: impl Iterator<Item = (usize, usize)> + Clone) -> Vec<usize> {
-    let mut found: Vec<usize> = (0..nodes).collect();
+    let mut labels: Vec<usize> = (0..nodes).collect();
     let mut changed = true;
     while changed {
         changed = false;
         for (one, other) in links.clone() {
-            let least = found[one].min(found[other]);
-            changed |= found[one] != least || found[other] != least;
-            (found[one], found[other]) = (least, least);
+            let least = labels[one].min(labels[other]);
+            changed |= labels[one] != least || labels[other] != least;
+            (labels[one], labels[other]) = (least, least);
         }
     }
-    found
+    labels
 }
 
 impl Graph {
@@ -226,8 +226,8 @@ impl Graph {
         // Hosts with several NICs are in several islands.
         let hosts: Vec<usize> = (0..self.ends.len()).filter(|end| !routed(*end)).collect();
         let apart = |one: usize, other: usize| {
-            let (mine, theirs) = (ends.ends_of(ends.owner(one)), ends.ends_of(ends.owner(other)));
-            !mine.iter().any(|mine| theirs.iter().any(|theirs| islands[*mine] == islands[*theirs]))
+            let (here, there) = (ends.ends_of(ends.owner(one)), ends.ends_of(ends.owner(other)));
+            !here.iter().any(|here| there.iter().any(|there| islands[*here] == islands[*there]))
         };
         // Of hosts that are on the same islands one is enough.
         let mut known = HashSet::new();

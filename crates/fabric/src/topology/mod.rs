@@ -132,10 +132,10 @@ impl Graph {
 
     fn checked(self) -> Result<Graph, TopologyError> {
         self.check()?;
-        let found = self.ends().subnets();
-        if found > MOST_SUBNETS {
+        let subnets = self.ends().subnets();
+        if subnets > MOST_SUBNETS {
             let expected = format!("at most {MOST_SUBNETS}");
-            return Err(TopologyError::Number { what: "subnets", found, expected });
+            return Err(TopologyError::Number { what: "subnets", found: subnets, expected });
         }
         Ok(self)
     }
@@ -207,9 +207,13 @@ impl Graph {
     fn check(&self) -> Result<(), TopologyError> {
         let nodes = self.ends.len() + self.switches.len();
         let (links, most) = (self.links.len(), usize::from(u16::MAX) / 2);
-        for (what, found, most) in [("nodes", nodes, usize::from(u16::MAX)), ("links", links, most)] {
-            if found > most {
-                return Err(TopologyError::Number { what, found, expected: format!("at most {most}") });
+        for (what, count, most) in [("nodes", nodes, usize::from(u16::MAX)), ("links", links, most)] {
+            if count > most {
+                return Err(TopologyError::Number {
+                    what,
+                    found: count,
+                    expected: format!("at most {most}"),
+                });
             }
         }
         let mut names = std::collections::HashSet::new();

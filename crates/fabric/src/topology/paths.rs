@@ -62,20 +62,20 @@ impl Ends {
                 ways.extend(reach.reduce(Reach::followed_by).map(|reach| ((from, to), reach)));
             }
         }
-        let mut found: Option<Spans> = None;
+        let mut widest: Option<Spans> = None;
         for (one, other) in pairs {
             if let (Some(there), Some(back)) = (ways.get(&(one, other)), ways.get(&(other, one))) {
                 let both = Spread {
                     least: there.delay.least + back.delay.least,
                     most: there.delay.most + back.delay.most,
                 };
-                let spans = found.get_or_insert(Spans { links: there.links, round_trip: both });
+                let spans = widest.get_or_insert(Spans { links: there.links, round_trip: both });
                 spans.links.widen(there.links);
                 spans.links.widen(back.links);
                 spans.round_trip.widen(both);
             }
         }
-        found
+        widest
     }
 }
 
@@ -88,13 +88,13 @@ impl Ends {
                 *delay = port.delay + port.impairments.phase;
             }
         }
-        let mut met: HashMap<Vec<(NodeIndex, Picoseconds, Picoseconds)>, u32> = HashMap::new();
+        let mut counts: HashMap<Vec<(NodeIndex, Picoseconds, Picoseconds)>, u32> = HashMap::new();
         let is_needed = |host: &usize| {
             let ends = self.ends_of(Owner::Host(*host)).iter().map(|end| {
                 let up = &config.ports[usize::from(config.uplinks[*end].0)];
                 (up.to, up.delay + up.impairments.phase, down[*end])
             });
-            let count = met.entry(ends.collect()).or_insert(0);
+            let count = counts.entry(ends.collect()).or_insert(0);
             *count += 1;
             *count <= 2
         };
@@ -137,11 +137,11 @@ impl FabricConfig {
             links: Spread { least: 0, most: 0 },
             delay: Spread { least: Picoseconds::ZERO, most: Picoseconds::ZERO },
         });
-        let found = Reach {
+        let total = Reach {
             links: Spread { least: rest.links.least + 1, most: rest.links.most + 1 },
             delay: Spread { least: rest.delay.least + delay, most: rest.delay.most + delay },
         };
-        known[index] = Some(found);
-        found
+        known[index] = Some(total);
+        total
     }
 }

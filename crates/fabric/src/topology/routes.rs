@@ -14,7 +14,7 @@ pub(super) fn of(graph: &Graph, ports: &[PortConfig], routing: Routing) -> Route
     let mut tables = shortest(graph, ports);
     let node = |index: u16| usize::from(index);
     let at = |port: &PortConfig| node(port.to.0).checked_sub(hosts);
-    let mut asked: Vec<u16> = ports.iter().map(|port| at(port).unwrap_or(0) as u16).collect();
+    let mut lookup: Vec<u16> = ports.iter().map(|port| at(port).unwrap_or(0) as u16).collect();
     if routing.paths == Paths::EqualLength {
         let level = |index: usize| index.checked_sub(hosts).map_or(0, |switch| graph.switches[switch].level);
         let upward = |port: &PortConfig| level(node(port.from.0)) < level(node(port.to.0));
@@ -25,18 +25,18 @@ pub(super) fn of(graph: &Graph, ports: &[PortConfig], routing: Routing) -> Route
                 false => RouteTable::new(vec![up; hosts], graph.switches[switch].stride),
             });
         }
-        for (port, asked) in ports.iter().zip(&mut asked) {
+        for (port, lookup) in ports.iter().zip(&mut lookup) {
             if at(port).is_some() && upward(port) {
-                *asked += switches as u16;
+                *lookup += switches as u16;
             }
         }
     }
-    RouteConfig { tables, asked, choice: routing.choice, seed: routing.seed }
+    RouteConfig { tables, asked: lookup, choice: routing.choice, seed: routing.seed }
 }
 
 fn indices(ports: &[PortConfig], takes: impl Fn(&PortConfig) -> bool) -> Vec<PortIndex> {
-    let found = ports.iter().enumerate().filter(|(_, port)| takes(port));
-    found.map(|(index, _)| PortIndex(index as u16)).collect()
+    let entries = ports.iter().enumerate().filter(|(_, port)| takes(port));
+    entries.map(|(index, _)| PortIndex(index as u16)).collect()
 }
 
 /// By switch and host: all ports that lead one link nearer.
@@ -76,16 +76,16 @@ fn shortest(graph: &Graph, ports: &[PortConfig]) -> Vec<RouteTable> {
 
 /// Links from every switch to `home`; hosts, by which nothing passes, are as far as can be.
 fn distances(home: usize, leaving: &[Vec<(PortIndex, usize)>], hosts: usize) -> Vec<u32> {
-    let mut found = vec![u32::MAX; leaving.len()];
-    found[home] = 0;
+    let mut hops = vec![u32::MAX; leaving.len()];
+    hops[home] = 0;
     let mut ahead = VecDeque::from([home]);
     while let Some(node) = ahead.pop_front() {
         for &(_, next) in leaving[node].iter().filter(|(_, next)| *next >= hosts) {
-            if found[next] == u32::MAX {
-                found[next] = found[node] + 1;
+            if hops[next] == u32::MAX {
+                hops[next] = hops[node] + 1;
                 ahead.push_back(next);
             }
         }
     }
-    found
+    hops
 }

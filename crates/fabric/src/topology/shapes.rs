@@ -7,8 +7,8 @@ const MOST_PORTS: usize = 64;
 /// Of one host or router.
 const MOST_NICS: usize = 8;
 
-fn number<T>(what: &'static str, found: usize, expected: impl Into<String>) -> Result<T, TopologyError> {
-    Err(TopologyError::Number { what, found, expected: expected.into() })
+fn number<T>(what: &'static str, actual: usize, expected: impl Into<String>) -> Result<T, TopologyError> {
+    Err(TopologyError::Number { what, found: actual, expected: expected.into() })
 }
 
 fn plain(name: impl Into<String>) -> Switch {
@@ -57,9 +57,9 @@ pub(super) fn dumbbell(hosts: &[String], left: usize) -> Result<Graph, TopologyE
 pub(super) fn leaf_spine(hosts: &[String], leaves: usize, spines: usize) -> Result<Graph, TopologyError> {
     some_hosts(hosts)?;
     let count = hosts.len();
-    for (what, found) in [("leaves", leaves), ("spines", spines)] {
-        if !(1..=1000).contains(&found) {
-            return number(what, found, "1 to 1000");
+    for (what, actual) in [("leaves", leaves), ("spines", spines)] {
+        if !(1..=1000).contains(&actual) {
+            return number(what, actual, "1 to 1000");
         }
     }
     if !count.is_multiple_of(leaves) {
@@ -86,10 +86,10 @@ pub(super) fn fat_tree(hosts: &[String], k: usize) -> Result<Graph, TopologyErro
     }
     let mut switches = Vec::new();
     for (kind, level) in [("edge", 1), ("aggregation", 2)] {
-        let each = (1..=k).flat_map(|pod| (1..=half).map(move |place| (pod, place)));
+        let positions = (1..=k).flat_map(|pod| (1..=half).map(move |place| (pod, place)));
         // An aggregation switch sees the hosts of its pod as half an edge switch each: these take one core.
         let stride = if level == 2 { half as u16 } else { 1 };
-        switches.extend(each.map(|(pod, place)| Switch {
+        switches.extend(positions.map(|(pod, place)| Switch {
             name: format!("{kind}{pod}-{place}"),
             level,
             stride,
@@ -134,15 +134,15 @@ pub(super) fn custom(
         })
     };
     let link = |(one, other): &(String, String)| Ok((find(one)?, find(other)?));
-    let drawn = links.iter().map(link).collect::<Result<Vec<_>, TopologyError>>()?;
-    if let Some((one, _)) = drawn.iter().find(|(one, other)| one == other) {
+    let edges = links.iter().map(link).collect::<Result<Vec<_>, TopologyError>>()?;
+    if let Some((one, _)) = edges.iter().find(|(one, other)| one == other) {
         let problem = "has a link to itself, expected one to another node".to_owned();
         return Err(TopologyError::Node { name: names[*one].clone(), problem });
     }
     let mut ends = Vec::new();
     let mut next_end = Vec::with_capacity(owners.len());
     for (place, name) in owners.iter().enumerate() {
-        let count = drawn.iter().filter(|(one, other)| *one == place || *other == place).count();
+        let count = edges.iter().filter(|(one, other)| *one == place || *other == place).count();
         let (owner, expected) = match place.checked_sub(hosts.len()) {
             None => (Owner::Host(place), 1..=MOST_NICS),
             Some(router) => (Owner::Router(router), 2..=MOST_NICS),
@@ -161,7 +161,7 @@ pub(super) fn custom(
             next_end[node] - 1
         }
     };
-    let links = drawn.into_iter().map(|(one, other)| (end_of(one), end_of(other))).collect();
+    let links = edges.into_iter().map(|(one, other)| (end_of(one), end_of(other))).collect();
     let switches = switches.iter().map(plain).collect();
     Ok(Graph { kind: "custom", ends, switches, links })
 }

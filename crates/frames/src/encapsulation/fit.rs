@@ -152,13 +152,17 @@ fn inside(layer: &Layer, outside: Mtu) -> Result<Mtu, EncapsulationError> {
         && outside.check(underlay).is_err()
     {
         let least = underlay.minimum_mtu_bytes();
-        let found = format!("an MTU of {} bytes around it", outside.bytes());
-        return Err(EncapsulationError::new(place, found, format!("at least {least} for {underlay}")));
+        let actual = format!("an MTU of {} bytes around it", outside.bytes());
+        return Err(EncapsulationError::new(place, actual, format!("at least {least} for {underlay}")));
     }
     let room = encapsulation.padding().largest(outside.bytes(), encapsulation.overhead_bytes());
     Mtu::new(room).map_err(|_| {
-        let found = format!("room for packets of {room} bytes inside of it");
-        EncapsulationError::new(place, found, format!("at least {} for ipv4", Family::V4.minimum_mtu_bytes()))
+        let actual = format!("room for packets of {room} bytes inside of it");
+        EncapsulationError::new(
+            place,
+            actual,
+            format!("at least {} for ipv4", Family::V4.minimum_mtu_bytes()),
+        )
     })
 }
 

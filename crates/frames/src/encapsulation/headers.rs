@@ -265,10 +265,10 @@ fn gtp_u(underlay: Family, sequence: bool, pdu_session: bool) -> Vec<Part> {
 fn srv6(segments: u8, reduced: bool, l2: bool) -> Vec<Part> {
     let mut parts = vec![ip(Family::V6)];
     // A reduced path of one segment needs no list (RFC 8986 section 5.2).
-    let listed = u32::from(segments) - u32::from(reduced);
-    if listed > 0 {
+    let entries = u32::from(segments) - u32::from(reduced);
+    if entries > 0 {
         parts.push(part("segment routing header", 8, "RFC 8754 section 2"));
-        parts.push(part("segments, 16 bytes each", 16 * listed, "RFC 8754 section 2"));
+        parts.push(part("segments, 16 bytes each", 16 * entries, "RFC 8754 section 2"));
     }
     parts.extend(l2.then_some(INNER_ETHERNET));
     parts

@@ -306,8 +306,8 @@ pub struct EncapsulationError {
 }
 
 impl EncapsulationError {
-    fn new(place: impl Into<String>, found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { place: place.into(), found: found.into(), expected: expected.into() }
+    fn new(place: impl Into<String>, actual: impl Into<String>, expected: impl Into<String>) -> Self {
+        Self { place: place.into(), found: actual.into(), expected: expected.into() }
     }
 }
 

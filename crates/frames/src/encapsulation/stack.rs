@@ -16,8 +16,8 @@ impl Stack {
     /// These layers, if each can be inside of the one before it.
     pub fn new(layers: Vec<Layer>) -> Result<Stack, EncapsulationError> {
         if layers.len() > MOST_LAYERS {
-            let found = format!("{} layers", layers.len());
-            return Err(EncapsulationError::new("encapsulations", found, format!("at most {MOST_LAYERS}")));
+            let actual = format!("{} layers", layers.len());
+            return Err(EncapsulationError::new("encapsulations", actual, format!("at most {MOST_LAYERS}")));
         }
         let mut cargo = Cargo::Ethernet;
         let mut around: Option<&Layer> = None;
@@ -38,7 +38,7 @@ impl Stack {
 fn check_order(layer: &Layer, around: Option<&Layer>, cargo: Cargo) -> Result<(), EncapsulationError> {
     let place = layer.to_string();
     let outside = around.map_or("the link".to_string(), ToString::to_string);
-    let fail = |found: &str, expected: &str| Err(EncapsulationError::new(place, found, expected));
+    let fail = |actual: &str, expected: &str| Err(EncapsulationError::new(place, actual, expected));
     let needs_ethernet = layer.encapsulation.is_frame_only() || layer.encapsulation == Encapsulation::Pppoe;
     let mpls = matches!(layer.encapsulation, Encapsulation::Mpls { .. });
     let in_gre = around.is_some_and(|around| matches!(around.encapsulation, Encapsulation::Gre { .. }));

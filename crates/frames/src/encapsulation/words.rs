@@ -108,7 +108,7 @@ fn underlay(word: &str) -> Option<Family> {
 }
 
 /// One word with its underlay, where one was given.
-fn layer(word: &str, given: Option<Family>) -> Outcome<Layer> {
+fn layer(word: &str, outer: Option<Family>) -> Outcome<Layer> {
     let (name, rest) = word.split_once(':').unwrap_or((word, ""));
     let Some((_, known)) = WORDS.iter().find(|(known, _)| *known == name) else {
         return Err(EncapsulationError::new("encapsulations", format!("{name:?}"), expected_word(name)));
@@ -117,7 +117,7 @@ fn layer(word: &str, given: Option<Family>) -> Outcome<Layer> {
     for option in rest.split(':').filter(|_| word.contains(':')) {
         options.take(known, option)?;
     }
-    let encapsulation = encapsulation(name, &options, given)?;
+    let encapsulation = encapsulation(name, &options, outer)?;
     if options.has("encap-limit") && encapsulation.underlay() != Some(Family::V6) {
         return Err(EncapsulationError::new(
             word,
@@ -128,14 +128,14 @@ fn layer(word: &str, given: Option<Family>) -> Outcome<Layer> {
     Ok(Layer { encapsulation, within_mtu: options.has("in-mtu") })
 }
 
-fn encapsulation(name: &str, options: &Options, given: Option<Family>) -> Outcome<Encapsulation> {
-    let underlay = given.unwrap_or(Family::V4);
+fn encapsulation(name: &str, options: &Options, outer: Option<Family>) -> Outcome<Encapsulation> {
+    let underlay = outer.unwrap_or(Family::V4);
     let encapsulation_limit = options.has("encap-limit");
     let ip = |underlay, inner| Encapsulation::Ip { underlay, inner, encapsulation_limit };
-    let fixed = |encapsulation: Encapsulation| match (given, encapsulation.underlay()) {
-        (Some(given), own) if own != Some(given) => {
+    let fixed = |encapsulation: Encapsulation| match (outer, encapsulation.underlay()) {
+        (Some(outer), own) if own != Some(outer) => {
             let expected = own.map_or("no underlay: it has no IP header".into(), |own| format!("{own}"));
-            Err(EncapsulationError::new(name, format!("{given} as its underlay"), expected))
+            Err(EncapsulationError::new(name, format!("{outer} as its underlay"), expected))
         }
         _ => Ok(encapsulation),
     };
@@ -165,13 +165,13 @@ fn encapsulation(name: &str, options: &Options, given: Option<Family>) -> Outcom
         "fou" => Ok(Encapsulation::Fou { underlay, kind: InUdp::Fou }),
         "gue" => Ok(Encapsulation::Fou { underlay, kind: InUdp::Gue }),
         "stt" => Ok(Encapsulation::Stt { underlay }),
-        _ => protected(name, options, given),
+        _ => protected(name, options, outer),
     }
 }
 
 /// Those with a cipher or a check value, and those of telephone networks.
-fn protected(name: &str, options: &Options, given: Option<Family>) -> Outcome<Encapsulation> {
-    let underlay = given.unwrap_or(Family::V4);
+fn protected(name: &str, options: &Options, outer: Option<Family>) -> Outcome<Encapsulation> {
+    let underlay = outer.unwrap_or(Family::V4);
     let nat_traversal = options.has("nat-t");
     let hmac = options.one_of(&Hmac::WORDS)?.unwrap_or(Hmac::Sha256);
     match name {
@@ -203,7 +203,7 @@ fn protected(name: &str, options: &Options, given: Option<Family>) -> Outcome<En
         _ => {
             let suite = options.esp()?;
             // How such a cipher pads depends on the length of the IP header before it.
-            let family = if suite.cipher.alignment_bytes() > 4 { Some(underlay) } else { given };
+            let family = if suite.cipher.alignment_bytes() > 4 { Some(underlay) } else { outer };
             Ok(Encapsulation::EspTransport { family, nat_traversal, suite })
         }
     }
@@ -221,8 +221,8 @@ impl<'a> Options<'a> {
         self.words.contains(&word)
     }
 
-    fn wrong<T>(&self, found: impl Into<String>, expected: impl Into<String>) -> Outcome<T> {
-        Err(EncapsulationError::new(self.name, found, expected))
+    fn wrong<T>(&self, actual: impl Into<String>, expected: impl Into<String>) -> Outcome<T> {
+        Err(EncapsulationError::new(self.name, actual, expected))
     }
 
     fn take(&mut self, known: &[&str], option: &'a str) -> Outcome<()> {
@@ -270,8 +270,8 @@ impl<'a> Options<'a> {
         let cipher = self.one_of(&EspCipher::WORDS)?.unwrap_or(usual.cipher);
         match self.one_of(&Hmac::WORDS)? {
             Some(hmac) if cipher.authenticates() => {
-                let found = format!("{} with {}", hmac.word(), cipher.word());
-                self.wrong(found, "aes-cbc or another cipher that does not authenticate by itself")
+                let actual = format!("{} with {}", hmac.word(), cipher.word());
+                self.wrong(actual, "aes-cbc or another cipher that does not authenticate by itself")
             }
             hmac => Ok(EspSuite { cipher, hmac: hmac.unwrap_or(usual.hmac) }),
         }
@@ -293,9 +293,9 @@ fn expected_options(known: &[&str]) -> String {
 }
 
 /// All words, the nearest to what was written first.
-fn expected_word(found: &str) -> String {
+fn expected_word(word: &str) -> String {
     let names = || WORDS.iter().map(|(name, _)| *name).chain(["ipv4", "ipv6"]);
-    let near = names().map(|name| (distance(found, name), name)).min();
+    let near = names().map(|name| (distance(word, name), name)).min();
     let nearest = near.filter(|(distance, name)| *distance * 2 <= name.len()).map(|(_, name)| name);
     let all = names().collect::<Vec<_>>().join(", ");
     nearest.map_or(format!("one of {all}"), |nearest| format!("{nearest}, or another of {all}"))
@@ -311,8 +311,8 @@ fn distance(one: &str, other: &str) -> usize {
     for (line, letter) in one.bytes().enumerate() {
         let mut corner = line;
         row[0] = line + 1;
-        for (place, wanted) in other.bytes().enumerate() {
-            let exchanged = corner + usize::from(letter != wanted);
+        for (place, target) in other.bytes().enumerate() {
+            let exchanged = corner + usize::from(letter != target);
             corner = row[place + 1];
             row[place + 1] = exchanged.min(corner + 1).min(row[place] + 1);
         }

@@ -41,8 +41,9 @@ pub struct WholeAddress {
 impl WholeAddress {
     /// Whether it is the same, however long it still lives.
     pub fn is_same(&self, other: &Self) -> bool {
-        let what = |each: &Self| (each.address, each.peer, each.prefix_length, each.flags, each.priority);
-        what(self) == what(other) && self.lifetimes.is_some() == other.lifetimes.is_some()
+        let identity =
+            |entry: &Self| (entry.address, entry.peer, entry.prefix_length, entry.flags, entry.priority);
+        identity(self) == identity(other) && self.lifetimes.is_some() == other.lifetimes.is_some()
     }
 }
 

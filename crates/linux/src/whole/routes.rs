@@ -35,13 +35,15 @@ pub struct WholeRoute {
 
 impl WholeRoute {
     fn of(body: Vec<u8>) -> Self {
-        let said = restated(RTM_NEWROUTE, 0, &body, NO_METRICS).body().to_vec();
-        let mut path = said[..ROUTE_BYTES].to_vec();
-        for (kind, value) in attributes(&said[ROUTE_BYTES..]).filter(|each| each.0 != libc::RTA_METRICS) {
+        let message_body = restated(RTM_NEWROUTE, 0, &body, NO_METRICS).body().to_vec();
+        let mut path = message_body[..ROUTE_BYTES].to_vec();
+        for (kind, value) in
+            attributes(&message_body[ROUTE_BYTES..]).filter(|attribute| attribute.0 != libc::RTA_METRICS)
+        {
             path.extend(kind.to_ne_bytes());
             path.extend_from_slice(value);
         }
-        Self { body, said, path }
+        Self { body, said: message_body, path }
     }
 
     /// Whether it says the same, its metrics included.

@@ -158,8 +158,8 @@ impl Book {
             entry.stage == Stage::Alive
         });
         if !self.private {
-            let listed: HashSet<u64> = sights.iter().map(|sight| sight.cookie).collect();
-            self.agents.retain(|cookie| listed.contains(cookie));
+            let cookies: HashSet<u64> = sights.iter().map(|sight| sight.cookie).collect();
+            self.agents.retain(|cookie| cookies.contains(cookie));
         }
         self.sum_up(now_seconds, false);
     }
@@ -177,7 +177,7 @@ impl Book {
                     self.entries.remove(&cookie);
                     return;
                 }
-                Some(Holder::Program(found)) => owner = Some(found),
+                Some(Holder::Program(program)) => owner = Some(program),
                 None => {}
             }
         }
@@ -300,7 +300,7 @@ impl Book {
         self.sum_up(0.0, true);
         let mut all: Vec<Summary> = self.entries.values().map(|entry| entry.summary(&self.ports)).collect();
         all.sort_by(|one, other| {
-            let ends = |each: &Summary| (each.local, each.remote);
+            let ends = |summary: &Summary| (summary.local, summary.remote);
             one.first_seconds.total_cmp(&other.first_seconds).then_with(|| ends(one).cmp(&ends(other)))
         });
         let more = self.sums.connections();

@@ -33,24 +33,24 @@ impl<R: Read> Buffer<R> {
         self.offset
     }
 
-    /// What is there: at least `wanted` bytes, or all that are left of the capture.
+    /// What is there: at least `length` bytes, or all that are left of the capture.
     #[inline]
-    pub(super) fn fill(&mut self, wanted: usize) -> Result<&[u8], CaptureError> {
-        if self.end - self.start < wanted {
-            self.fetch(wanted)?;
+    pub(super) fn fill(&mut self, length: usize) -> Result<&[u8], CaptureError> {
+        if self.end - self.start < length {
+            self.fetch(length)?;
         }
         Ok(&self.bytes[self.start..self.end])
     }
 
     /// Apart, so that the way of most packets stays short.
     #[cold]
-    fn fetch(&mut self, wanted: usize) -> Result<(), CaptureError> {
+    fn fetch(&mut self, length: usize) -> Result<(), CaptureError> {
         self.bytes.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        while self.end < wanted {
+        while self.end < length {
             if self.end == self.bytes.len() {
                 // By and by: a length that lies takes no more memory than twice what is really there.
-                self.bytes.resize(wanted.min(2 * self.end), 0);
+                self.bytes.resize(length.min(2 * self.end), 0);
             }
             match self.read.read(&mut self.bytes[self.end..]) {
                 Ok(0) => break,
@@ -74,9 +74,9 @@ impl<R: Read> Buffer<R> {
     /// Goes on by so many of the bytes that are there, and gives them.
     #[inline]
     pub(super) fn take(&mut self, bytes: usize) -> &[u8] {
-        let taken = self.start..(self.start + bytes).min(self.end);
-        self.start = taken.end;
-        self.offset += taken.len() as u64;
-        &self.bytes[taken]
+        let range = self.start..(self.start + bytes).min(self.end);
+        self.start = range.end;
+        self.offset += range.len() as u64;
+        &self.bytes[range]
     }
 }

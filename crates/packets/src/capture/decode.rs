@@ -104,7 +104,7 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
     }
     let options_end = payload.min(walk.bytes.len());
     let flags = TcpFlags(header[13]);
-    let said = Said::read(flags, &walk.bytes[walk.at + TCP_MINIMUM_BYTES..options_end]);
+    let options = Said::read(flags, &walk.bytes[walk.at + TCP_MINIMUM_BYTES..options_end]);
     let checksum_is_right = match checksums {
         Checksums::Verify if !ip.is_fragment && !ip.is_rerouted => is_right(walk, ip),
         _ => None,
@@ -120,11 +120,11 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
         window: word(header, 14),
         payload_bytes: bytes(walk.end - payload),
         ip_bytes: bytes(walk.end - ip.start),
-        timestamps: said.timestamps,
-        sack: said.sack,
-        syn: said.syn,
-        multipath: said.multipath,
-        fast_open: said.fast_open,
+        timestamps: options.timestamps,
+        sack: options.sack,
+        syn: options.syn,
+        multipath: options.multipath,
+        fast_open: options.fast_open,
         identification: ip.identification,
         hops: ip.hops,
         ecn: ip.ecn,
@@ -166,16 +166,16 @@ impl Said {
     #[inline]
     fn read(flags: TcpFlags, options: &[u8]) -> Said {
         let syn = flags.contains(TcpFlags::SYN).then(SynOptions::default);
-        let mut said = Said { syn, ..Said::default() };
+        let mut fields = Said { syn, ..Said::default() };
         match options {
             [] => {}
             // What nearly every segment of an established connection has, and nothing else (RFC 7323 appendix A).
-            [1, 1, 8, 10, values @ ..] if values.len() == 8 && said.syn.is_none() => {
-                said.timestamps = Some((long(values, 0), long(values, 4)));
+            [1, 1, 8, 10, values @ ..] if values.len() == 8 && fields.syn.is_none() => {
+                fields.timestamps = Some((long(values, 0), long(values, 4)));
             }
-            _ => said.read_all(options),
+            _ => fields.read_all(options),
         }
-        said
+        fields
     }
 
     fn read_all(&mut self, options: &[u8]) {

@@ -143,21 +143,21 @@ impl<R: Read> Reader<R> {
         if self.ended {
             return Ok(None);
         }
-        let found = match &mut self.format {
+        let entry = match &mut self.format {
             Format::Pcap(pcap) => pcap.packet(&mut self.buffer),
             Format::Pcapng(sections) => packet(&mut self.buffer, sections, &mut self.interfaces),
         };
-        self.ended = !matches!(found, Ok(Some(_)));
-        let Some(found) = found? else { return Ok(None) };
+        self.ended = !matches!(entry, Ok(Some(_)));
+        let Some(entry) = entry? else { return Ok(None) };
         self.packets += 1;
-        let block = self.buffer.take(found.block_bytes);
+        let block = self.buffer.take(entry.block_bytes);
         Ok(Some(Record {
             number: self.packets,
-            nanoseconds: found.nanoseconds,
-            link: found.link,
-            interface: found.interface,
-            captured: &block[found.head_bytes..][..found.captured_bytes as usize],
-            original_bytes: found.original_bytes.max(found.captured_bytes),
+            nanoseconds: entry.nanoseconds,
+            link: entry.link,
+            interface: entry.interface,
+            captured: &block[entry.head_bytes..][..entry.captured_bytes as usize],
+            original_bytes: entry.original_bytes.max(entry.captured_bytes),
         }))
     }
 
@@ -197,8 +197,8 @@ fn packet<R: Read>(
     interfaces: &mut Vec<Interface>,
 ) -> Result<Option<Found>, CaptureError> {
     while !buffer.fill(BLOCK_MINIMUM_BYTES)?.is_empty() {
-        if let Some(found) = block(buffer, sections, interfaces)? {
-            return Ok(Some(found));
+        if let Some(entry) = block(buffer, sections, interfaces)? {
+            return Ok(Some(entry));
         }
     }
     Ok(None)
@@ -216,9 +216,9 @@ fn block<R: Read>(
         return Err(head.refuse("16777216 or less"));
     }
     let block = head.block(sections.order, buffer.fill(head.bytes)?)?;
-    let found = sections.read(&block, interfaces)?;
-    if found.is_none() {
+    let entry = sections.read(&block, interfaces)?;
+    if entry.is_none() {
         buffer.take(head.bytes);
     }
-    Ok(found)
+    Ok(entry)
 }

@@ -93,14 +93,14 @@ impl Sections {
         };
         let (number, interface, link) = self.interface(block, &head, interfaces)?;
         let most = if interface.snap_bytes == 0 { u32::MAX } else { interface.snap_bytes };
-        let there = (block.body.len() - SIMPLE_PACKET_BYTES) as u32;
+        let body_bytes = (block.body.len() - SIMPLE_PACKET_BYTES) as u32;
         self.untimed_packets += 1;
         Ok(Found {
             interface: number,
             link,
             nanoseconds: 0,
             head_bytes: BLOCK_HEAD_BYTES + SIMPLE_PACKET_BYTES,
-            captured_bytes: original_bytes.min(most).min(there),
+            captured_bytes: original_bytes.min(most).min(body_bytes),
             original_bytes,
             block_bytes: block.bytes(),
         })
@@ -162,7 +162,7 @@ impl Sections {
 }
 
 fn describe(block: &Block<'_>, interfaces: &mut Vec<Interface>) -> Result<(), CaptureError> {
-    let found = block.description()?;
+    let description = block.description()?;
     if interfaces.len() == INTERFACES_MAXIMUM {
         return Err(error(
             block.offset - 8,
@@ -171,12 +171,12 @@ fn describe(block: &Block<'_>, interfaces: &mut Vec<Interface>) -> Result<(), Ca
             "fewer",
         ));
     }
-    let name = found.name.map(|name| &name.bytes[..name.bytes.len().min(NAME_BYTES_MAXIMUM)]);
+    let name = description.name.map(|name| &name.bytes[..name.bytes.len().min(NAME_BYTES_MAXIMUM)]);
     interfaces.push(Interface {
         name: name.map(|name| String::from_utf8_lossy(name).into_owned()),
-        link_type: found.link_type,
-        snap_bytes: found.snap_bytes,
-        ticks: found.ticks,
+        link_type: description.link_type,
+        snap_bytes: description.snap_bytes,
+        ticks: description.ticks,
         ..Interface::default()
     });
     Ok(())

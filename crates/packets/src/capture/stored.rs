@@ -19,9 +19,9 @@ struct Stored<'a>(&'a [u8]);
 
 impl Stored<'_> {
     fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
-        let (taken, rest) = self.0.split_first_chunk()?;
+        let (head, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
-        Some(*taken)
+        Some(*head)
     }
 
     fn byte(&mut self) -> Option<u8> {

@@ -124,9 +124,9 @@ impl<'a> Walk<'a> {
     /// The next bytes, and goes on behind them.
     #[inline]
     pub(super) fn take<const N: usize>(&mut self) -> Result<&'a [u8; N], Why> {
-        let taken = self.peek()?;
+        let bytes = self.peek()?;
         self.at += N;
-        Ok(taken)
+        Ok(bytes)
     }
 
     /// The header of the link layer.

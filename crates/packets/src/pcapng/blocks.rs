@@ -71,7 +71,7 @@ impl Head {
             *order = match (Order::Little.long(first, 8), Order::Big.long(first, 8)) {
                 (BYTE_ORDER, _) => Order::Little,
                 (_, BYTE_ORDER) => Order::Big,
-                (found, _) => return Err(error(start + 8, "byte-order magic", found, "0x1a2b3c4d")),
+                (magic, _) => return Err(error(start + 8, "byte-order magic", magic, "0x1a2b3c4d")),
             };
         }
         let bytes = order.long(first, 4) as usize;
@@ -168,7 +168,7 @@ impl<'a> Block<'a> {
         debug_assert_eq!(self.kind, INTERFACE_DESCRIPTION);
         self.require(INTERFACE_BYTES, "8 or more in an interface's description")?;
         let order = self.order;
-        let mut found = Description {
+        let mut description = Description {
             link_type: order.word(self.body, 0),
             snap_bytes: order.long(self.body, 4),
             name: None,
@@ -176,16 +176,16 @@ impl<'a> Block<'a> {
         };
         self.options(INTERFACE_BYTES, |code, value| {
             match code {
-                INTERFACE_NAME => found.name = Some(value),
-                INTERFACE_RESOLUTION => found.ticks.resolution = value.exactly::<1>()?[0],
+                INTERFACE_NAME => description.name = Some(value),
+                INTERFACE_RESOLUTION => description.ticks.resolution = value.exactly::<1>()?[0],
                 INTERFACE_OFFSET => {
-                    found.ticks.offset_seconds = order.longer(&value.exactly::<8>()?, 0) as i64;
+                    description.ticks.offset_seconds = order.longer(&value.exactly::<8>()?, 0) as i64;
                 }
                 _ => {}
             }
             Ok(())
         })?;
-        Ok(found)
+        Ok(description)
     }
 
     /// Of an Enhanced Packet Block or of the obsolete Packet Block, which differ in their first four bytes.
@@ -248,8 +248,8 @@ impl<'a> Block<'a> {
             };
             if code == END_OF_OPTIONS {
                 if length != 0 || !after.is_empty() {
-                    let found = (length + after.len()) as u64;
-                    return Err(error(offset, "bytes after the end of the options", found, "0"));
+                    let excess = (length + after.len()) as u64;
+                    return Err(error(offset, "bytes after the end of the options", excess, "0"));
                 }
                 return Ok(());
             }
@@ -315,8 +315,8 @@ impl Ticks {
 pub(crate) fn error(
     offset: u64,
     field: &'static str,
-    found: impl Into<u64>,
+    actual: impl Into<u64>,
     expected: &'static str,
 ) -> CaptureError {
-    CaptureError { offset, field, found: found.into(), expected }
+    CaptureError { offset, field, found: actual.into(), expected }
 }

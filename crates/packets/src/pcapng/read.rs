@@ -99,12 +99,12 @@ impl<'a> Reader<'a> {
     }
 
     fn describe(&mut self, block: &Block<'a>) -> Result<(), CaptureError> {
-        let found = block.description()?;
+        let description = block.description()?;
         self.interfaces.push(Interface {
-            name: found.name.map(|name| name.text()).transpose()?,
-            link_type: found.link_type,
-            snap_bytes: found.snap_bytes,
-            ticks: found.ticks,
+            name: description.name.map(|name| name.text()).transpose()?,
+            link_type: description.link_type,
+            snap_bytes: description.snap_bytes,
+            ticks: description.ticks,
         });
         Ok(())
     }
@@ -161,6 +161,6 @@ fn direction(flags: u32, offset: u64) -> Result<Option<Direction>, CaptureError>
         0 => Ok(None),
         1 => Ok(Some(Direction::Inbound)),
         2 => Ok(Some(Direction::Outbound)),
-        found => Err(error(offset, "direction", found, "0 to 2")),
+        value => Err(error(offset, "direction", value, "0 to 2")),
     }
 }

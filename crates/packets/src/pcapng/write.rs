@@ -70,18 +70,23 @@ impl Section {
     /// raised.
     pub fn packet(&self, out: &mut Vec<u8>, packet: &Captured<'_>) -> Result<(), CaptureError> {
         let Some(&snap_bytes) = self.snaps_bytes.get(packet.interface as usize) else {
-            let (offset, found) = (out.len() as u64, u64::from(packet.interface));
-            return Err(CaptureError { offset, field: "interface", found, expected: "one described before" });
+            let (offset, interface) = (out.len() as u64, u64::from(packet.interface));
+            return Err(CaptureError {
+                offset,
+                field: "interface",
+                found: interface,
+                expected: "one described before",
+            });
         };
         let original_bytes = packet.original_bytes.max(u32::try_from(packet.bytes.len()).unwrap_or(u32::MAX));
-        let kept = &packet.bytes[..packet.bytes.len().min(snap_bytes as usize)];
+        let captured = &packet.bytes[..packet.bytes.len().min(snap_bytes as usize)];
         block(out, ENHANCED_PACKET, |body| {
             body.extend(packet.interface.to_le_bytes());
             body.extend(((packet.time_nanoseconds >> 32) as u32).to_le_bytes());
             body.extend((packet.time_nanoseconds as u32).to_le_bytes());
-            body.extend((kept.len() as u32).to_le_bytes());
+            body.extend((captured.len() as u32).to_le_bytes());
             body.extend(original_bytes.to_le_bytes());
-            padded(body, kept);
+            padded(body, captured);
             if let Some(direction) = packet.direction {
                 let flags: u32 = match direction {
                     Direction::Inbound => 1,
@@ -100,20 +105,20 @@ impl Section {
     }
 
     /// Writes an Interface Statistics Block.
-    pub fn statistics(&self, out: &mut Vec<u8>, found: &Statistics) {
+    pub fn statistics(&self, out: &mut Vec<u8>, statistics: &Statistics) {
         let time = |nanoseconds: u64| -> [u8; 8] {
             let [high, low] =
                 [nanoseconds >> 32, nanoseconds & 0xffff_ffff].map(|half| (half as u32).to_le_bytes());
             [high[0], high[1], high[2], high[3], low[0], low[1], low[2], low[3]]
         };
         block(out, INTERFACE_STATISTICS, |body| {
-            body.extend(found.interface.to_le_bytes());
-            body.extend(time(found.end_nanoseconds));
-            option(body, STATISTICS_START, &time(found.start_nanoseconds));
-            option(body, STATISTICS_END, &time(found.end_nanoseconds));
+            body.extend(statistics.interface.to_le_bytes());
+            body.extend(time(statistics.end_nanoseconds));
+            option(body, STATISTICS_START, &time(statistics.start_nanoseconds));
+            option(body, STATISTICS_END, &time(statistics.end_nanoseconds));
             for (code, packets) in [
-                (STATISTICS_ACCEPTED, found.accepted_packets),
-                (STATISTICS_SYSTEM_DROPS, found.dropped_packets),
+                (STATISTICS_ACCEPTED, statistics.accepted_packets),
+                (STATISTICS_SYSTEM_DROPS, statistics.dropped_packets),
             ] {
                 option(body, code, &packets.to_le_bytes());
             }

@@ -17,13 +17,13 @@ impl Search {
 
     /// Path MTUs that flows have found, without repetition.
     pub(super) fn hints(&self) -> Vec<u32> {
-        let mut found: Vec<u32> = Vec::new();
+        let mut hints: Vec<u32> = Vec::new();
         for mtu in self.scouts.iter().filter_map(|scout| self.flows[usize::from(*scout)].path_mtu()) {
-            if !found.contains(&mtu) {
-                found.push(mtu);
+            if !hints.contains(&mtu) {
+                hints.push(mtu);
             }
         }
-        found
+        hints
     }
 
     pub(super) fn controls(&self) -> Controls {

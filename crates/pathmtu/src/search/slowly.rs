@@ -100,10 +100,10 @@ impl Slow {
     }
 
     /// So many of what a sweep asked for arrived.
-    fn on_swept(&mut self, asked: usize, arrived: usize) {
+    fn on_swept(&mut self, flows: usize, arrived: usize) {
         self.arrived += arrived as u16;
         let is_slowest = self.rate + 1 == RATES.len();
-        if 2 * arrived >= asked {
+        if 2 * arrived >= flows {
             self.best.get_or_insert(self.rate);
         } else if !is_slowest {
             self.rate += 1;
@@ -146,11 +146,11 @@ impl Search {
         if self.slow.stage != Stage::Sweeping || !self.planned.is_empty() || !self.outstanding.is_empty() {
             return false;
         }
-        let asked = std::mem::take(&mut self.slow.asked);
-        if !asked.is_empty() {
+        let batch = std::mem::take(&mut self.slow.asked);
+        if !batch.is_empty() {
             let carries = |flow: &&u16| self.flows[usize::from(**flow)].delivered() >= self.config.target;
-            let arrived = asked.iter().filter(carries).count();
-            self.slow.on_swept(asked.len(), arrived);
+            let arrived = batch.iter().filter(carries).count();
+            self.slow.on_swept(batch.len(), arrived);
         }
         let Some(flows) = self.slow.next(self.config.target) else {
             self.end_sweeps();

@@ -194,8 +194,8 @@ impl Default for Algorithm {
 impl Algorithm {
     /// The one with this word; the message lists all.
     pub(crate) fn named(word: &str) -> Result<Algorithm, String> {
-        let found = Algorithm::ALL.iter().copied().find(|algorithm| algorithm.name() == word);
-        found.ok_or_else(|| {
+        let choice = Algorithm::ALL.iter().copied().find(|algorithm| algorithm.name() == word);
+        choice.ok_or_else(|| {
             let names: Vec<&str> = Algorithm::ALL.iter().map(|algorithm| algorithm.name()).collect();
             let (last, others) = names.split_last().unwrap_or((&"none", &[]));
             format!("tcp.congestion_control: found {word:?}, expected {} or {last}", others.join(", "))

@@ -53,9 +53,9 @@ fn microseconds(time: Picoseconds) -> u64 {
 fn cube_root(number: u64) -> u64 {
     let mut root = 0u64;
     for bit in (0..21).rev() {
-        let tried = root | 1 << bit;
-        if tried.pow(3) <= number {
-            root = tried;
+        let candidate = root | 1 << bit;
+        if candidate.pow(3) <= number {
+            root = candidate;
         }
     }
     root

@@ -53,64 +53,64 @@ impl Sender {
         if acknowledged > self.next {
             return;
         }
-        let mut found = Found { is_no_duplicate: segment.bytes > 0, echo: segment.echo, ..Found::default() };
+        let mut ack = Found { is_no_duplicate: segment.bytes > 0, echo: segment.echo, ..Found::default() };
         let prior = self.unacknowledged;
         let lost_before = self.lost;
         if acknowledged < prior {
-            return self.take_old(tick, segment, found);
+            return self.take_old(tick, segment, ack);
         }
-        self.take_window(segment, &mut found);
+        self.take_window(segment, &mut ack);
         if acknowledged > prior {
             self.timeouts = 0;
-            found.advances = true;
+            ack.advances = true;
         }
         let delivered_before = self.delivered;
         self.begin_sample();
         if self.queue.is_empty() {
             self.unacknowledged = acknowledged;
-            self.take_blocks(tick, segment, prior, &mut found);
-            if found.has_duplicate {
-                self.judge(tick, &mut found);
+            self.take_blocks(tick, segment, prior, &mut ack);
+            if ack.has_duplicate {
+                self.judge(tick, &mut ack);
             }
             self.look_at_closed_window();
-            self.take_probe_answer(tick, acknowledged, &found);
+            self.take_probe_answer(tick, acknowledged, &ack);
             return;
         }
-        self.take_blocks(tick, segment, prior, &mut found);
+        self.take_blocks(tick, segment, prior, &mut ack);
         self.unacknowledged = acknowledged;
-        self.clean(tick, &mut found);
+        self.clean(tick, &mut ack);
         self.look_at_path_probe(tick.settings());
-        found.delivered = (self.delivered - delivered_before) as u32;
-        self.take_mark(segment, &mut found);
-        self.note_delivery(tick, &found);
-        self.take_probe_answer(tick, acknowledged, &found);
+        ack.delivered = (self.delivered - delivered_before) as u32;
+        self.take_mark(segment, &mut ack);
+        self.note_delivery(tick, &ack);
+        self.take_probe_answer(tick, acknowledged, &ack);
         let mut then = Then::Nothing;
-        if self.is_dubious(&found) {
-            if !found.advances && !found.is_no_duplicate && !found.has_duplicate {
+        if self.is_dubious(&ack) {
+            if !ack.advances && !ack.is_no_duplicate && !ack.has_duplicate {
                 self.duplicates += 1;
                 if !tick.settings().sack {
                     self.queue.count_duplicate();
                     self.delivered += 1;
-                    found.delivered += 1;
+                    ack.delivered += 1;
                 }
             }
-            then = self.judge(tick, &mut found);
+            then = self.judge(tick, &mut ack);
         }
-        if found.sets_timer {
+        if ack.sets_timer {
             self.set_timer(tick);
         }
-        found.losses = (self.lost - lost_before) as u32;
-        self.adapt_cwnd(tick, &found, acknowledged - prior);
+        ack.losses = (self.lost - lost_before) as u32;
+        self.adapt_cwnd(tick, &ack, acknowledged - prior);
         self.resend_after(tick, then);
     }
 
     /// One that was overtaken by another: what it says of segments beyond a hole may still be news.
-    fn take_old(&mut self, tick: &mut impl Tick, segment: &Segment, mut found: Found) {
+    fn take_old(&mut self, tick: &mut impl Tick, segment: &Segment, mut ack: Found) {
         if segment.blocks.len() > 0 {
             let delivered_before = self.delivered;
-            self.take_blocks(tick, segment, self.unacknowledged, &mut found);
-            found.delivered = (self.delivered - delivered_before) as u32;
-            let then = self.judge(tick, &mut found);
+            self.take_blocks(tick, segment, self.unacknowledged, &mut ack);
+            ack.delivered = (self.delivered - delivered_before) as u32;
+            let then = self.judge(tick, &mut ack);
             self.resend_after(tick, then);
         }
     }
@@ -134,12 +134,12 @@ impl Sender {
             && u64::from(age) <= replay
     }
 
-    fn take_window(&mut self, segment: &Segment, found: &mut Found) {
+    fn take_window(&mut self, segment: &Segment, ack: &mut Found) {
         if !self.may_update_window(segment) {
             return;
         }
         let end = segment.acknowledged + u64::from(segment.window_bytes);
-        found.is_no_duplicate = true;
+        ack.is_no_duplicate = true;
         self.window_sequence = segment.sequence;
         self.peer_window = segment.window_bytes;
         self.note_window(segment.window_bytes);
@@ -147,7 +147,7 @@ impl Sender {
     }
 
     /// SACK blocks (`tcp_sacktag_write_queue`). What the last acknowledgement said already is left out.
-    fn take_blocks(&mut self, tick: &mut impl Tick, segment: &Segment, prior: u64, found: &mut Found) {
+    fn take_blocks(&mut self, tick: &mut impl Tick, segment: &Segment, prior: u64, ack: &mut Found) {
         if segment.blocks.len() == 0 {
             return;
         }
@@ -159,7 +159,7 @@ impl Sender {
         if let Some((begin, end)) = first
             && (begin < segment.acknowledged || second.is_some_and(|(from, to)| from <= begin && end <= to))
         {
-            self.take_duplicate(begin, end, found);
+            self.take_duplicate(begin, end, ack);
             ranges.next();
         }
         for (begin, end) in ranges {
@@ -169,21 +169,21 @@ impl Sender {
             }
         }
         for (begin, end) in blocks[..count].iter().copied() {
-            self.take_block(tick, begin, end, found);
+            self.take_block(tick, begin, end, ack);
         }
         self.known_blocks = blocks;
     }
 
     /// A segment came twice (RFC 2883): a resend that was not needed.
-    fn take_duplicate(&mut self, begin: u64, end: u64, found: &mut Found) {
-        found.has_duplicate = true;
+    fn take_duplicate(&mut self, begin: u64, end: u64, ack: &mut Found) {
+        ack.has_duplicate = true;
         if self.undo.marker.is_some_and(|marker| marker < end) && self.undo.resends > 0 {
             self.undo.resends -= (end - begin).div_ceil(u64::from(self.mss)).max(1) as i64;
             self.undo.resends = self.undo.resends.max(0);
         }
     }
 
-    fn take_block(&mut self, tick: &mut impl Tick, begin: u64, end: u64, found: &mut Found) {
+    fn take_block(&mut self, tick: &mut impl Tick, begin: u64, end: u64, ack: &mut Found) {
         let mut from = begin;
         // Blocks only grow: the part that is known lies in one piece of it.
         if let Some((_, known_end)) = self
@@ -199,12 +199,12 @@ impl Sender {
             .find(|(known_begin, known_end)| *known_end == end && *known_begin > begin)
         {
             let until = *known_begin;
-            return self.take_range(tick, from, until, found);
+            return self.take_range(tick, from, until, ack);
         }
-        self.take_range(tick, from, end, found);
+        self.take_range(tick, from, end, ack);
     }
 
-    fn take_range(&mut self, tick: &mut impl Tick, begin: u64, end: u64, found: &mut Found) {
+    fn take_range(&mut self, tick: &mut impl Tick, begin: u64, end: u64, ack: &mut Found) {
         let mut place = self.queue.place(begin);
         while place < self.queue.len() as usize {
             let sent = *self.queue.get(place);
@@ -213,15 +213,15 @@ impl Sender {
             }
             if sent.sequence >= begin && self.queue.acknowledge(place).is_some() {
                 self.delivered += 1;
-                found.has_sacked_data = true;
+                ack.has_sacked_data = true;
                 self.advance_rack(tick.now(), &sent);
                 self.note_delivered(place, &sent);
                 if sent.resends == 0 {
-                    found.has_original |= sent.end() <= self.high;
+                    ack.has_original |= sent.end() <= self.high;
                     self.note_reordering(&sent);
                     let rtt = tick.now() - sent.at;
-                    found.last_rtt = Some(rtt);
-                    found.rtt = Some(found.rtt.map_or(rtt, |first| first.max(rtt)));
+                    ack.last_rtt = Some(rtt);
+                    ack.rtt = Some(ack.rtt.map_or(rtt, |first| first.max(rtt)));
                 }
             }
             place += 1;
@@ -240,7 +240,7 @@ impl Sender {
     }
 
     /// Takes out of the queue what is acknowledged (`tcp_clean_rtx_queue`).
-    fn clean(&mut self, tick: &mut impl Tick, found: &mut Found) {
+    fn clean(&mut self, tick: &mut impl Tick, ack: &mut Found) {
         let now = tick.now();
         let (mut first, mut last) = (None, None);
         let mut resent = false;
@@ -253,13 +253,13 @@ impl Sender {
             } else if !sent.is_acked {
                 first = first.or(Some(sent.at));
                 last = Some(sent.at);
-                found.has_original |= sent.end() <= self.high;
+                ack.has_original |= sent.end() <= self.high;
             }
             if !sent.is_acked {
                 self.delivered += 1;
                 self.advance_rack(now, &sent);
             }
-            found.has_acked_data = true;
+            ack.has_acked_data = true;
             if self.queue.is_empty() {
                 self.known_blocks = [(0, 0); 4];
             }
@@ -272,43 +272,43 @@ impl Sender {
         }
         let sample = match (first, resent) {
             (Some(first), false) => {
-                found.last_rtt = last.map(|last| now - last);
+                ack.last_rtt = last.map(|last| now - last);
                 Some(now - first)
             }
             // Timestamps tell which transmission was answered (RFC 7323 section 4).
-            (_, true) | (None, false) if found.has_acked_data => tick.since_echo(found.echo).or(found.rtt),
-            _ => found.rtt,
+            (_, true) | (None, false) if ack.has_acked_data => tick.since_echo(ack.echo).or(ack.rtt),
+            _ => ack.rtt,
         };
         if let Some(rtt) = sample {
             self.rtt.sample(rtt, self.unacknowledged, self.next);
         }
-        if found.has_acked_data {
-            found.sets_timer = true;
+        if ack.has_acked_data {
+            ack.sets_timer = true;
             self.duplicates = 0;
-        } else if let (Some(rtt), Some(head)) = (found.rtt, self.queue.first()) {
-            found.sets_timer = found.has_sacked_data && rtt > now - head.at;
+        } else if let (Some(rtt), Some(head)) = (ack.rtt, self.queue.first()) {
+            ack.sets_timer = ack.has_sacked_data && rtt > now - head.at;
         }
     }
 
-    fn take_mark(&mut self, segment: &Segment, found: &mut Found) {
+    fn take_mark(&mut self, segment: &Segment, ack: &mut Found) {
         if self.is_ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN) {
-            found.has_mark = true;
+            ack.has_mark = true;
             self.counts.marks += 1;
-            self.delivered_marked += u64::from(found.delivered.max(u32::from(found.advances)));
+            self.delivered_marked += u64::from(ack.delivered.max(u32::from(ack.advances)));
         }
     }
 
-    fn note_delivery(&mut self, tick: &mut impl Tick, found: &Found) {
-        let acked = self.acked(tick, found.last_rtt);
+    fn note_delivery(&mut self, tick: &mut impl Tick, ack: &Found) {
+        let acked = self.acked(tick, ack.last_rtt);
         self.control.note(&mut self.window, &acked);
     }
 
     /// `tcp_ack_is_dubious`.
-    fn is_dubious(&self, found: &Found) -> bool {
-        !(found.advances || found.is_no_duplicate)
-            || found.has_sacked_data
-            || found.has_mark
-            || found.has_duplicate
+    fn is_dubious(&self, ack: &Found) -> bool {
+        !(ack.advances || ack.is_no_duplicate)
+            || ack.has_sacked_data
+            || ack.has_mark
+            || ack.has_duplicate
             || self.state != State::Open
     }
 
@@ -320,19 +320,19 @@ impl Sender {
     }
 
     /// PRR while cwnd shrinks; growth where the sender was limited by cwnd (`tcp_cong_control`).
-    fn adapt_cwnd(&mut self, tick: &mut impl Tick, found: &Found, advance: u64) {
+    fn adapt_cwnd(&mut self, tick: &mut impl Tick, ack: &Found, advance: u64) {
         if self.control.is_model() {
-            self.adapt_to_rate(tick, found, advance);
+            self.adapt_to_rate(tick, ack, advance);
         } else if self.is_reducing() {
-            self.reduce(found);
-        } else if found.has_acked_data || self.rack.has_seen_reordering && found.has_sacked_data {
-            let acked = self.acked(tick, found.last_rtt);
+            self.reduce(ack);
+        } else if ack.has_acked_data || self.rack.has_seen_reordering && ack.has_sacked_data {
+            let acked = self.acked(tick, ack.last_rtt);
             // `tcp_cong_avoid` stamps it, whether cwnd grows or not.
             self.usage.since = tick.now();
             let limited = self.usage.is_limited
                 || self.window.is_slow_start() && self.window.cwnd < 2 * self.usage.most_out;
             if limited {
-                self.control.grow(&mut self.window, found.delivered, &acked);
+                self.control.grow(&mut self.window, ack.delivered, &acked);
             }
         }
     }

@@ -63,12 +63,12 @@ impl Sender {
     }
 
     /// `tcp_identify_packet_loss`.
-    pub(super) fn identify_losses(&mut self, tick: &mut impl Tick, found: &mut Found) {
+    pub(super) fn identify_losses(&mut self, tick: &mut impl Tick, ack: &mut Found) {
         if self.queue.is_empty() {
             return;
         }
         if !tick.settings().sack {
-            return self.lose_by_duplicates(found);
+            return self.lose_by_duplicates(ack);
         }
         if !std::mem::take(&mut self.rack.advanced) {
             return;
@@ -77,14 +77,14 @@ impl Sender {
         if let Some(wait) = self.detect_losses(tick.now()) {
             let span = wait + LEAST_TIMEOUT;
             self.timer = Some(Timer::Reordering(tick.expiry(span)));
-            found.sets_timer = false;
+            ack.sets_timer = false;
         }
-        found.has_lost_resend = self.counts.lost_resends > resent;
+        ack.has_lost_resend = self.counts.lost_resends > resent;
     }
 
     /// NewReno (RFC 6582): the third duplicate, and every partial acknowledgement in recovery.
-    fn lose_by_duplicates(&mut self, found: &Found) {
-        let partial = self.state == State::Recovery && found.advances;
+    fn lose_by_duplicates(&mut self, ack: &Found) {
+        let partial = self.state == State::Recovery && ack.advances;
         if self.duplicates < DUPLICATES && self.state < State::Recovery
             || self.state == State::Recovery && !partial
         {

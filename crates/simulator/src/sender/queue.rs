@@ -161,7 +161,7 @@ impl Queue {
             let length = self.part(place);
             let first = self.entries[place];
             if first.bytes > bytes && !first.is_acked {
-                (place..place + length).for_each(|each| self.lose(each));
+                (place..place + length).for_each(|index| self.lose(index));
                 count += length as u32;
             }
             place += length;
@@ -193,9 +193,9 @@ impl Queue {
             self.flights.extend(tail);
         }
         let known = (first.sequence..data_end, first.at);
-        let begun = self.order.iter().position(|(sequence, at)| known.0.contains(sequence) && *at == known.1);
-        if let Some(begun) = begun {
-            let mut order: Vec<_> = self.order.drain(begun..).collect();
+        let start = self.order.iter().position(|(sequence, at)| known.0.contains(sequence) && *at == known.1);
+        if let Some(start) = start {
+            let mut order: Vec<_> = self.order.drain(start..).collect();
             order.retain(|(sequence, at)| !(known.0.contains(sequence) && *at == known.1));
             self.order.extend(pieces.iter().map(|piece| (piece.sequence, piece.at)));
             self.order.extend(order);
@@ -229,8 +229,8 @@ impl Queue {
             return None;
         }
         let from = self.place(self.hint);
-        let found = self.entries.range(from..).position(|sent| sent.is_lost && !sent.is_resent);
-        let place = found.map(|offset| from + offset);
+        let position = self.entries.range(from..).position(|sent| sent.is_lost && !sent.is_resent);
+        let place = position.map(|offset| from + offset);
         self.hint = place.map_or(u64::MAX, |place| self.entries[place].sequence);
         place
     }
@@ -252,8 +252,8 @@ impl Queue {
     /// Calls `judge` with the place of each transmission that is under way, in the order of these, until it stops:
     /// [`Verdict::Lost`] takes it out of the order, [`Verdict::Waits`] keeps it, [`Verdict::Stop`] ends.
     pub(crate) fn judge_in_order(&mut self, mut judge: impl FnMut(&Sent) -> Verdict) {
-        let mut kept = 0;
-        while let Some((sequence, at)) = self.order.get(kept).copied() {
+        let mut index = 0;
+        while let Some((sequence, at)) = self.order.get(index).copied() {
             let place = self.place(sequence);
             let current = self.entries.get(place).filter(|sent| {
                 sent.sequence == sequence
@@ -263,12 +263,12 @@ impl Queue {
             });
             match current.map(&mut judge) {
                 Some(Verdict::Stop) => return,
-                Some(Verdict::Waits) => kept += 1,
+                Some(Verdict::Waits) => index += 1,
                 Some(Verdict::Lost) => {
-                    self.take_out(kept);
+                    self.take_out(index);
                     self.lose(place);
                 }
-                None => self.take_out(kept),
+                None => self.take_out(index),
             }
         }
     }

@@ -57,10 +57,10 @@ impl Sender {
         }
     }
 
-    pub(super) fn tell_bbr(&mut self, tick: &impl Tick, what: impl FnOnce(&mut Bbr, &View)) {
+    pub(super) fn tell_bbr(&mut self, tick: &impl Tick, update: impl FnOnce(&mut Bbr, &View)) {
         let view = self.view(tick);
         if let Some(bbr) = self.control.model_mut() {
-            what(bbr, &view);
+            update(bbr, &view);
         }
     }
 
@@ -142,19 +142,19 @@ impl Sender {
     }
 
     /// `tcp_rate_gen`. `advance`: bytes that were acknowledged in order.
-    fn sample(&mut self, now: Picoseconds, found: &Found, advance: u64) -> Sample {
+    fn sample(&mut self, now: Picoseconds, ack: &Found, advance: u64) -> Sample {
         let rates = &mut self.rates;
         if self.delivered > rates.limited_until {
             rates.limited_until = 0;
         }
         let now_us = microseconds(now);
-        if found.delivered > 0 {
+        if ack.delivered > 0 {
             rates.delivered_us = now_us;
         }
         let mut sample = Sample {
-            rtt_us: found.last_rtt.map(microseconds),
-            acked: found.delivered,
-            losses: found.losses,
+            rtt_us: ack.last_rtt.map(microseconds),
+            acked: ack.delivered,
+            losses: ack.losses,
             in_flight: rates.in_flight,
             ..Sample::default()
         };
@@ -165,13 +165,13 @@ impl Sender {
         sample.rate = (us >= least).then_some((delivered, us));
         sample.before = flight.delivered;
         sample.is_app_limited = flight.is_app_limited;
-        sample.is_delayed = found.delivered == 1 && advance < u64::from(self.mss) && delivered == 1;
+        sample.is_delayed = ack.delivered == 1 && advance < u64::from(self.mss) && delivered == 1;
         sample
     }
 
     /// BBR decides on every acknowledgement (`cong_control`).
-    pub(super) fn adapt_to_rate(&mut self, tick: &impl Tick, found: &Found, advance: u64) {
-        let sample = self.sample(tick.now(), found, advance);
+    pub(super) fn adapt_to_rate(&mut self, tick: &impl Tick, ack: &Found, advance: u64) {
+        let sample = self.sample(tick.now(), ack, advance);
         let view = self.view(tick);
         let window = &mut self.window;
         if self.control.model_mut().is_some_and(|bbr| bbr.acknowledge(window, &view, &sample)) {

@@ -8,8 +8,8 @@ use crate::endpoint::Tick;
 
 impl Sender {
     /// What an acknowledgement means that is not just the next.
-    pub(super) fn judge(&mut self, tick: &mut impl Tick, found: &mut Found) -> Then {
-        if found.has_mark {
+    pub(super) fn judge(&mut self, tick: &mut impl Tick, ack: &mut Found) -> Then {
+        if ack.has_mark {
             // No undo of a reduction that a mark asked for.
             self.undo.ssthresh = 0;
         }
@@ -20,26 +20,26 @@ impl Sender {
         }
         match self.state {
             State::Recovery => {
-                if found.advances && self.undo_partly(tick) {
+                if ack.advances && self.undo_partly(tick) {
                     return Then::Nothing;
                 }
                 self.undo_by_duplicates(tick);
-                self.identify_losses(tick, found);
+                self.identify_losses(tick, ack);
                 if self.state != State::Recovery {
                     if self.queue.lost == 0 {
                         self.keep_open(tick);
                         return Then::Nothing;
                     }
-                    self.enter_recovery(tick, found.has_mark);
+                    self.enter_recovery(tick, ack.has_mark);
                 }
             }
             State::Loss => {
-                let then = self.after_timeout(tick, found);
-                self.identify_losses(tick, found);
-                if !(self.state == State::Open || found.has_lost_resend) {
+                let then = self.after_timeout(tick, ack);
+                self.identify_losses(tick, ack);
+                if !(self.state == State::Open || ack.has_lost_resend) {
                     return then;
                 }
-                if !self.enter_if_lost(tick, found) {
+                if !self.enter_if_lost(tick, ack) {
                     return then;
                 }
             }
@@ -47,8 +47,8 @@ impl Sender {
                 if self.state <= State::Disorder {
                     self.undo_by_duplicates(tick);
                 }
-                self.identify_losses(tick, found);
-                if !self.enter_if_lost(tick, found) {
+                self.identify_losses(tick, ack);
+                if !self.enter_if_lost(tick, ack) {
                     return Then::Nothing;
                 }
             }
@@ -56,15 +56,15 @@ impl Sender {
         Then::Lost
     }
 
-    fn enter_if_lost(&mut self, tick: &mut impl Tick, found: &Found) -> bool {
+    fn enter_if_lost(&mut self, tick: &mut impl Tick, ack: &Found) -> bool {
         if self.queue.lost == 0 {
-            self.try_to_open(tick, found);
+            self.try_to_open(tick, ack);
             return false;
         }
         if self.fails_path_probe(tick) {
             return false;
         }
-        self.enter_recovery(tick, found.has_mark);
+        self.enter_recovery(tick, ack.has_mark);
         true
     }
 
@@ -98,11 +98,11 @@ impl Sender {
         }
     }
 
-    fn try_to_open(&mut self, tick: &mut impl Tick, found: &Found) {
+    fn try_to_open(&mut self, tick: &mut impl Tick, ack: &Found) {
         if self.queue.resent == 0 {
             self.undo.first_resend = None;
         }
-        if found.has_mark {
+        if ack.has_mark {
             self.enter_reduction(tick);
         }
         if self.state != State::Reduced {
@@ -171,21 +171,21 @@ impl Sender {
     }
 
     /// Proportional rate reduction (RFC 6937), with slow start while a resend is not lost again (`tcp_cwnd_reduction`).
-    pub(super) fn reduce(&mut self, found: &Found) {
-        if found.delivered == 0 || self.reduction.prior_cwnd == 0 {
+    pub(super) fn reduce(&mut self, ack: &Found) {
+        if ack.delivered == 0 || self.reduction.prior_cwnd == 0 {
             return;
         }
         let in_flight = i64::from(self.queue.in_flight());
         let reduction = &mut self.reduction;
-        reduction.delivered += found.delivered;
+        reduction.delivered += ack.delivered;
         let (delivered, out) = (i64::from(reduction.delivered), i64::from(reduction.out));
         let missing = i64::from(self.window.ssthresh) - in_flight;
         let more = if missing < 0 {
             let prior = i64::from(reduction.prior_cwnd);
             (i64::from(self.window.ssthresh) * delivered + prior - 1) / prior - out
         } else {
-            let mut more = (delivered - out).max(i64::from(found.delivered));
-            more += i64::from(found.advances && found.losses == 0);
+            let mut more = (delivered - out).max(i64::from(ack.delivered));
+            more += i64::from(ack.advances && ack.losses == 0);
             more.min(missing)
         };
         let more = more.max(i64::from(out == 0));
@@ -259,22 +259,22 @@ impl Sender {
     }
 
     /// After a timeout (`tcp_process_loss`): whether it was spurious, by F-RTO (RFC 5682) and timestamps.
-    fn after_timeout(&mut self, tick: &mut impl Tick, found: &Found) -> Then {
+    fn after_timeout(&mut self, tick: &mut impl Tick, ack: &Found) -> Then {
         let recovered = self.unacknowledged >= self.high;
-        if found.advances && self.may_undo(tick.echo()) {
+        if ack.advances && self.may_undo(tick.echo()) {
             self.undo_timeout(tick);
             return Then::Nothing;
         }
         if self.may_be_spurious {
-            if found.has_original && self.undo.marker.is_some() {
+            if ack.has_original && self.undo.marker.is_some() {
                 self.undo_timeout(tick);
                 return Then::Nothing;
             }
             if self.next > self.high {
-                if found.has_sacked_data || !found.advances {
+                if ack.has_sacked_data || !ack.advances {
                     self.may_be_spurious = false;
                 }
-            } else if found.advances && !recovered {
+            } else if ack.advances && !recovered {
                 self.high = self.next;
                 if self.has_data() && self.has_room_for_one() {
                     return Then::New;
@@ -322,9 +322,9 @@ impl Sender {
     }
 
     /// An acknowledgement of a tail-loss probe (`tcp_process_tlp_ack`).
-    pub(super) fn take_probe_answer(&mut self, tick: &mut impl Tick, acknowledged: u64, found: &Found) {
+    pub(super) fn take_probe_answer(&mut self, tick: &mut impl Tick, acknowledged: u64, ack: &Found) {
         let Some((end, has_resent)) = self.probe.filter(|(end, _)| acknowledged >= *end) else { return };
-        if !has_resent || found.has_duplicate {
+        if !has_resent || ack.has_duplicate {
             self.probe = None;
         } else if acknowledged > end {
             // The probe repaired a loss: cwnd shrinks as for any.
@@ -332,7 +332,7 @@ impl Sender {
             self.set_state(tick, State::Reduced);
             self.end_reduction();
             self.keep_open(tick);
-        } else if !(found.advances || found.is_no_duplicate || found.has_sacked_data) {
+        } else if !(ack.advances || ack.is_no_duplicate || ack.has_sacked_data) {
             self.probe = None;
         }
     }

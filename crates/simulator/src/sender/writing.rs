@@ -65,16 +65,16 @@ impl Writing {
         self.tail = self.accepted;
     }
 
-    /// Where the first buffer that is not sent ends, once it has taken what it lacks to `wanted` bytes from the one behind it
+    /// Where the first buffer that is not sent ends, once it has taken what it lacks to `bytes` bytes from the one behind it
     /// (`tcp_grow_skb`). It begins at `next`.
-    pub(super) fn grown(&mut self, next: u64, wanted: u64) -> u64 {
+    pub(super) fn grown(&mut self, next: u64, bytes: u64) -> u64 {
         while self.ends.front().is_some_and(|end| *end <= next) {
             self.ends.pop_front();
         }
         let Some(end) = self.ends.front().copied() else { return self.accepted };
         let behind = self.ends.get(1).copied();
         let all = behind.unwrap_or(self.accepted);
-        let grown = all.min(next + wanted).max(end);
+        let grown = all.min(next + bytes).max(end);
         if grown < all {
             self.ends[0] = grown;
         } else {

@@ -56,15 +56,15 @@ impl ScenarioSpec {
         let mut order: Vec<usize> = (0..self.changes.len()).collect();
         order.sort_by(|one, other| self.changes[*one].at_seconds.total_cmp(&self.changes[*other].at_seconds));
         let change = |number: usize| {
-            let made = self.change(names, &mut present, &self.changes[number]);
-            made.map_err(|problem| format!("change {}: {problem}", number + 1))
+            let update = self.change(names, &mut present, &self.changes[number]);
+            update.map_err(|problem| format!("change {}: {problem}", number + 1))
         };
         order.into_iter().map(change).collect()
     }
 
-    fn change(&self, names: &[String], present: &mut Present, asked: &ChangeSpec) -> Result<Change, String> {
-        let at = span("at_seconds", asked.at_seconds)?;
-        let set = &asked.set;
+    fn change(&self, names: &[String], present: &mut Present, spec: &ChangeSpec) -> Result<Change, String> {
+        let at = span("at_seconds", spec.at_seconds)?;
+        let set = &spec.set;
         let (ports, mtus) = match (&set.host, &set.from, &set.to) {
             (Some(name), None, None) => {
                 let mtu = set.mtu.ok_or("found no mtu, expected one beside host")?;
@@ -82,8 +82,8 @@ impl ScenarioSpec {
                     queue: set.queue.clone(),
                     ..LinkOverride::default()
                 };
-                let made = present.spec.changed(names, &present.network, &link, set.up)?;
-                (self.take(present, made)?, Vec::new())
+                let update = present.spec.changed(names, &present.network, &link, set.up)?;
+                (self.take(present, update)?, Vec::new())
             }
             _ => return Err("found other ends, expected host, or both from and to".into()),
         };
@@ -107,14 +107,14 @@ impl ScenarioSpec {
         let mtus = own.iter().map(|end| (HostIndex(*end as u16), inner.bytes())).collect();
         let ports = match present.spec.with_router_mtu(names, &present.network, name, mtu) {
             None => Vec::new(),
-            Some(made) => self.take(present, made?)?,
+            Some(update) => self.take(present, update?)?,
         };
         Ok((ports, mtus))
     }
 
     /// The network is that from now on. Hosts stay a little below their links, as behind their shapers.
-    fn take(&self, present: &mut Present, made: NetworkChange) -> Result<Ports, String> {
-        let NetworkChange { spec, network, mut ports } = made;
+    fn take(&self, present: &mut Present, update: NetworkChange) -> Result<Ports, String> {
+        let NetworkChange { spec, network, mut ports } = update;
         for (port, change) in &mut ports {
             let end = network.config.uplinks.iter().position(|uplink| uplink == port);
             let of_host = end.filter(|end| matches!(network.ends.owner(*end), Owner::Host(_)));

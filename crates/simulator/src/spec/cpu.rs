@@ -43,8 +43,8 @@ const fn usual_batch() -> u32 {
 impl CostSpec {
     fn cost(&self, name: &str) -> Result<Cost, String> {
         if !(0.0..=1e-3).contains(&self.byte_seconds) {
-            let found = self.byte_seconds;
-            return Err(format!("cpu.{name}.byte_seconds: found {found}, expected 0 to 0.001 s"));
+            let actual = self.byte_seconds;
+            return Err(format!("cpu.{name}.byte_seconds: found {actual}, expected 0 to 0.001 s"));
         }
         Ok(Cost {
             packet: span(&format!("cpu.{name}.packet_seconds"), self.packet_seconds)?,

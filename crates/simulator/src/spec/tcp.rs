@@ -45,10 +45,10 @@ pub enum HystartSpec {
     Other(String),
 }
 
-fn segments(name: &str, asked: Option<u32>) -> Result<Option<u32>, String> {
-    match asked.filter(|count| !(1..=1000).contains(count)) {
-        Some(found) => Err(format!("tcp.{name}: found {found}, expected 1 to 1000")),
-        None => Ok(asked),
+fn segments(name: &str, value: Option<u32>) -> Result<Option<u32>, String> {
+    match value.filter(|count| !(1..=1000).contains(count)) {
+        Some(actual) => Err(format!("tcp.{name}: found {actual}, expected 1 to 1000")),
+        None => Ok(value),
     }
 }
 
@@ -57,7 +57,7 @@ impl TcpSpec {
         match self.family {
             None | Some(4) => Ok(Family::V4),
             Some(6) => Ok(Family::V6),
-            Some(found) => Err(format!("tcp.family: found {found}, expected 4 or 6")),
+            Some(actual) => Err(format!("tcp.family: found {actual}, expected 4 or 6")),
         }
     }
 
@@ -110,7 +110,7 @@ impl TcpSpec {
         let (slow_start, otherwise) = self.pacing_percent.unwrap_or(TcpSettings::default().pacing_percent);
         let unfit = [slow_start, otherwise].into_iter().find(|percent| *percent > 1000);
         match unfit {
-            Some(found) => Err(format!("tcp.pacing_percent: found {found}, expected 0 to 1000")),
+            Some(actual) => Err(format!("tcp.pacing_percent: found {actual}, expected 0 to 1000")),
             None => Ok((slow_start, otherwise)),
         }
     }
@@ -129,7 +129,7 @@ impl TcpSpec {
             None | Some(0) => Ok(Probing::Off),
             Some(1) => Ok(Probing::AfterBlackHole),
             Some(2) => Ok(Probing::Always),
-            Some(found) => Err(format!("tcp.mtu_probing: found {found}, expected 0, 1 or 2")),
+            Some(actual) => Err(format!("tcp.mtu_probing: found {actual}, expected 0, 1 or 2")),
         }
     }
 
@@ -142,8 +142,8 @@ impl TcpSpec {
             None | Some(HystartSpec::Linux(true)) => Ok(Hystart::Linux),
             Some(HystartSpec::Linux(false)) => Ok(Hystart::Off),
             Some(HystartSpec::Other(name)) if name == "plus" => Ok(Hystart::Plus),
-            Some(HystartSpec::Other(found)) => {
-                Err(format!("tcp.hystart: found {found:?}, expected true, false or \"plus\""))
+            Some(HystartSpec::Other(actual)) => {
+                Err(format!("tcp.hystart: found {actual:?}, expected true, false or \"plus\""))
             }
         }
     }
@@ -153,7 +153,7 @@ impl TcpSpec {
             Some("off") => Ok(Nagle::Off),
             None | Some("on") => Ok(Nagle::Minshall),
             Some("classic") => Ok(Nagle::Classic),
-            Some(found) => Err(format!("tcp.nagle: found {found:?}, expected on, off or classic")),
+            Some(actual) => Err(format!("tcp.nagle: found {actual:?}, expected on, off or classic")),
         }
     }
 }

@@ -83,8 +83,8 @@ pub struct RequestsSpec {
 impl FlowSpec {
     pub(super) fn flow(&self, places: &BTreeMap<&str, HostIndex>) -> Result<Flow, String> {
         let place = |role: &str, name: &String| {
-            let found = places.get(name.as_str()).copied();
-            found.ok_or_else(|| format!("{role}: found {name:?}, which is no host"))
+            let host = places.get(name.as_str()).copied();
+            host.ok_or_else(|| format!("{role}: found {name:?}, which is no host"))
         };
         Ok(Flow {
             client: place("client", &self.client)?,
@@ -111,7 +111,9 @@ impl RequestsSpec {
         let arrivals = match self.arrivals.as_str() {
             "uniform" => Arrivals::Uniform,
             "poisson" => Arrivals::Poisson { seed: self.seed },
-            found => return Err(format!("requests.arrivals: found {found:?}, expected uniform or poisson")),
+            actual => {
+                return Err(format!("requests.arrivals: found {actual:?}, expected uniform or poisson"));
+            }
         };
         let duration = span("requests.duration_seconds", self.duration_seconds)?;
         Ok(Requests { rate_per_second: self.rate_per_second, arrivals, duration })

@@ -20,13 +20,13 @@ pub struct Change {
 
 /// Reads what is there before a group of changes, behind those that there are; both processes of a lease do, before
 /// anything is written.
-pub fn before(wanted: &Values, changes: &mut Vec<Change>) -> Result<(), String> {
-    let count = changes.len() + wanted.len();
+pub fn before(values: &Values, changes: &mut Vec<Change>) -> Result<(), String> {
+    let count = changes.len() + values.len();
     if count > MOST {
         return Err(format!("found {count} changes under one lease, expected at most {MOST}"));
     }
-    let mut around = Around::read(wanted).map_err(|error| error.to_string())?;
-    for (setting, _) in wanted {
+    let mut around = Around::read(values).map_err(|error| error.to_string())?;
+    for (setting, _) in values {
         let before = setting.before()?;
         // Put back in the opposite order, the first is the last of them.
         changes.push(Change { setting: setting.clone(), before, around: around.take() });
@@ -35,9 +35,9 @@ pub fn before(wanted: &Values, changes: &mut Vec<Change>) -> Result<(), String> 
 }
 
 /// Writes what is asked for: what each setting was and is.
-pub fn write(wanted: &Values, changes: &[Change]) -> Result<Vec<Value>, String> {
+pub fn write(values: &Values, changes: &[Change]) -> Result<Vec<Value>, String> {
     let mut held = Vec::new();
-    for ((setting, value), change) in wanted.iter().zip(changes) {
+    for ((setting, value), change) in values.iter().zip(changes) {
         let now = setting.write(value).and_then(|()| setting.read()).map_err(|error| error.to_string())?;
         held.push(json!({"setting": setting.to_string(), "before": change.before, "now": now}));
     }
@@ -58,9 +58,9 @@ pub fn put_back(changes: &[Change]) -> Vec<Difference> {
     for (place, change) in changes.iter().enumerate() {
         // Of several changes of a setting the oldest counts.
         if !changes[..place].iter().any(|older| older.setting == change.setting) {
-            for each in change.setting.differences(&change.before) {
-                if !differences.contains(&each) {
-                    differences.push(each);
+            for difference in change.setting.differences(&change.before) {
+                if !differences.contains(&difference) {
+                    differences.push(difference);
                 }
             }
         }
@@ -71,12 +71,12 @@ pub fn put_back(changes: &[Change]) -> Vec<Difference> {
 /// How it went, as the pipe has it.
 pub fn told(differences: &[Difference], failed: Option<&String>) -> Value {
     let first = differences.first().map(Difference::line);
-    let mut told = json!({"restored": differences.is_empty(), "failed": failed.or(first.as_ref())});
+    let mut answer = json!({"restored": differences.is_empty(), "failed": failed.or(first.as_ref())});
     if !differences.is_empty() {
-        let rows = differences.iter().map(|each| {
-            json!({"what": each.what, "found": each.found, "expected": each.expected, "commands": each.commands})
+        let rows = differences.iter().map(|row| {
+            json!({"what": row.what, "found": row.found, "expected": row.expected, "commands": row.commands})
         });
-        told["differs"] = rows.collect();
+        answer["differs"] = rows.collect();
     }
-    told
+    answer
 }

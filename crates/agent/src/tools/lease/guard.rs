@@ -99,7 +99,7 @@ impl Guard {
 }
 
 fn say(answer: &Result<(), String>) {
-    let line = answer.as_ref().map_or_else(|why| why.replace('\n', " "), |()| HEARD.to_string());
+    let line = answer.as_ref().map_or_else(|reason| reason.replace('\n', " "), |()| HEARD.to_string());
     let mut output = std::io::stdout();
     let _ = writeln!(output, "{line}").and_then(|()| output.flush());
 }
@@ -109,15 +109,15 @@ fn prepare() -> Result<(Lines, own::Lock), String> {
     let text = |error: framegauge_drivers::OsError| error.to_string();
     own::detach().map_err(text)?;
     let input = Lines::new(own::termination_signals().map_err(text)?)?;
-    Ok((input, alone("guard").map_err(|why| format!("the guard did not start: {why}"))?))
+    Ok((input, alone("guard").map_err(|reason| format!("the guard did not start: {reason}"))?))
 }
 
 /// The guard itself: waits for the end of the lease, and puts back what was there before it.
 fn run(seconds: f64, holder: u32) -> u8 {
     let (mut input, _alone) = match prepare() {
         Ok(ready) => ready,
-        Err(why) => {
-            say(&Err(why));
+        Err(reason) => {
+            say(&Err(reason));
             return 1;
         }
     };
@@ -126,10 +126,10 @@ fn run(seconds: f64, holder: u32) -> u8 {
     // The holder ends the lease a little earlier, and tells of it.
     let time = || unless_renewed(seconds, 2.0);
     let mut until = time();
-    let why = loop {
+    let reason = loop {
         let line = match input.next(until, None) {
             Ok(line) => line,
-            Err(why) => break why,
+            Err(reason) => break reason,
         };
         match line.split_once(' ').unwrap_or((&line, "")) {
             ("renew", _) => until = time(),
@@ -145,21 +145,21 @@ fn run(seconds: f64, holder: u32) -> u8 {
             _ => {}
         }
     };
-    if why == "time" {
+    if reason == "time" {
         // It may be stopped in the middle of a change, which it would make when everything is back.
         own::end_original(holder);
     }
     let differences = put_back(&changes);
-    for each in differences.iter().take(MOST_WARNINGS) {
+    for difference in differences.iter().take(MOST_WARNINGS) {
         // Whoever would tell of it may be gone. Without a log it is told by the exit code alone.
-        let _ = own::warn(&format!("framegauge-agent lease: {}", each.line()));
+        let _ = own::warn(&format!("framegauge-agent lease: {}", difference.line()));
     }
     u8::from(!differences.is_empty())
 }
 
 /// Reads what is there before further changes, if this host's administrator permits them.
 fn more(text: &str, changes: &mut Vec<Change>) -> Result<(), String> {
-    let wanted = parsed(text)?;
-    permitted::Permitted::read(Path::new(permitted::FILE))?.demand(wanted.iter())?;
-    before(&wanted, changes)
+    let values = parsed(text)?;
+    permitted::Permitted::read(Path::new(permitted::FILE))?.demand(values.iter())?;
+    before(&values, changes)
 }

@@ -35,13 +35,13 @@ const LOCKS: &str = "framegauge-lease-";
 
 /// Runs `lease` or `change`.
 pub fn run(command: &str, words: impl Iterator<Item = String>) -> ExitCode {
-    let told = |error: String, code: u8| {
+    let report = |error: String, code: u8| {
         eprintln!("framegauge-agent {command}: {error}");
         ExitCode::from(code)
     };
     match parse(words) {
-        Err(error) => told(error, 2),
-        Ok(asked) => hold(&asked, command == "change").unwrap_or_else(|error| told(error, 1)),
+        Err(error) => report(error, 2),
+        Ok(request) => hold(&request, command == "change").unwrap_or_else(|error| report(error, 1)),
     }
 }
 
@@ -104,19 +104,19 @@ struct Held {
 
 impl Held {
     /// Makes changes: the guard has read what was there before. All of them, or none.
-    fn make(&mut self, wanted: &Values) -> Result<Vec<Value>, String> {
-        self.guard.tell(&format!("more {}", json!(words_of(wanted))))?;
+    fn make(&mut self, values: &Values) -> Result<Vec<Value>, String> {
+        self.guard.tell(&format!("more {}", json!(words_of(values))))?;
         let count = self.changes.len();
-        before(wanted, &mut self.changes)?;
-        write(wanted, &self.changes[count..])
+        before(values, &mut self.changes)?;
+        write(values, &self.changes[count..])
     }
 
     /// Further changes.
     fn set(&mut self, text: &str) -> Result<Value, String> {
-        let wanted = parsed(text)?;
-        demand(&wanted)?;
+        let values = parsed(text)?;
+        demand(&values)?;
         let count = self.changes.len();
-        match self.make(&wanted) {
+        match self.make(&values) {
             Ok(held) => Ok(json!({"held": held})),
             Err(error) => {
                 let left = self.back(count)?;
@@ -164,8 +164,8 @@ impl Held {
     }
 }
 
-fn demand(wanted: &Values) -> Result<(), String> {
-    Permitted::read(Path::new(permitted::FILE))?.demand(wanted.iter())
+fn demand(values: &Values) -> Result<(), String> {
+    Permitted::read(Path::new(permitted::FILE))?.demand(values.iter())
 }
 
 fn reopen(text: &str) -> Result<Value, String> {
@@ -176,17 +176,17 @@ fn reopen(text: &str) -> Result<Value, String> {
 }
 
 /// The holder: changes, renews, and sees to it that all is put back.
-fn hold(asked: &Asked, may_stay: bool) -> Result<ExitCode, String> {
+fn hold(request: &Asked, may_stay: bool) -> Result<ExitCode, String> {
     let mut input = Lines::new(own::termination_signals().map_err(|error| error.to_string())?)?;
-    demand(&asked.values)?;
+    demand(&request.values)?;
     let _alone = alone("holder")?;
     Lock::sweep(&lock_folder(), LOCKS);
-    let mut held = Held { guard: Guard::start(asked.seconds)?, changes: Vec::new(), kept: 0 };
-    let made = held.make(&asked.values);
-    let ended = match &made {
+    let mut held = Held { guard: Guard::start(request.seconds)?, changes: Vec::new(), kept: 0 };
+    let outcome = held.make(&request.values);
+    let ended = match &outcome {
         Ok(changed) => {
-            say(&json!({"held": changed, "seconds": asked.seconds}));
-            serve(asked.seconds, &mut input, &mut held, may_stay)
+            say(&json!({"held": changed, "seconds": request.seconds}));
+            serve(request.seconds, &mut input, &mut held, may_stay)
         }
         Err(_) => "failure",
     };
@@ -196,10 +196,10 @@ fn hold(asked: &Asked, may_stay: bool) -> Result<ExitCode, String> {
     }
     // What it could not do, the guard tries again.
     held.guard.dismiss();
-    let mut end = told(&differences, made.as_ref().err());
+    let mut end = told(&differences, outcome.as_ref().err());
     end["ended"] = json!(ended);
     say(&end);
-    Ok(if differences.is_empty() && made.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if differences.is_empty() && outcome.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// A lock that only one process of a network namespace can have, as long as it lives. What another lease has changed is
@@ -222,7 +222,7 @@ fn serve(seconds: f64, input: &mut Lines, held: &mut Held, may_stay: bool) -> &'
         // A guard says nothing unless it is asked: it has ended. Alone nobody would be left to undo this.
         let line = match input.next(until, Some(held.guard.watched())) {
             Ok(line) => line,
-            Err(why) => return why,
+            Err(reason) => return reason,
         };
         match line.as_str() {
             "renew" => {

@@ -50,7 +50,7 @@ pub struct TcpFinding {
 
 /// Connects and reads what the kernel has learnt of the far end.
 fn connect(to: SocketAddr) -> (TcpFinding, Option<TcpStream>) {
-    let mut found = TcpFinding {
+    let mut finding = TcpFinding {
         mss_bytes: None,
         announced_mss_bytes: None,
         route_mtu_bytes: None,
@@ -63,19 +63,19 @@ fn connect(to: SocketAddr) -> (TcpFinding, Option<TcpStream>) {
     let stream = match TcpStream::connect_timeout(&to, CONNECT) {
         Ok(stream) => stream,
         Err(error) => {
-            found.refused = error.kind() == ErrorKind::ConnectionRefused;
-            found.error = Some(error.to_string());
-            return (found, None);
+            finding.refused = error.kind() == ErrorKind::ConnectionRefused;
+            finding.error = Some(error.to_string());
+            return (finding, None);
         }
     };
-    found.connected = true;
+    finding.connected = true;
     if let Ok(info) = tcp::info(stream.as_raw_fd()) {
-        found.mss_bytes = Some(info.mss_bytes);
-        found.announced_mss_bytes = Some(info.announced_mss_bytes);
-        found.route_mtu_bytes = Some(info.path_mtu);
-        found.peer_announced_mss_bytes = learnt_mss(&info, to);
+        finding.mss_bytes = Some(info.mss_bytes);
+        finding.announced_mss_bytes = Some(info.announced_mss_bytes);
+        finding.route_mtu_bytes = Some(info.path_mtu);
+        finding.peer_announced_mss_bytes = learnt_mss(&info, to);
     }
-    (found, Some(stream))
+    (finding, Some(stream))
 }
 
 /// This end's MSS is the far end's, or what its own route allows: only below that it is known to be the far end's.
@@ -93,19 +93,19 @@ pub(crate) fn look(to: SocketAddr) -> TcpFinding {
 
 /// Connects, sends, waits for the answer.
 pub(crate) fn run(to: SocketAddr, token: &Token) -> TcpFinding {
-    let (mut found, stream) = connect(to);
-    found.peer_announced_mss_bytes = None;
-    let Some(mut stream) = stream else { return found };
+    let (mut finding, stream) = connect(to);
+    finding.peer_announced_mss_bytes = None;
+    let Some(mut stream) = stream else { return finding };
     match exchange(&mut stream, token) {
         Ok(announced) => {
-            found.peer_announced_mss_bytes = Some(announced);
-            found.bulk = Some(Bulk::Passed);
+            finding.peer_announced_mss_bytes = Some(announced);
+            finding.bulk = Some(Bulk::Passed);
         }
-        Err(_) => found.bulk = Some(Bulk::Stalled),
+        Err(_) => finding.bulk = Some(Bulk::Stalled),
     }
     // What a black hole has swallowed must not be sent again for minutes.
     tcp::reset_on_close(&stream);
-    found
+    finding
 }
 
 fn exchange(stream: &mut TcpStream, token: &Token) -> std::io::Result<u32> {

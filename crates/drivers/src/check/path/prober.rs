@@ -100,8 +100,8 @@ impl Pace {
     fn take(&mut self, now: Duration, ip_bytes: u32) {
         let Some(rate) = self.bits_per_second else { return };
         let wire = u64::from(ip_bytes + FRAME_OVERHEAD_BYTES + WIRE_OVERHEAD_BYTES);
-        let taken = wire * 8 * 1_000_000_000 / rate.max(1);
-        self.taken = self.taken.max(now.as_nanos() as u64) + taken;
+        let wire_time = wire * 8 * 1_000_000_000 / rate.max(1);
+        self.taken = self.taken.max(now.as_nanos() as u64) + wire_time;
     }
 }
 
@@ -218,7 +218,7 @@ impl Work<'_> {
     fn run(&mut self, cancelled: &dyn Fn() -> bool, progress: &dyn Fn(f64)) -> Result<()> {
         let sockets = self.sockets;
         let mut listening = sockets.listen()?;
-        let mut told = 0.0;
+        let mut last_share = 0.0;
         loop {
             if cancelled() {
                 return Err(OsError::errno("search for path MTUs", 125));
@@ -226,11 +226,11 @@ impl Work<'_> {
             let Some(until) = self.turn() else { return Ok(()) };
             let patience = until.saturating_sub(self.now()).min(LISTEN);
             listening
-                .hear(patience.as_nanos() as u64, |source, flow, heard| self.heard(source, flow, heard))?;
+                .hear(patience.as_nanos() as u64, |source, flow, event| self.heard(source, flow, event))?;
             let ended = self.paths.iter().filter(|path| path.ended.is_some()).count() as f64;
             let share = ended / self.paths.len() as f64;
-            if share > told {
-                told = share;
+            if share > last_share {
+                last_share = share;
                 progress(share);
             }
         }
@@ -308,9 +308,9 @@ impl Work<'_> {
         self.paths[index].search.on_too_big(now, flow, number, Told { by: None, mtu_bytes });
     }
 
-    fn heard(&mut self, source: IpAddr, flow: usize, heard: Heard<'_>) {
+    fn heard(&mut self, source: IpAddr, flow: usize, event: Heard<'_>) {
         let now = self.now();
-        let datagram = match heard {
+        let datagram = match event {
             Heard::Datagram(datagram) => datagram,
             Heard::Report(report) => return self.said(source, flow, report),
         };
@@ -340,27 +340,27 @@ impl Work<'_> {
     /// What was said of a packet that was sent on a flow.
     fn said(&mut self, source: IpAddr, flow: usize, report: &Said) {
         let now = self.now();
-        let ours = |path: &&mut Path| {
+        let is_own = |path: &&mut Path| {
             path.spec.source == source && report.destination == Some(path.spec.destination)
         };
         let Some((_, carrier)) = self.sockets.carried(source, flow) else { return };
         match (report.refusal, carrier.quoted(&self.order.token, &report.quoted)) {
             (Refusal::TooBig(mtu_bytes), Ok(probe)) if flow == flow_of(probe.id) => {
-                let told = Told { by: report.by, mtu_bytes };
+                let too_big = Told { by: report.by, mtu_bytes };
                 if let Some(path) = self.paths.get_mut((probe.id >> 48) as usize) {
-                    path.search.on_too_big(now, flow as u16, probe.id as u32, told);
+                    path.search.on_too_big(now, flow as u16, probe.id as u32, too_big);
                 }
             }
             // Some routers quote no more than the header behind IP's.
             (Refusal::TooBig(mtu_bytes), Err(MessageError::Short { .. })) => {
-                let told = Told { by: report.by, mtu_bytes };
-                if let Some(path) = self.paths.iter_mut().find(ours) {
-                    path.search.on_too_big_unnamed(now, flow as u16, told);
+                let too_big = Told { by: report.by, mtu_bytes };
+                if let Some(path) = self.paths.iter_mut().find(is_own) {
+                    path.search.on_too_big_unnamed(now, flow as u16, too_big);
                 }
             }
             (Refusal::Unreachable(kind, code), _) => {
                 let by = report.by.map_or("this host".into(), |by| by.to_string());
-                if let Some(path) = self.paths.iter_mut().find(ours) {
+                if let Some(path) = self.paths.iter_mut().find(is_own) {
                     path.said.get_or_insert_with(|| format!("{by} says unreachable (ICMP {kind}, {code})"));
                 }
             }

@@ -52,8 +52,8 @@ impl FlowSockets {
 
     /// The flow of a source address, and what carries its probes.
     pub(crate) fn carried(&self, source: IpAddr, flow: usize) -> Option<(&ProbeSocket, Carrier)> {
-        let found = self.by_source.get(&source).and_then(|sockets| sockets.get(flow));
-        found.map(|(socket, carrier)| (socket, *carrier))
+        let entry = self.by_source.get(&source).and_then(|sockets| sockets.get(flow));
+        entry.map(|(socket, carrier)| (socket, *carrier))
     }
 
     /// The source port of a flow; 0 if there is none.

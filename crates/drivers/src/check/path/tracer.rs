@@ -67,7 +67,7 @@ pub fn trace(
         }
         let until = work.turn();
         let patience = until.saturating_sub(work.now()).min(LISTEN);
-        listening.hear(patience.as_nanos() as u64, |source, flow, heard| work.heard(source, flow, &heard))?;
+        listening.hear(patience.as_nanos() as u64, |source, flow, event| work.heard(source, flow, &event))?;
     }
     Ok(work.traces.hops().map(<[Hop]>::to_vec).collect())
 }
@@ -112,9 +112,9 @@ impl Work<'_> {
         }
     }
 
-    fn heard(&mut self, source: IpAddr, flow: usize, heard: &Heard<'_>) {
+    fn heard(&mut self, source: IpAddr, flow: usize, event: &Heard<'_>) {
         let now = self.now();
-        let (id, outcome) = match heard {
+        let (id, outcome) = match event {
             Heard::Datagram(datagram) => {
                 let Ok(answer) = Acknowledgement::read(&self.order.token, datagram.payload()) else { return };
                 (answer.id, HopOutcome::Delivered)

@@ -137,8 +137,8 @@ impl Visitors {
     fn make_room(&mut self) -> u64 {
         let strangers = || {
             let all = self.visitors.iter().enumerate();
-            all.filter_map(|(place, one)| {
-                one.as_ref().filter(|one| one.is_stranger()).map(|one| (one.until, place))
+            all.filter_map(|(place, visitor)| {
+                visitor.as_ref().filter(|visitor| visitor.is_stranger()).map(|visitor| (visitor.until, place))
             })
         };
         if strangers().count() < MOST_STRANGERS {
@@ -160,17 +160,17 @@ impl Visitors {
         if self.here() > 0 {
             let now = monotonic_nanoseconds();
             for place in 0..self.visitors.len() {
-                if self.visitors[place].as_ref().is_some_and(|one| now >= one.until) {
+                if self.visitors[place].as_ref().is_some_and(|visitor| now >= visitor.until) {
                     refused += self.end(place);
                 }
             }
         }
         let room = self.here() < MOST_VISITORS;
         for (index, (door, watched)) in self.doors.iter_mut().enumerate() {
-            let wanted = room && door.is_open();
-            if *watched != wanted {
-                epoll.change(door.raw(), LISTENERS + index as u64, wanted, false)?;
-                *watched = wanted;
+            let is_watched = room && door.is_open();
+            if *watched != is_watched {
+                epoll.change(door.raw(), LISTENERS + index as u64, is_watched, false)?;
+                *watched = is_watched;
             }
         }
         Ok(refused)

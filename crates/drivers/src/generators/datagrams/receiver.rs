@@ -111,7 +111,7 @@ impl Receiving {
 fn receive(socket: &UdpSocket, token: &Token, shared: &Shared, waker: &Waker) -> Result<DatagramsReceived> {
     sched::finest_timers();
     let mut buffer = vec![0; LARGEST_BYTES];
-    let mut came: Vec<(DatagramHead, u64)> = Vec::new();
+    let mut arrivals: Vec<(DatagramHead, u64)> = Vec::new();
     let (mut bytes, mut refused) = (0, 0);
     let mut set = PollSet::default();
     set.add(waker.raw(), true, false);
@@ -124,24 +124,27 @@ fn receive(socket: &UdpSocket, token: &Token, shared: &Shared, waker: &Waker) ->
                 refused += 1;
                 continue;
             };
-            if came.len() >= Datagrams::MOST {
+            if arrivals.len() >= Datagrams::MOST {
                 let most = Datagrams::MOST;
                 return Err(OsError::errno(format!("keep more than {most} datagrams of one run"), 28));
             }
-            came.push((head, now));
+            arrivals.push((head, now));
             bytes += length as u64;
-            shared.received.store(came.len() as u64, Ordering::Release);
+            shared.received.store(arrivals.len() as u64, Ordering::Release);
         }
     }
     Ok(DatagramsReceived {
-        received: came.len() as u64,
+        received: arrivals.len() as u64,
         bytes,
         refused,
         clock: clock::monotonic_identity()?,
         datagrams: spool::write(vec![
-            ("flow", Column::Word(came.iter().map(|(head, _)| head.flow).collect())),
-            ("sequence", Column::Word(came.iter().map(|(head, _)| head.sequence).collect())),
-            ("received_seconds", Column::Float(came.iter().map(|(_, time)| *time as f64 * 1e-9).collect())),
+            ("flow", Column::Word(arrivals.iter().map(|(head, _)| head.flow).collect())),
+            ("sequence", Column::Word(arrivals.iter().map(|(head, _)| head.sequence).collect())),
+            (
+                "received_seconds",
+                Column::Float(arrivals.iter().map(|(_, time)| *time as f64 * 1e-9).collect()),
+            ),
         ])?,
     })
 }

@@ -130,9 +130,12 @@ impl<'a> Sender<'a> {
             started_seconds: seconds(started),
             clock: clock::monotonic_identity()?,
             datagrams: spool::write(vec![
-                ("flow", Column::Word(self.sent.iter().map(|(each, _)| each.flow).collect())),
-                ("sequence", Column::Word(self.sent.iter().map(|(each, _)| each.sequence).collect())),
-                ("due_seconds", Column::Float(self.sent.iter().map(|(each, _)| seconds(each.due)).collect())),
+                ("flow", Column::Word(self.sent.iter().map(|(datagram, _)| datagram.flow).collect())),
+                ("sequence", Column::Word(self.sent.iter().map(|(datagram, _)| datagram.sequence).collect())),
+                (
+                    "due_seconds",
+                    Column::Float(self.sent.iter().map(|(datagram, _)| seconds(datagram.due)).collect()),
+                ),
                 ("sent_seconds", Column::Float(self.sent.iter().map(|(_, time)| seconds(*time)).collect())),
             ])?,
         })

@@ -24,43 +24,43 @@ pub(super) const NAME: &str = "framegauge";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(pub Vec<u8>);
 
-fn failed(what: &str, error: impl std::fmt::Display) -> OsError {
-    OsError { operation: format!("{what}: {error}"), source: std::io::ErrorKind::Other.into() }
+fn failed(operation: &str, error: impl std::fmt::Display) -> OsError {
+    OsError { operation: format!("{operation}: {error}"), source: std::io::ErrorKind::Other.into() }
 }
 
 /// A new key, and the TLS of whoever has it.
 pub(super) fn serving() -> Result<(Key, QuicServerConfig)> {
-    let what = "make a key for QUIC";
+    let operation = "make a key for QUIC";
     let random = ring::rand::SystemRandom::new();
     let pair =
-        ring::signature::Ed25519KeyPair::generate_pkcs8(&random).map_err(|error| failed(what, error))?;
+        ring::signature::Ed25519KeyPair::generate_pkcs8(&random).map_err(|error| failed(operation, error))?;
     let signs = provider::sign::any_eddsa_type(&PrivatePkcs8KeyDer::from(pair.as_ref()))
-        .map_err(|error| failed(what, error))?;
-    let public = signs.public_key().ok_or_else(|| failed(what, "it has no public half"))?.to_vec();
+        .map_err(|error| failed(operation, error))?;
+    let public = signs.public_key().ok_or_else(|| failed(operation, "it has no public half"))?.to_vec();
     let certified = CertifiedKey::new(vec![CertificateDer::from(public.clone())], signs);
     let resolver = AlwaysResolvesServerRawPublicKeys::new(Arc::new(certified));
     let mut tls = ServerConfig::builder_with_provider(Arc::new(provider::default_provider()))
         .with_protocol_versions(&[&TLS13])
-        .map_err(|error| failed(what, error))?
+        .map_err(|error| failed(operation, error))?
         .with_no_client_auth()
         .with_cert_resolver(Arc::new(resolver));
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
-    Ok((Key(public), QuicServerConfig::try_from(tls).map_err(|error| failed(what, error))?))
+    Ok((Key(public), QuicServerConfig::try_from(tls).map_err(|error| failed(operation, error))?))
 }
 
 /// The TLS of a client that talks to the owner of `key` and nobody else.
 pub(super) fn asking(key: &Key) -> Result<QuicClientConfig> {
-    let what = "set up a client of QUIC";
+    let operation = "set up a client of QUIC";
     let provider = Arc::new(provider::default_provider());
-    let known = Known { key: key.clone(), provider: provider.clone() };
+    let verifier = Known { key: key.clone(), provider: provider.clone() };
     let mut tls = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&TLS13])
-        .map_err(|error| failed(what, error))?
+        .map_err(|error| failed(operation, error))?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(known))
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     tls.alpn_protocols = vec![PROTOCOL.to_vec()];
-    QuicClientConfig::try_from(tls).map_err(|error| failed(what, error))
+    QuicClientConfig::try_from(tls).map_err(|error| failed(operation, error))
 }
 
 /// Accepts one key.

@@ -124,7 +124,7 @@ impl Server {
             let busy = self.serve()?;
             if stop.load(Ordering::Acquire) {
                 let until = *leave.get_or_insert_with(|| Instant::now() + LEAVE);
-                if Instant::now() >= until || self.clients.values().all(|each| each.connection.is_closed()) {
+                if Instant::now() >= until || self.clients.values().all(|peer| peer.connection.is_closed()) {
                     break;
                 }
             }

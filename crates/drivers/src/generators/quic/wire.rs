@@ -249,14 +249,14 @@ fn hand_over(
     bytes: &[u8],
     summary: &mut QuicSummary,
 ) -> Result<bool> {
-    let told = quinn_udp::Transmit {
+    let outgoing = quinn_udp::Transmit {
         destination: transmit.destination,
         ecn: transmit.ecn.and_then(|ecn| EcnCodepoint::from_bits(ecn as u8)),
         contents: bytes,
         segment_size: transmit.segment_size,
         src_ip: transmit.src_ip,
     };
-    match state.try_send(UdpSockRef::from(socket), &told) {
+    match state.try_send(UdpSockRef::from(socket), &outgoing) {
         Ok(()) => {
             summary.calls += 1;
             for datagram in bytes.chunks(transmit.segment_size.unwrap_or(bytes.len()).max(1)) {

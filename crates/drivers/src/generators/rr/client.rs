@@ -240,10 +240,10 @@ impl<'a> Client<'a> {
         let started = rr.started();
         let summary = rr.finish();
         let requests = summary.transactions.len() as u64;
-        let each = u64::from(self.order.request_bytes) + u64::from(self.order.response_bytes);
+        let exchange_bytes = u64::from(self.order.request_bytes) + u64::from(self.order.response_bytes);
         Ok(RrOutcome {
             requests,
-            bytes: requests * each,
+            bytes: requests * exchange_bytes,
             active_seconds: seconds(summary.active_nanoseconds),
             started_seconds: seconds(started),
             congestion_control: congestion_control.into_iter().collect(),
@@ -262,9 +262,9 @@ fn seconds(time: u64) -> f64 {
 fn table(summary: RrSummary) -> Result<File> {
     let all = summary.transactions;
     spool::write(vec![
-        ("connection", Column::Word(all.iter().map(|each| each.connection).collect())),
-        ("due_seconds", Column::Float(all.iter().map(|each| seconds(each.due)).collect())),
-        ("sent_seconds", Column::Float(all.iter().map(|each| seconds(each.sent)).collect())),
-        ("end_seconds", Column::Float(all.iter().map(|each| seconds(each.end)).collect())),
+        ("connection", Column::Word(all.iter().map(|request| request.connection).collect())),
+        ("due_seconds", Column::Float(all.iter().map(|request| seconds(request.due)).collect())),
+        ("sent_seconds", Column::Float(all.iter().map(|request| seconds(request.sent)).collect())),
+        ("end_seconds", Column::Float(all.iter().map(|request| seconds(request.end)).collect())),
     ])
 }

@@ -30,25 +30,27 @@ impl Opening {
                 }
                 Ok(Self::Greeting(0))
             }
-            Self::Greeting(got) => accepted(socket, got),
+            Self::Greeting(received) => accepted(socket, received),
             Self::Open => Err(lost("the serving end closed a connection before the first request")),
         }
     }
 }
 
-fn accepted(socket: &TcpStream, got: usize) -> Result<Opening> {
+fn accepted(socket: &TcpStream, received: usize) -> Result<Opening> {
     let mut answer = [0; RrHello::ACCEPTED.len()];
     // A reset is how a serving end refuses.
-    let answered = tcp::receive(socket.as_raw_fd(), &mut answer[got..]);
-    let got = match answered.map_err(|error| match error.code() {
+    let answered = tcp::receive(socket.as_raw_fd(), &mut answer[received..]);
+    let received = match answered.map_err(|error| match error.code() {
         104 => lost("the serving end refused the connection (another token?)"),
         _ => error,
     })? {
-        Moved::Bytes(count) if answer[got..][..count] == RrHello::ACCEPTED[got..][..count] => got + count,
-        Moved::Nothing => got,
+        Moved::Bytes(count) if answer[received..][..count] == RrHello::ACCEPTED[received..][..count] => {
+            received + count
+        }
+        Moved::Nothing => received,
         _ => return Err(lost("the serving end accepts no requests with these first bytes")),
     };
-    Ok(if got == answer.len() { Opening::Open } else { Opening::Greeting(got) })
+    Ok(if received == answer.len() { Opening::Open } else { Opening::Greeting(received) })
 }
 
 /// The other end is gone, or is none of ours.

@@ -157,7 +157,7 @@ struct Alone {
 
 impl Alone {
     fn start(socket: &TcpStream, hello: RrHello) -> std::io::Result<Self> {
-        let (kept, own) = (socket.try_clone()?, socket.try_clone()?);
+        let (handle, own) = (socket.try_clone()?, socket.try_clone()?);
         own.set_nonblocking(false)?;
         let work = move || {
             let mut served = RrServed::default();
@@ -169,7 +169,7 @@ impl Alone {
             served
         };
         let thread = std::thread::Builder::new().name("rr-serving-one".into()).spawn(counted(work))?;
-        Ok(Self { socket: kept, thread })
+        Ok(Self { socket: handle, thread })
     }
 
     fn end(self, served: &mut RrServed) {
@@ -234,10 +234,10 @@ impl Server {
             if self.greeting > 0 {
                 self.drop_the_silent();
             }
-            let wanted = self.has_room() && self.door.is_open();
-            if wanted != self.listening {
-                self.listening = wanted;
-                self.epoll.change(self.door.raw(), LISTENER, wanted, false)?;
+            let is_listening = self.has_room() && self.door.is_open();
+            if is_listening != self.listening {
+                self.listening = is_listening;
+                self.epoll.change(self.door.raw(), LISTENER, is_listening, false)?;
             }
         }
         let clients = std::mem::take(&mut self.clients);
@@ -308,7 +308,7 @@ impl Server {
     fn step(&mut self, client: &mut Client, key: u64) -> Result<Next> {
         let socket = client.socket.as_raw_fd();
         match client.phase {
-            Phase::Greeting { bytes, got, until } => self.greet(client, bytes, got, until),
+            Phase::Greeting { bytes, got: received, until } => self.greet(client, bytes, received, until),
             Phase::Receiving { hello, left } => {
                 let Some(left) = self.buffers.read(socket, left)? else { return Ok(Next::End) };
                 client.phase = Phase::Receiving { hello, left };
@@ -348,17 +348,17 @@ impl Server {
         &mut self,
         client: &mut Client,
         mut bytes: [u8; RrHello::BYTES],
-        mut got: usize,
+        mut received: usize,
         until: u64,
     ) -> Result<Next> {
         let socket = client.socket.as_raw_fd();
-        match tcp::receive(socket, &mut bytes[got..])? {
-            Moved::Bytes(count) => got += count,
+        match tcp::receive(socket, &mut bytes[received..])? {
+            Moved::Bytes(count) => received += count,
             Moved::Nothing => {}
             Moved::End => return Ok(Next::End),
         }
-        if got < RrHello::BYTES {
-            client.phase = Phase::Greeting { bytes, got, until };
+        if received < RrHello::BYTES {
+            client.phase = Phase::Greeting { bytes, got: received, until };
             return Ok(Next::Wait);
         }
         let Ok(hello) = RrHello::decode(&bytes, &self.token) else {

@@ -271,8 +271,8 @@ impl<'a> Client<'a> {
         // A bound on the turn keeps parallel flows and the sampler served.
         for _ in 0..8 {
             let (message, now) = (self.order.sizes.message_bytes, monotonic_nanoseconds());
-            let asked = self.stream.next_write(connection.number, message, now);
-            let count = asked.min(self.buffer.len() as u64) as usize;
+            let write_bytes = self.stream.next_write(connection.number, message, now);
+            let count = write_bytes.min(self.buffer.len() as u64) as usize;
             if count == 0 {
                 break;
             }

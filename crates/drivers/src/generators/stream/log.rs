@@ -46,10 +46,10 @@ impl SenderLog {
         let info = match self.sizes.subflows {
             None => tcp::info(socket)?,
             Some(_) => {
-                let each = multipath::subflows(socket)?;
+                let subflows = multipath::subflows(socket)?;
                 let most = self.subflows.entry((round, flow)).or_default();
-                *most = each.len().max(*most);
-                multipath::together(&each)
+                *most = subflows.len().max(*most);
+                multipath::together(&subflows)
             }
         };
         self.samples.push(Sample { time, round, flow, info });
@@ -59,10 +59,10 @@ impl SenderLog {
     /// What is read of every socket when all is done, whichever end sent.
     pub fn socket(&mut self, socket: i32) -> Result<()> {
         self.congestion_control.insert(tcp::congestion_control(socket)?);
-        let found = tcp::buffers(socket)?;
-        self.buffers = Some(self.buffers.map_or(found, |least| Buffers {
-            send_bytes: least.send_bytes.min(found.send_bytes),
-            receive_bytes: least.receive_bytes.min(found.receive_bytes),
+        let buffers = tcp::buffers(socket)?;
+        self.buffers = Some(self.buffers.map_or(buffers, |least| Buffers {
+            send_bytes: least.send_bytes.min(buffers.send_bytes),
+            receive_bytes: least.receive_bytes.min(buffers.receive_bytes),
         }));
         Ok(())
     }

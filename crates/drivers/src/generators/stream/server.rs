@@ -289,12 +289,12 @@ impl Server {
         }
         for _ in 0..if writable { 8 } else { 0 } {
             let rest = hello.bytes().map_or(u64::MAX, |size| size - sent);
-            let asked = next_write_bytes(sent, rest, self.sizes.message_bytes);
-            let asked = asked.min(self.buffer.len() as u64) as usize;
-            if asked == 0 {
+            let write_bytes = next_write_bytes(sent, rest, self.sizes.message_bytes);
+            let write_bytes = write_bytes.min(self.buffer.len() as u64) as usize;
+            if write_bytes == 0 {
                 break;
             }
-            let Moved::Bytes(count) = tcp::send(socket, &self.buffer[..asked])? else { break };
+            let Moved::Bytes(count) = tcp::send(socket, &self.buffer[..write_bytes])? else { break };
             self.log.call(count);
             sent += count as u64;
             self.bytes += count as u64;

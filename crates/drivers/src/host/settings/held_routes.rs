@@ -46,10 +46,11 @@ impl HeldRoutes {
 
     /// Whether routes of an IP version may be held so, or what is wrong with it.
     pub fn allows(text: &str, version: u8) -> std::result::Result<(), String> {
-        let asked = Self::parse(text)?;
+        let routes = Self::parse(text)?;
         let least = LEAST.iter().find(|row| row.0 == version).map_or(MOST, |row| row.1);
         let fits = |held: &HeldMtu| held.mtu == 0 && !held.locked || (least..=MOST).contains(&held.mtu);
-        if text.len() <= LONGEST_VALUE && std::iter::once(&asked.others).chain(asked.named.values()).all(fits)
+        if text.len() <= LONGEST_VALUE
+            && std::iter::once(&routes.others).chain(routes.named.values()).all(fits)
         {
             return Ok(());
         }
@@ -79,10 +80,10 @@ impl HeldRoutes {
 
     /// Gives each route what is asked for it, and sees to it that it has it.
     pub fn write(&self, interface: &str, version: u8) -> Result<()> {
-        let wanted = |name: String| self.of_route(&name);
-        route_mtus::set(interface, version, |key| wanted(key.to_string()))?;
+        let expected = |name: String| self.of_route(&name);
+        route_mtus::set(interface, version, |key| expected(key.to_string()))?;
         for route in read(interface, version)? {
-            if route.held != wanted(route.key.to_string()) {
+            if route.held != expected(route.key.to_string()) {
                 return Err(OsError::errno(
                     format!("hold the route to {}, which has {}", route.key, shown(route.held)),
                     INVALID,
@@ -164,12 +165,12 @@ mod tests {
                 held: HeldMtu { mtu: *mtu, locked: false },
             };
             let routes: Vec<HeldRoute> = mtus.iter().enumerate().map(route).collect();
-            let found = HeldRoutes::of(&routes);
-            prop_assert_eq!(HeldRoutes::parse(&found.to_string()), Ok(found.clone()));
-            prop_assert!(found.named.len() <= routes.len() - routes.len().div_ceil(3));
-            for each in &routes {
-                let held = found.named.get(&each.key.to_string()).copied().unwrap_or(found.others);
-                prop_assert_eq!(held, each.held);
+            let held_routes = HeldRoutes::of(&routes);
+            prop_assert_eq!(HeldRoutes::parse(&held_routes.to_string()), Ok(held_routes.clone()));
+            prop_assert!(held_routes.named.len() <= routes.len() - routes.len().div_ceil(3));
+            for row in &routes {
+                let held = held_routes.named.get(&row.key.to_string()).copied().unwrap_or(held_routes.others);
+                prop_assert_eq!(held, row.held);
             }
         }
     }

@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 impl Setting {
     /// What is not as it was: its value now, against the one that it had.
     pub fn differences(&self, expected: &str) -> Vec<Difference> {
-        let what = match self {
+        let subject = match self {
             Self::Mtu(interface) => format!("the MTU of {interface}"),
             _ => self.to_string(),
         };
         match (self, self.read()) {
             (_, Ok(now)) if now == expected => Vec::new(),
             // Such as an interface that is gone, which no command brings back.
-            (_, Err(error)) => vec![Difference::new(what, error, expected, Vec::new())],
+            (_, Err(error)) => vec![Difference::new(subject, error, expected, Vec::new())],
             (Self::Routes(version, interface), Ok(_)) => of_routes(interface, *version, expected),
-            (_, Ok(now)) => vec![Difference::new(what, now, expected, self.commands(expected))],
+            (_, Ok(now)) => vec![Difference::new(subject, now, expected, self.commands(expected))],
         }
     }
 
@@ -57,13 +57,18 @@ impl Setting {
 
 /// The routes that do not ask for what they asked for.
 fn of_routes(interface: &str, version: u8, expected: &str) -> Vec<Difference> {
-    let (Ok(wanted), Ok(link)) = (HeldRoutes::parse(expected), link(interface)) else { return Vec::new() };
-    let names: BTreeMap<u32, String> =
-        relations::read().unwrap_or_default().into_iter().map(|each| (each.index, each.name)).collect();
+    let (Ok(expected_routes), Ok(link)) = (HeldRoutes::parse(expected), link(interface)) else {
+        return Vec::new();
+    };
+    let names: BTreeMap<u32, String> = relations::read()
+        .unwrap_or_default()
+        .into_iter()
+        .map(|relation| (relation.index, relation.name))
+        .collect();
     let mut differences = Vec::new();
     for route in routes::read(link.index as u32, version).unwrap_or_default() {
         let Some((key, held)) = route.held() else { continue };
-        let before = wanted.of_route(&key.to_string());
+        let before = expected_routes.of_route(&key.to_string());
         if held != before && !key.is_link_local() {
             let (now, before) = (route.words(&names), route.holding(before).words(&names));
             let commands = vec![

@@ -133,7 +133,7 @@ impl Holders {
     /// `None`: another socket has come to its place.
     fn read(&mut self, place: Place, cookie: u64) -> Result<Option<bool>> {
         let process = match self.asked.entry(place.pid) {
-            std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+            std::collections::hash_map::Entry::Occupied(slot) => slot.into_mut(),
             std::collections::hash_map::Entry::Vacant(new) => new.insert(Process::open(place.pid)?),
         };
         let socket = process.descriptor(place.descriptor)?;

@@ -128,25 +128,25 @@ pub struct Held {
 
 /// Those of these connections that are still there, with the process of this machine that holds each; and programs that
 /// could not be asked, and why.
-pub fn holders_of(asked: &BTreeSet<(SocketAddr, SocketAddr)>) -> Result<(Vec<Held>, Unread)> {
-    if asked.is_empty() {
+pub fn holders_of(connections: &BTreeSet<(SocketAddr, SocketAddr)>) -> Result<(Vec<Held>, Unread)> {
+    if connections.is_empty() {
         return Ok((Vec::new(), BTreeMap::new()));
     }
     // Each process is a tree of its own, numbered by its id.
     let mut holders = Holders::new(Box::new(|| tree::all().map(|pid| (u64::from(pid), vec![pid])).collect()));
     holders.search();
-    let mut found = Vec::new();
+    let mut held = Vec::new();
     for socket in Lister::open()?.list()?.connected {
-        if asked.contains(&(socket.local, socket.remote)) {
+        if connections.contains(&(socket.local, socket.remote)) {
             let owner = holders.program(socket.inode);
             let program = owner.as_ref().map(|owner| owner.program.clone());
             let nodelay =
                 program.as_ref().and_then(|program| holders.nodelay(socket.inode, socket.cookie, program));
             let (local, remote, process) = (socket.local, socket.remote, owner.map(|owner| owner.process));
-            found.push(Held { local, remote, process, program, nodelay });
+            held.push(Held { local, remote, process, program, nodelay });
         }
     }
-    Ok((found, holders.into_unread()))
+    Ok((held, holders.into_unread()))
 }
 
 struct Watch {
@@ -166,17 +166,17 @@ impl Watch {
     }
 
     fn run(mut self, interval_seconds: f64, ending: &(AtomicBool, Waker)) -> Result<Watched> {
-        let (mut mean, mut heard) = (0.0, 0);
+        let (mut mean, mut pause_cpu) = (0.0, 0);
         while !ending.0.load(Ordering::Acquire) {
             let (began, used) = (self.now(), clock::thread_cpu_nanoseconds());
             self.look()?;
             // With what was heard in the pause before it.
-            let cost = (clock::thread_cpu_nanoseconds().saturating_sub(used) + heard) as f64 * 1e-9;
+            let cost = (clock::thread_cpu_nanoseconds().saturating_sub(used) + pause_cpu) as f64 * 1e-9;
             mean = if mean == 0.0 { cost } else { mean + WEIGHT * (cost - mean) };
             let paused = clock::thread_cpu_nanoseconds();
             let least = if self.looks < FIRST_LOOKS { 0.0 } else { mean / LARGEST_SHARE };
             self.pause(began + interval_seconds.max(least), ending)?;
-            heard = clock::thread_cpu_nanoseconds().saturating_sub(paused);
+            pause_cpu = clock::thread_cpu_nanoseconds().saturating_sub(paused);
         }
         self.look()?;
         clock::sleep(LAST_WORDS_NANOSECONDS);
@@ -219,9 +219,9 @@ impl Watch {
         if self.must_search(&inodes, &listing.listening) {
             self.holders.search();
         }
-        for each in listing.listening {
-            if !self.book.knows_port(each.port) {
-                self.book.listens(each.port, self.holders.program(each.inode));
+        for listener in listing.listening {
+            if !self.book.knows_port(listener.port) {
+                self.book.listens(listener.port, self.holders.program(listener.inode));
             }
         }
         let (now, holders) = (self.now(), &self.holders);
@@ -234,7 +234,7 @@ impl Watch {
     fn must_search(&mut self, inodes: &BTreeMap<u64, u32>, listening: &[ListeningSocket]) -> bool {
         let mut must = false;
         // The kernel counts cookies up from 1, so that these are never those of connections.
-        let listening = listening.iter().map(|each| (u64::MAX - u64::from(each.inode), each.inode));
+        let listening = listening.iter().map(|socket| (u64::MAX - u64::from(socket.inode), socket.inode));
         let mut searched = BTreeMap::new();
         for (key, inode) in inodes.iter().map(|(cookie, inode)| (*cookie, *inode)).chain(listening) {
             if inode != 0 && !self.holders.knows(inode) {
@@ -263,8 +263,8 @@ impl Watch {
     /// Takes in what the kernel has told of sockets' ends.
     fn hear(&mut self) -> Result<()> {
         let Some(destroyed) = &self.destroyed else { return Ok(()) };
-        let (told, now) = (destroyed.read()?, self.now());
-        for socket in told {
+        let (sockets, now) = (destroyed.read()?, self.now());
+        for socket in sockets {
             self.book.destroyed(now, &Sight { held: false, ..sight(&socket) });
         }
         Ok(())

@@ -198,12 +198,12 @@ impl Bbr {
     }
 
     fn set_rate(&mut self, rate: u64, gain: u64, window: &Window, view: &View) {
-        let wanted = Bbr::bytes_per_second(rate, gain, view.mss).min(view.limit);
+        let target = Bbr::bytes_per_second(rate, gain, view.mss).min(view.limit);
         if !self.knows_rtt && view.smoothed_us.is_some() {
             self.rate = self.first_rate(window, view);
         }
-        if self.is_full || wanted > self.rate {
-            self.rate = wanted;
+        if self.is_full || target > self.rate {
+            self.rate = target;
         }
     }
 

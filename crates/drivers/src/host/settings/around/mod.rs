@@ -31,10 +31,10 @@ pub struct Around {
 /// which they may be raised.
 pub fn along(interface: &str) -> Result<Vec<String>> {
     let all = relations::read()?;
-    let first = all.iter().filter(|each| each.name == interface).map(|each| each.index).collect();
-    let meant = reached(&all, &first, |_| false, Of::Mtu);
-    let others = meant.iter().filter(|index| !first.contains(index));
-    Ok(others.filter_map(|index| Some(all.iter().find(|each| each.index == *index)?.name.clone())).collect())
+    let first = all.iter().filter(|link| link.name == interface).map(|link| link.index).collect();
+    let indices = reached(&all, &first, |_| false, Of::Mtu);
+    let others = indices.iter().filter(|index| !first.contains(index));
+    Ok(others.filter_map(|index| Some(all.iter().find(|link| link.index == *index)?.name.clone())).collect())
 }
 
 /// The interfaces of one network; `inode`: of another than that of the process.
@@ -66,14 +66,14 @@ impl Around {
         if first.is_empty() {
             return Ok(None);
         }
-        let here = relations::read()?;
+        let links = relations::read()?;
         let of = first.values().copied().max().unwrap_or(Of::Mtu);
         let changed =
-            here.iter().filter(|each| first.contains_key(&each.name)).map(|each| each.index).collect();
-        let meant = reached(&here, &changed, |_| false, of);
-        let mut places = vec![Place { inode: None, states: states(&here, &meant, of, whole)? }];
+            links.iter().filter(|link| first.contains_key(&link.name)).map(|link| link.index).collect();
+        let indices = reached(&links, &changed, |_| false, of);
+        let mut places = vec![Place { inode: None, states: states(&links, &indices, of, whole)? }];
         if of == Of::Mtu {
-            places.extend(elsewhere(&meant, whole)?);
+            places.extend(elsewhere(&indices, whole)?);
         }
         Ok(Some(Self { places }))
     }
@@ -112,44 +112,44 @@ impl Place {
             for state in &self.states {
                 // Read each time: what stands on an interface may have followed it.
                 let now = read();
-                if let Some(one) = now.iter().find(|each| each.index == state.index)
-                    && state.differs_in_mtu(one)
+                if let Some(link) = now.iter().find(|item| item.index == state.index)
+                    && state.differs_in_mtu(link)
                 {
-                    let _ = state.put_mtu_back(&one.name);
+                    let _ = state.put_mtu_back(&link.name);
                 }
             }
         }
         let now = read();
-        let there: Vec<(&State, &Related)> = self
+        let pairs: Vec<(&State, &Related)> = self
             .states
             .iter()
-            .filter_map(|state| Some((state, now.iter().find(|each| each.index == state.index)?)))
+            .filter_map(|state| Some((state, now.iter().find(|item| item.index == state.index)?)))
             .collect();
-        for (state, one) in &there {
-            state.put_back(&one.name);
+        for (state, link) in &pairs {
+            state.put_back(&link.name);
         }
-        let names: Names = now.iter().map(|each| (each.index, each.name.clone())).collect();
-        let found = there.iter().flat_map(|(state, one)| state.differences(one, &names));
+        let names: Names = now.iter().map(|item| (item.index, item.name.clone())).collect();
+        let differences = pairs.iter().flat_map(|(state, link)| state.differences(link, &names));
         let path = self.inode.and_then(|inode| networks::others().ok()?.remove(&inode));
-        found.map(|each| path.as_ref().map_or(each.clone(), |path| each.inside(path))).collect()
+        differences.map(|item| path.as_ref().map_or(item.clone(), |path| item.inside(path))).collect()
     }
 }
 
-fn states(all: &[Related], meant: &[u32], of: Of, whole: bool) -> Result<Vec<State>> {
-    let there = meant.iter().filter_map(|index| all.iter().find(|each| each.index == *index));
-    there.map(|one| State::read(one, of, whole)).collect()
+fn states(all: &[Related], indices: &[u32], of: Of, whole: bool) -> Result<Vec<State>> {
+    let links = indices.iter().filter_map(|index| all.iter().find(|link| link.index == *index));
+    links.map(|link| State::read(link, of, whole)).collect()
 }
 
 /// What stands on these interfaces in other networks, and on what stands there, as far as networks can be entered.
-fn elsewhere(meant: &[u32], whole: bool) -> Result<Vec<Place>> {
+fn elsewhere(own_indices: &[u32], whole: bool) -> Result<Vec<Place>> {
     let own = namespace::inode()?;
     let others = networks::others().unwrap_or_default();
     let mut known: BTreeMap<u64, (Network, BTreeSet<u32>)> = BTreeMap::new();
-    let Ok(here) = networks::own() else { return Ok(Vec::new()) };
-    known.insert(own, (here, meant.iter().copied().collect()));
+    let Ok(own_network) = networks::own() else { return Ok(Vec::new()) };
+    known.insert(own, (own_network, own_indices.iter().copied().collect()));
     let mut places = BTreeMap::new();
     loop {
-        let before: usize = known.values().map(|each| each.1.len()).sum();
+        let before: usize = known.values().map(|entry| entry.1.len()).sum();
         for (inode, path) in &others {
             let Some((indices, states)) = seen_from(path, *inode, &known, whole) else { continue };
             if !indices.is_empty() {
@@ -159,7 +159,7 @@ fn elsewhere(meant: &[u32], whole: bool) -> Result<Vec<Place>> {
                 }
             }
         }
-        if known.values().map(|each| each.1.len()).sum::<usize>() == before {
+        if known.values().map(|entry| entry.1.len()).sum::<usize>() == before {
             return Ok(places.into_values().collect());
         }
     }
@@ -173,19 +173,19 @@ fn seen_from(path: &Path, inode: u64, known: &Known, whole: bool) -> Option<(BTr
     let inside = || {
         let all = relations::read()?;
         let mut below: BTreeMap<u32, &BTreeSet<u32>> = BTreeMap::new();
-        if all.iter().any(|each| each.link_network.is_some()) {
-            for (_, (other, indices)) in known.iter().filter(|each| *each.0 != inode) {
+        if all.iter().any(|item| item.link_network.is_some()) {
+            for (_, (other, indices)) in known.iter().filter(|item| *item.0 != inode) {
                 if let Some(number) = networks::number_of(other)? {
                     below.insert(number, indices);
                 }
             }
         }
-        let stands = |each: &Related| {
-            let indices = each.link_network.and_then(|number| below.get(&number));
-            indices.is_some_and(|indices| indices.iter().any(|index| stands_on(each, *index)))
+        let stands = |item: &Related| {
+            let indices = item.link_network.and_then(|number| below.get(&number));
+            indices.is_some_and(|indices| indices.iter().any(|index| stands_on(item, *index)))
         };
-        let meant = reached(&all, &BTreeSet::new(), stands, Of::Mtu);
-        Ok((meant.iter().copied().collect(), states(&all, &meant, Of::Mtu, whole)?))
+        let reached_indices = reached(&all, &BTreeSet::new(), stands, Of::Mtu);
+        Ok((reached_indices.iter().copied().collect(), states(&all, &reached_indices, Of::Mtu, whole)?))
     };
     network.run(inside).ok()
 }

@@ -28,26 +28,26 @@ pub enum Of {
 /// may be raised. `first` are the interfaces of this network that are changed; `above` tells whether one stands on an
 /// interface of another network that is.
 pub fn reached(all: &[Related], first: &BTreeSet<u32>, above: impl Fn(&Related) -> bool, of: Of) -> Vec<u32> {
-    let is_first = |each: &&Related| first.contains(&each.index) || above(each);
-    let mut reached: Vec<u32> = all.iter().filter(is_first).map(|each| each.index).collect();
+    let is_first = |link: &&Related| first.contains(&link.index) || above(link);
+    let mut reached: Vec<u32> = all.iter().filter(is_first).map(|link| link.index).collect();
     let mut place = 0;
     while place < reached.len() {
         let index = reached[place];
         place += 1;
-        let Some(one) = all.iter().find(|each| each.index == index) else { continue };
-        let pushes_down = !one.kind.as_deref().is_some_and(|kind| LEAVE_PORTS.contains(&kind));
-        let is_next = |each: &&Related| {
-            let stands_on_it = stands_on(each, index) && each.link_network.is_none();
-            let carries_it = stands_on(one, each.index) && one.link_network.is_none();
+        let Some(current) = all.iter().find(|link| link.index == index) else { continue };
+        let pushes_down = !current.kind.as_deref().is_some_and(|kind| LEAVE_PORTS.contains(&kind));
+        let is_next = |link: &&Related| {
+            let stands_on_it = stands_on(link, index) && link.link_network.is_none();
+            let carries_it = stands_on(current, link.index) && current.link_network.is_none();
             stands_on_it
-                || one.master == Some(each.index)
-                || each.master == Some(index) && pushes_down
+                || current.master == Some(link.index)
+                || link.master == Some(index) && pushes_down
                 // A port of a switch in hardware changes the interface of the host's CPU.
-                || carries_it && (of == Of::Features || one.kind.as_deref() == Some("dsa"))
+                || carries_it && (of == Of::Features || current.kind.as_deref() == Some("dsa"))
         };
-        for each in all.iter().filter(is_next) {
-            if !reached.contains(&each.index) {
-                reached.push(each.index);
+        for link in all.iter().filter(is_next) {
+            if !reached.contains(&link.index) {
+                reached.push(link.index);
             }
         }
     }
@@ -55,8 +55,8 @@ pub fn reached(all: &[Related], first: &BTreeSet<u32>, above: impl Fn(&Related) 
 }
 
 /// Whether an interface stands on that of an index. The two ends of a veth do not: neither has an MTU of the other's.
-pub fn stands_on(one: &Related, index: u32) -> bool {
-    one.kind.as_deref() != Some("veth") && one.link == Some(index)
+pub fn stands_on(link: &Related, index: u32) -> bool {
+    link.kind.as_deref() != Some("veth") && link.link == Some(index)
 }
 
 #[cfg(test)]
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(reached(&all, &first(1), |_| false, Of::Mtu), [1, 2, 5, 3]);
         assert_eq!(reached(&all, &first(2), |_| false, Of::Mtu), [2, 3]);
         assert_eq!(reached(&all, &first(2), |_| false, Of::Features), [2, 1, 3, 5]);
-        assert_eq!(reached(&all, &BTreeSet::new(), |each| each.index == 6, Of::Mtu), [6]);
+        assert_eq!(reached(&all, &BTreeSet::new(), |link| link.index == 6, Of::Mtu), [6]);
     }
 
     #[test]

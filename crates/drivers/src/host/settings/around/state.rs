@@ -47,28 +47,28 @@ pub struct State {
 
 impl State {
     /// Reads it. `whole`: IPv6 may be taken from it.
-    pub fn read(one: &Related, of: Of, whole: bool) -> Result<Self> {
+    pub fn read(link: &Related, of: Of, whole: bool) -> Result<Self> {
         let is_kept = |place: &String| whole || place.ends_with("/mtu");
-        let settings = settings::read(&one.name).into_iter().filter(|(place, _)| is_kept(place)).collect();
+        let settings = settings::read(&link.name).into_iter().filter(|(place, _)| is_kept(place)).collect();
         let mut routes = BTreeMap::new();
         for version in VERSIONS {
-            let mut all = if of == Of::Mtu { routes::read(one.index, version)? } else { Vec::new() };
+            let mut all = if of == Of::Mtu { routes::read(link.index, version)? } else { Vec::new() };
             all.retain(|route| whole && version == 6 || route.mtu() > 0);
             routes.insert(version, all);
         }
         Ok(Self {
-            index: one.index,
-            mtu: one.mtu,
+            index: link.index,
+            mtu: link.mtu,
             // Not every kind of interface has them.
-            features: features::read_all(&one.name).unwrap_or_default(),
-            sizes: sizes::read(&one.name)?,
+            features: features::read_all(&link.name).unwrap_or_default(),
+            sizes: sizes::read(&link.name)?,
             settings,
             routes,
-            addresses: if whole { addresses::read(one.index)? } else { Vec::new() },
-            neighbours: if whole { neighbours::read(one.index)? } else { Vec::new() },
+            addresses: if whole { addresses::read(link.index)? } else { Vec::new() },
+            neighbours: if whole { neighbours::read(link.index)? } else { Vec::new() },
             of,
-            has_ports: one.kind.as_deref().is_some_and(|kind| MASTERS.contains(&kind)),
-            whole: whole && one.mtu >= LEAST_IPV6_MTU,
+            has_ports: link.kind.as_deref().is_some_and(|kind| MASTERS.contains(&kind)),
+            whole: whole && link.mtu >= LEAST_IPV6_MTU,
         })
     }
 
@@ -121,7 +121,8 @@ impl State {
             let _ = settings::write(place, value);
         }
         let now = addresses::read(self.index).unwrap_or_default();
-        for extra in now.iter().filter(|each| !self.addresses.iter().any(|old| old.address == each.address)) {
+        for extra in now.iter().filter(|entry| !self.addresses.iter().any(|old| old.address == entry.address))
+        {
             if extra.address.is_unicast_link_local() {
                 let _ = addresses::remove(self.index, extra);
             }
@@ -132,8 +133,9 @@ impl State {
         }
         let now = routes::read(self.index, 6).unwrap_or_default();
         let before = &self.routes[&6];
-        for extra in
-            now.iter().filter(|each| each.is_of_kernel() && !before.iter().any(|old| old.is_same_way(each)))
+        for extra in now
+            .iter()
+            .filter(|entry| entry.is_of_kernel() && !before.iter().any(|old| old.is_same_way(entry)))
         {
             let _ = routes::remove(extra);
         }
@@ -157,9 +159,9 @@ impl State {
         }
         let settings = settings::read(name);
         for (place, value) in self.other_settings(name) {
-            let found = settings.get(place).map_or("none", String::as_str);
+            let current = settings.get(place).map_or("none", String::as_str);
             let command = format!("sysctl -w {}", quoted(&format!("net/ipv6/{place}={value}")));
-            lines.push(Difference::new(format!("net/ipv6/{place}"), found, value, vec![command]));
+            lines.push(Difference::new(format!("net/ipv6/{place}"), current, value, vec![command]));
         }
         if self.whole {
             let now = addresses::read(self.index).unwrap_or_default();
@@ -195,8 +197,8 @@ impl State {
             if follows || self.is_other(before, after) {
                 let command = format!("ethtool -K {word} {feature} {}", on(before.asked));
                 let commands = if self.is_other(before, after) { vec![command] } else { Vec::new() };
-                let (found, expected) = (on(after.now.on), on(before.now.on));
-                lines.push(Difference::new(format!("{feature} of {name}"), found, expected, commands));
+                let (current, expected) = (on(after.now.on), on(before.now.on));
+                lines.push(Difference::new(format!("{feature} of {name}"), current, expected, commands));
             }
         }
         for (direction, (ipv6, ipv4)) in self.other_sizes(name) {
@@ -205,9 +207,9 @@ impl State {
             if let Some(ipv4) = ipv4 {
                 command += &format!(" {kind}_ipv4_max_size {ipv4}");
             }
-            let found = sizes::read(name).map_or("?".into(), |now| shown(now.of(direction)));
-            let what = format!("{kind}_max_size of {name}");
-            lines.push(Difference::new(what, found, shown((Some(ipv6), ipv4)), vec![command]));
+            let current = sizes::read(name).map_or("?".into(), |now| shown(now.of(direction)));
+            let subject = format!("{kind}_max_size of {name}");
+            lines.push(Difference::new(subject, current, shown((Some(ipv6), ipv4)), vec![command]));
         }
         lines
     }
@@ -241,8 +243,8 @@ impl State {
     /// The settings of IPv6 that are not as they were: its MTU, and after a loss all of them.
     fn other_settings(&self, name: &str) -> Vec<(&String, &String)> {
         let now = settings::read(name);
-        let kept = self.settings.iter().filter(|(place, _)| self.whole || place.ends_with("/mtu"));
-        kept.filter(|(place, value)| now.get(*place).is_some_and(|after| after != *value)).collect()
+        let candidates = self.settings.iter().filter(|(place, _)| self.whole || place.ends_with("/mtu"));
+        candidates.filter(|(place, value)| now.get(*place).is_some_and(|after| after != *value)).collect()
     }
 }
 
@@ -260,7 +262,7 @@ fn other_routes<'a>(
     now: &'a [WholeRoute],
     lost: bool,
 ) -> Vec<(&'a WholeRoute, Option<&'a WholeRoute>)> {
-    let other = |route: &'a WholeRoute| match now.iter().find(|each| each.is_same_way(route)) {
+    let other = |route: &'a WholeRoute| match now.iter().find(|candidate| candidate.is_same_way(route)) {
         None => lost.then_some((route, None)),
         // What else a route says the kernel leaves alone: somebody has changed it.
         Some(after) => {
@@ -282,6 +284,6 @@ fn difference_of_route(
     // Of two routes alike, "replace" would take the other interface's.
     commands.extend(now.map(|now| format!("ip -{version} route delete {}", words(now))));
     commands.push(format!("ip -{version} route append {}", words(route)));
-    let found = now.map_or("none".into(), |now| now.words(names));
-    Difference::new(format!("{name}: a route"), found, route.words(names), commands)
+    let current = now.map_or("none".into(), |now| now.words(names));
+    Difference::new(format!("{name}: a route"), current, route.words(names), commands)
 }
