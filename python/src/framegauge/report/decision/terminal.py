@@ -17,16 +17,20 @@ __all__ = ["show"]
 def show(found: Decision, console: Console) -> None:
     """Prints what the page shows."""
     short = shortened(found)
-    for line in wrapped(short.goal, console.width):
-        _print(console, line, "bold")
+    _sentence(console, short.goal, "bold")
     for text in (short.answer.text, *short.beside):
-        for line in wrapped(text, console.width):
-            _print(console, line)
+        _sentence(console, text)
     for part in short.parts:
         console.print()
         _print(console, part.title, "bold")
         for line in _lines(part, console.width):
             _print(console, line)
+
+
+def _sentence(console: Console, sentence: str, style: str = "") -> None:
+    """Another program that reads it finds it whole."""
+    for line in wrapped(sentence, console.width) if console.is_terminal else [sentence]:
+        _print(console, line, style)
 
 
 def _lines(part: Part, width: int) -> Iterator[str]:
