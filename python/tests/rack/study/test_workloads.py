@@ -135,8 +135,8 @@ FULL_LINKS = {
 def test_a_stream_in_every_pattern_and_direction(rack_agent: Agent, tmp_path: Path, pattern: str, way: str) -> None:
     bed = {"kind": "rack", "topology": "rack", "hosts": 4, "link": {"rate": "50 Mb/s"}}
     links = FULL_LINKS[pattern, way]
-    # Of several flows to each host some wait for a timer, which is a large part of a second.
-    seconds = "3 s" if links == 4 else "1 s"
+    # Of several flows to a host some wait for a timer, which is a large part of a second.
+    seconds = "1 s" if pattern == "one-to-one" else "3 s"
     asked = study(
         testbed=bed, workloads=[{"stream": {"duration": seconds, "pattern": pattern, **({way: True} if way else {})}}]
     )  # fmt: skip
