@@ -149,7 +149,9 @@ def test_a_host_that_is_raised_before_its_server_writes_nothing_over_udp_unless_
     # MNT, LOOKUP and COMMIT are small; each WRITE is one frame of 8,354 bytes, which the server's port drops.
     lost = sent_by(record, "h1") - 3
     assert giants(record) == {"switch>h3": lost}
-    assert datagrams(record)["lost_calls"] == lost >= 4 * CALLS
+    # What the other client sent again, to a server that was late, may have been answered and lie there unread.
+    unread = record["workload"]["nfs"]["clients"]["h2"]["sent_again"]
+    assert 4 * CALLS <= lost <= datagrams(record)["lost_calls"] <= lost + unread
     why = (
         f"h1: 0 of {CALLS} operations answered; port switch>h3 (MTU 1500) dropped {lost} frames that are too "
         "large for it, of up to 8354 bytes"
