@@ -16,6 +16,7 @@ from framegauge.decide.page import Situation
 from framegauge.decide.places import LAB_STAYS
 from framegauge.decide.steps import BUSY, Found
 from framegauge.report.decision import terminal
+from framegauge.report.decision.sheet import shortened
 
 WHY = "netns:a is not reached over ssh, and only hosts that are can be raised and put back"
 
@@ -102,6 +103,8 @@ def test_a_terminal_breaks_the_answer_between_words() -> None:
     whole = found(Lab((3,)).document(), 9000, 9000, 9000)
     asked = Situation("?", "measured", 9000, Path("out"), allowed=False)
     shown = page.decision(asked, whole, judge.conclude(whole.paths(9000), whole.benefit(9000)))
-    printed = io.StringIO()
-    terminal.show(shown, Console(file=printed, width=60))
+    printed, piped = io.StringIO(), io.StringIO()
+    terminal.show(shown, Console(file=printed, width=60, force_terminal=True, no_color=True, color_system=None))
     assert max(map(len, printed.getvalue().splitlines())) <= 60
+    terminal.show(shown, Console(file=piped, width=60))
+    assert shortened(shown).answer.text in piped.getvalue().splitlines()
