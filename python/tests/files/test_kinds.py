@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -46,11 +45,20 @@ def test_a_file_of_another_verb_is_named_with_what_reads_it(given: str, asked: s
     path.write_text(text)
     if given == asked:
         return  # whether it is good is tested elsewhere
-    if asked == "inventory" and shutil.which("ansible-inventory") is None and given in ("study", "watch", "lab"):
-        pytest.skip("ansible-inventory is missing, which says that there are no hosts in it")
     with pytest.raises(InputError) as refused:
         LOADERS[asked](path)
     assert str(refused.value) == f"{path}:1: found {name}, expected {FILES[asked][1]}: run {command} {path}"
+
+
+@pytest.mark.parametrize("given", [name for name in FILES if name != "inventory"])
+def test_without_ansible_too_it_is_named(given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text, name, command = FILES[given]
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(InputError) as refused:
+        inventory.load(path)
+    assert str(refused.value) == f"{path}:1: found {name}, expected an inventory: run {command} {path}"
 
 
 @pytest.mark.parametrize("kind", LOADERS)

@@ -90,6 +90,7 @@ def _keys(place: Path) -> set[str]:
 def _of_ansible(place: Path, group: str, as_text: bool) -> list[Machine]:
     program = shutil.which("ansible-inventory")
     if program is None:
+        _refuse_other_kinds(str(place))  # to install Ansible would not help
         raise InputError(
             f"{place}: found an inventory in another format, and no program ansible-inventory to read it; expected "
             "YAML with the key hosts, or Ansible: apt-get install ansible-core"
@@ -115,13 +116,16 @@ def _machines(groups: Mapping[str, Any], place: str, group: str) -> list[Machine
     variables = groups.get("_meta", {}).get("hostvars", {})
     names = list(dict.fromkeys(_members(groups, group, set())))
     if not names:
-        # Not before: Ansible may have a group of any name.
-        if Path(place).is_file() and (other := yaml_file.expected(_text(place), place, "inventory")) is not None:
-            raise InputError(other)
+        _refuse_other_kinds(place)  # not before: Ansible may have a group of any name
         others = ", ".join(sorted(name for name in groups if name not in ("_meta", group)))
         expected = "an inventory with hosts" if group == "all" or not others else f"one of the groups {others}"
         raise InputError(f"{place}: found no hosts in group {group}, expected {expected}")
     return [_machine(name, variables.get(name, {}), place) for name in names]
+
+
+def _refuse_other_kinds(place: str) -> None:
+    if Path(place).is_file() and (other := yaml_file.expected(_text(place), place, "inventory")) is not None:
+        raise InputError(other)
 
 
 def _text(place: str) -> str:
