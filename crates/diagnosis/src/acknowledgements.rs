@@ -162,7 +162,7 @@ impl Connection {
         let una = half.way.una();
         // What was asked for, and is not answered by this, was lost.
         let answers_repeat = una > episode.place || !episode.revealed;
-        let soonest = if self.knows_vantage() { self.reach(sender.other()) / SOONEST_PART } else { 0 };
+        let soonest = self.soonest_answer(sender.other());
         let is_older = episode.was_needless(segment) && episode.resends > 0;
         if answers_repeat && (is_older || episode.is_answered_too_soon(seen_at, soonest)) {
             if let Some(answer) = episode.lost_answer {
@@ -370,8 +370,6 @@ impl Connection {
     }
 }
 
-/// The way changes: what comes sooner than this part of the soonest answer so far is none.
-const SOONEST_PART: i64 = 2;
 /// What leaves so soon after an acknowledgement was ready.
 const AT_ONCE: i64 = 5_000_000;
 /// Linux delays an acknowledgement by 40 ms or more.

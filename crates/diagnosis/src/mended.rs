@@ -23,8 +23,6 @@ const MOST_REPEATS: usize = 64;
 /// The same of one that another has followed, and how many of these wait for what they repeat, or for word of it.
 const MOST_OLD_REPEATS: usize = 8;
 const MOST_OLD: usize = 4;
-/// The way changes: what comes sooner than this part of the soonest answer so far is none.
-const SOONEST_PART: i64 = 2;
 
 /// One repeat. Its places, when it passed, and its timestamp.
 #[derive(Debug, Clone, Copy)]
@@ -127,7 +125,7 @@ impl Connection {
     #[cold]
     pub(crate) fn answer_repair(&mut self, segment: &Segment, sender: Side, una: u64, arrival: Heard) {
         // Beside the receiver nobody knows how soon it answers.
-        let soonest = if self.knows_vantage() { self.reach(sender.other()) / SOONEST_PART } else { 0 };
+        let soonest = self.soonest_answer(sender.other());
         let Some(repair) = self.half_mut(sender).told.0.last_mut() else { return };
         let mut count = 0;
         let is_oldest = |repeat: &&mut Repeat| repeat.range.0 <= una && una < repeat.range.1;

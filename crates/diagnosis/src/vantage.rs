@@ -17,6 +17,8 @@ use framegauge_packets::capture::Segment;
 
 /// A tap this part of an RTT from a sender is beside it.
 const BESIDE: i64 = 8;
+/// The way changes: what comes sooner than this part of the soonest answer so far is none.
+const SOONEST_PART: i64 = 2;
 
 impl Connection {
     /// The time from the tap to this end and back: of the handshake, or the soonest answer since. 0 beside the end, and
@@ -27,6 +29,11 @@ impl Connection {
         let reach =
             self.half(end.other()).hearing.nearest().map_or(of_handshake, |least| least.min(of_handshake));
         if reach <= self.path_rtt() / BESIDE { 0 } else { reach }
+    }
+
+    /// What passes the tap sooner than this after something for this end is no answer to it. 0 where nobody knows.
+    pub(crate) fn soonest_answer(&self, end: Side) -> i64 {
+        self.reach(end) / SOONEST_PART
     }
 
     /// Whether the handshake tells how far the tap is from both ends.

@@ -21,8 +21,6 @@ use crate::kinds::Kind;
 const MOST_REPEATS: usize = 64;
 /// More are losses.
 const MOST_TIMEOUTS: usize = 64;
-/// The way changes: what comes sooner than this part of the soonest answer so far is none.
-const SOONEST_PART: i64 = 2;
 /// As what it was told.
 const TOLD: &[Kind] = &[Kind::RtoStall, Kind::TailLoss];
 
@@ -105,7 +103,7 @@ impl Detector for LateAnswers {
         if !is_pure && una <= open.left.unwrap_or(open.una) {
             return;
         }
-        let soonest = if of.knows_vantage() { of.reach(ack.sender.other()) / SOONEST_PART } else { 0 };
+        let soonest = of.soonest_answer(ack.sender.other());
         let Some(is_needless) = open.hear(una, segment.nanoseconds, soonest) else { return };
         let open = timeouts.open.take().filter(|_| is_needless && timeouts.needless.len() < MOST_TIMEOUTS);
         timeouts.needless.extend(open.map(|open| open.silence));
