@@ -118,7 +118,7 @@ def test_runs_lost_on_one_side_make_it_suspect(studies, tmp_path, capsys):
     document = compare(capsys, studies / "before", seal(damaged), code=3)
     found = by_level(document)
     assert found[9000]["verdict"] == "suspect"
-    assert found[9000]["warnings"][0].startswith("0 of 6 runs were excluded in BASE and 3 of 6 in NEW")
+    assert found[9000]["warnings"][0].startswith("0 of 6 runs were excluded when first tried in BASE and 3 of 6 in NEW")
     assert found[1500]["verdict"] != "suspect"
     assert sum(each["side"] == "new" for each in document["excluded"]) == 3
 

@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import doubts, robust, unpaired
+from framegauge.statistics import doubts, exclusions, robust, unpaired
 from framegauge.statistics.assurance import more_blocks
 from framegauge.statistics.exclusions import exclusions_differ, unequal
 from framegauge.statistics.judge import judge
@@ -172,6 +172,7 @@ def test_warnings_name_what_weakens_a_verdict():
     [
         ((0, 6), (0, 6), False),
         ((1, 7), (0, 6), False),
+        ((1, 3), (0, 3), False),
         ((2, 6), (0, 6), True),
         ((3, 6), (0, 6), True),
         ((3, 6), (3, 6), False),
@@ -246,13 +247,27 @@ def test_a_control_that_differs_makes_the_cell_suspect():
     assert {each.verdict for each in judge(rows(control=1.05), {"goodput": 0.01})} == {Verdict.SUSPECT}
 
 
-@pytest.mark.parametrize(("again", "why"), [(1, "too few to tell"), (3, "not lost at random")])
-def test_runs_lost_in_one_arm_only_make_it_suspect(again, why):
-    lost = [row(block, "9000", 1, excluded=True) for block in range(4)] * again
+@pytest.mark.parametrize("again", [1, 3])
+@pytest.mark.parametrize(("blocks", "why"), [(4, "too few to tell"), (5, "not lost at random")])
+def test_runs_lost_in_one_arm_only_make_it_suspect(blocks, again, why):
+    lost = [row(block, "9000", 1, excluded=True) for block in range(blocks)] * again
     control, treatment = judge(rows() + lost, {"goodput": 0.01})
     assert control.verdict is Verdict.NO_PRACTICAL_DIFFERENCE
     assert treatment.verdict is Verdict.SUSPECT
     assert why in treatment.warnings[0]
+
+
+def test_retries_of_one_run_that_are_lost_too_are_one_loss():
+    """What spoils a run may last: nine of 15 attempts, in three of 6 slots, are no more than three of 6 first ones."""
+    one, three = (
+        exclusions.count(
+            [(slot, True) for slot in range(3) for _ in range(times)] + [(slot, False) for slot in range(6)]
+        )
+        for times in (1, 3)
+    )
+    assert one == three == (3, 6)
+    lost = [row(block, "9000", 1, excluded=True) for block in range(1)] * 3
+    assert judge(rows() + lost, {"goodput": 0.01})[1].verdict is Verdict.BETTER
 
 
 def cells(count, control=1.0):
@@ -266,7 +281,7 @@ def cells(count, control=1.0):
 
 @pytest.mark.parametrize(("of", "faithful"), [(6, True), (2, False)])
 def test_a_comparison_that_lost_its_runs_costs_itself_unless_they_are_many(of, faithful):
-    lost = [row(block, "9000", 1, excluded=True) for block in range(4)]
+    lost = [row(block, "9000", 1, excluded=True) for block in range(3)]
     found = judge(cells(of) + lost, {"goodput": 0.01})
     assert [each.verdict for each in found].count(Verdict.SUSPECT) == 1
     assert judging.is_faithful(found) is faithful

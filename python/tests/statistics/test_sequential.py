@@ -135,8 +135,8 @@ def with_control(blocks, lost):
 
 
 def test_a_control_is_waited_for_as_long_as_too_few_runs_tell_how_some_were_lost():
-    # 2 of 7 are more than a quarter, 2 of 8 are not. 12 of 17 against 0 of 5 are no chance: more runs would not help.
-    for blocks, lost, settled in [(5, 0, True), (5, 2, False), (6, 2, True), (5, 12, True)]:
+    # 2 of 5 are more than a quarter, 2 of 8 are not. 5 of 5 against none are no chance: more runs would not help.
+    for blocks, lost, settled in [(5, 0, True), (5, 2, False), (8, 2, True), (5, 5, True)]:
         found = judge(with_control(blocks, lost), {"goodput": 0.01})
         assert found[-1].verdict == "better"
         assert is_settled(found) is settled, (blocks, lost, [each.warnings for each in found])

@@ -13,7 +13,7 @@ from typing import Any
 
 from framegauge.compare.failures import failures, may_be_worse
 from framegauge.compare.formats.samples import Side, set_key
-from framegauge.compare.matching import Alone, RunSet, across, alike, direction, sets_of
+from framegauge.compare.matching import Alone, RunSet, across, alike, direction, lost, sets_of
 from framegauge.errors import InputError
 from framegauge.metrics import METRICS, usual_margin
 from framegauge.statistics import unpaired
@@ -127,12 +127,10 @@ def _refuse_unlike(base: Side, new: Side) -> None:
 
 
 def _lost_in_all(base: Side, new: Side) -> str | None:
-    """How the two sides as wholes differ in their share of lost runs, if they do; each run counts once."""
-    counts = []
-    for side in (base, new):
-        runs = {sample.run: bool(sample.excluded) for sample in side.samples if sample.lost or not sample.excluded}
-        counts.append((sum(runs.values()), len(runs)))
-    return _unequal(counts[0], counts[1])
+    """How the two sides as wholes differ in their share of lost runs, if they do; each slot counts once."""
+    return _unequal(
+        *(lost(sample for sample in side.samples if sample.lost or not sample.excluded) for side in (base, new))
+    )
 
 
 def _unequal(base: tuple[int, int], new: tuple[int, int]) -> str | None:

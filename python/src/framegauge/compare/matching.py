@@ -9,11 +9,17 @@ from typing import Any
 
 from framegauge.compare.formats.samples import Sample, Side, as_number, set_key
 from framegauge.metrics import METRICS
+from framegauge.statistics.exclusions import Counts, count
 from framegauge.summary.words import level
 
-__all__ = ["Alone", "Matched", "RunSet", "across", "alike", "direction", "sets_of"]
+__all__ = ["Alone", "Matched", "RunSet", "across", "alike", "direction", "lost", "sets_of"]
 
 ACROSS_TOOLS = "goodput"  # the only metric that has the same meaning in all tools
+
+
+def lost(samples: Iterable[Sample]) -> Counts:
+    """How many slots lost a run, and of how many; of files, which have no retries, each is its own slot."""
+    return count((sample.slot or sample.run, bool(sample.excluded)) for sample in samples)
 
 
 @dataclass(frozen=True)
@@ -33,9 +39,9 @@ class RunSet:
         """The metrics of all runs that count."""
         return {name for sample in self.samples if not sample.excluded for name in sample.metrics}
 
-    def lost(self) -> tuple[int, int]:
-        """The numbers of excluded and of attempted runs."""
-        return sum(bool(sample.excluded) for sample in self.samples), len(self.samples)
+    def lost(self) -> Counts:
+        """How many slots lost a run, and of how many."""
+        return lost(self.samples)
 
     def values(self, metric: str) -> list[float]:
         """One value per unit, in order: runs of one block at the same level share its noise, and count once."""

@@ -152,6 +152,7 @@ def _sample(run: Run, treatment: str, source: str) -> Sample:
         {name: value for name, value in metrics.items() if name in METRICS},
         level={key: run.level},
         unit=f"block {run.block}",
+        slot=f"{run.cell} {run.arm} {run.block}",
         excluded=[one_line(reason) for reason in run.excluded],
         moved_nothing=run.failure is not None,
         began=_began(run),

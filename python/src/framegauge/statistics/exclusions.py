@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 
-__all__ = ["ALPHA", "Counts", "Unequal", "exclusions_differ", "unequal"]
+__all__ = ["ALPHA", "Counts", "Unequal", "count", "exclusions_differ", "unequal"]
 
 ALPHA = 0.05
 FEW_SHARE = 0.25  # more than this share in one arm, and none in the other, is too much to ignore without a test
 
-Counts = tuple[int, int]  # excluded, attempted
+Counts = tuple[int, int]  # slots that lost a run, of all that were tried
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -24,6 +24,19 @@ class Unequal:
 
     why: str
     is_shown: bool
+
+
+def count(attempts: Iterable[tuple[Hashable, bool]]) -> Counts:
+    """How many slots (places in the order) lost a run: of these attempts, each with its slot and whether it was lost.
+
+    A lost run is repeated at once, so what spoilt it may spoil its retries too: attempts of one slot are not
+    independent, and Fisher's test takes them to be. A slot lost a run if and only if its first attempt was lost, for
+    one that counts ends it; so the share is that of first attempts, whatever the number of retries.
+    """
+    slots: dict[Hashable, bool] = {}
+    for slot, is_lost in attempts:
+        slots[slot] = slots.get(slot, False) or is_lost
+    return sum(slots.values()), len(slots)
 
 
 def unequal(pairs: Mapping[Key, tuple[Counts, Counts]]) -> dict[Key, Unequal]:
@@ -64,11 +77,12 @@ def _chance(first: Counts, second: Counts) -> float:
 
 def _told(pair: tuple[Counts, Counts], chance: float, is_shown: bool) -> Unequal | None:
     first, second = pair
-    counts = f"{first[0]} of {first[1]} runs were excluded in one arm and {second[0]} of {second[1]} in the other"
+    one, other = (f"{lost} of {tried}" for lost, tried in pair)
+    counts = f"{one} runs were excluded when first tried in one arm and {other} in the other"
     if is_shown:
         return Unequal(f"{counts} (p = {chance:.2g}): they were not lost at random", is_shown=True)
     least, most = sorted((first[0] / first[1], second[0] / second[1]))
-    if least == 0 and most > FEW_SHARE:
+    if least == 0 and most > FEW_SHARE and first[0] + second[0] > 1:  # a single one has to be in some arm
         why = f"{counts} (p = {chance:.2g}): too many to ignore, and too few to tell whether they were lost at random"
         return Unequal(why, is_shown=False)
     return None

@@ -18,7 +18,6 @@ from scipy import special
 
 from framegauge.statistics.pairs import Pairs
 from framegauge.statistics.ratio import Ratio, log_ratios
-from framegauge.statistics.worst_case import Arm
 
 __all__ = ["allowing", "note"]
 
@@ -42,10 +41,10 @@ def note(pairs: Pairs) -> list[str]:
     """What is said with a verdict whose interval allows for it."""
     if not _excess(pairs) or pairs.arms is None:
         return []
-    lost = " and ".join(f"{arm.lost} of {arm.lost + len(arm.counted)}" for arm in pairs.arms)
+    lost = " and ".join("{} of {}".format(*arm.slots) for arm in pairs.arms)
     return [
-        f"the two sides lost {lost} runs: the interval covers the worst case, that these were the lowest or the "
-        "highest, and more blocks do not narrow that"
+        f"the two sides lost {lost} runs when first tried: the interval covers the worst case, that these were the "
+        "lowest or the highest, and more blocks do not narrow that"
     ]
 
 
@@ -53,13 +52,8 @@ def _excess(pairs: Pairs) -> float:
     """The share of its runs that one arm lost beyond the share of the other."""
     if pairs.arms is None:
         return 0.0
-    few, many = sorted(map(_share, pairs.arms))
+    few, many = sorted(arm.share for arm in pairs.arms)
     return min(MOST, (many - few) / (1 - few)) if few < 1 else 0.0
-
-
-def _share(arm: Arm) -> float:
-    attempts = arm.lost + len(arm.counted)
-    return arm.lost / attempts if attempts else 0.0
 
 
 def _of_normal(share: float) -> float:

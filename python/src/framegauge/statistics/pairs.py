@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, TypeVar
 
 from framegauge.statistics import failed
-from framegauge.statistics.exclusions import Counts, Unequal, unequal
+from framegauge.statistics.exclusions import Counts, Unequal, count, unequal
 from framegauge.statistics.shapes import ALIKE, Shape
 from framegauge.statistics.verdict import Verdict
 from framegauge.statistics.worst_case import Arm
@@ -278,13 +278,16 @@ def _arm(inside: Sequence[Row], names: Collection[str], metric: str) -> Arm:
         [row.metrics[metric] for row in arm_rows if row.excluded is lost and row.metrics.get(metric, 0.0) > 0]
         for lost in (False, True)
     )
-    return Arm(counted_values, excluded, sum(row.excluded for row in arm_rows))
+    # A run that counts and lacks the metric says nothing of losses.
+    tried = [row for row in arm_rows if row.excluded or row.metrics.get(metric, 0.0) > 0]
+    slots = count(((row.arm, row.block), row.excluded) for row in tried)
+    return Arm(counted_values, excluded, sum(row.excluded for row in arm_rows), slots)
 
 
 def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
     """The arms whose lost runs differ from the baseline's, in a cell or in the whole study. An arm that does not work
     has lost none."""
-    counts: dict[_Where, list[int]] = {}
+    attempts: dict[_Where, list[tuple[tuple[int, int], bool]]] = {}
     is_one_cell = len({row.cell for row in rows}) == 1
     arms: dict[tuple[int, str], list[Row]] = {}
     for row in rows:
@@ -297,13 +300,10 @@ def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
         if (row.cell, row.arm) in failing:
             continue
         for place in ((row.cell, row.arm), *(() if is_one_cell else ((None, row.arm),))):
-            entry = counts.setdefault(place, [0, 0])
-            entry[0] += row.excluded
-            entry[1] += 1
+            attempts.setdefault(place, []).append(((row.cell, row.block), row.excluded))
 
     def of(place: _Where) -> Counts:
-        excluded, attempted = counts.get(place, (0, 0))
-        return excluded, attempted
+        return count(attempts.get(place, ()))
 
-    others = [place for place in counts if place[1] != "baseline"]
+    others = [place for place in attempts if place[1] != "baseline"]
     return unequal({(cell, arm): (of((cell, "baseline")), of((cell, arm))) for cell, arm in others})

@@ -12,23 +12,32 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from framegauge.statistics.exclusions import Counts
+
 __all__ = ["Arm", "Bound", "bound"]
 
 
 @dataclass(frozen=True)
 class Arm:
-    """The values above 0 of the runs that count, those of excluded runs as far as known, and the number of these."""
+    """The values above 0 of the runs that count, those of excluded runs as far as known, the number of these, and how
+    many slots lost a run."""
 
     counted: Sequence[float]
     excluded: Sequence[float]
     lost: int
+    slots: Counts
+
+    @property
+    def share(self) -> float:
+        """The share of the slots that lost a run."""
+        return self.slots[0] / self.slots[1] if self.slots[1] else 0.0
 
     def shifts(self) -> tuple[float, float]:
         """How far the mean log value would move if all lost runs were the lowest, and the highest."""
         logs = [math.log(value) for value in self.counted]
         every = [*logs, *(math.log(value) for value in self.excluded)]
-        mean, share = math.fsum(logs) / len(logs), self.lost / (len(logs) + self.lost)
-        return share * (min(every) - mean), share * (max(every) - mean)
+        mean = math.fsum(logs) / len(logs)
+        return self.share * (min(every) - mean), self.share * (max(every) - mean)
 
 
 @dataclass(frozen=True)

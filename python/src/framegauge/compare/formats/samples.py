@@ -69,8 +69,8 @@ class Sample:
     (runs of a block at the same level) and count once. `level` is that of the treatment, such as {"mtu": 9000}; files
     of other tools have none. `excluded` holds the reasons why the run does not count, `lost` is whether it was tried
     and failed, `moved_nothing` whether it was made and no data arrived, `cut_off` whether its file does not tell that,
-    `stalled` how it moved something and then, or in a part of it, nothing, `facts` describes where it ran, `notes` what
-    makes it worth less.
+    `slot` is what a run shares with its retries, `stalled` how it moved something and then, or in a part of it,
+    nothing, `facts` describes where it ran, `notes` what makes it worth less.
     """
 
     run: str
@@ -79,6 +79,7 @@ class Sample:
     metrics: Mapping[str, float]
     level: Mapping[str, Any] = field(default_factory=dict)
     unit: str = ""
+    slot: str = ""
     excluded: Sequence[str] = ()
     lost: bool = True
     moved_nothing: bool = False
