@@ -431,7 +431,8 @@ def test_how_sure_says_the_error_the_stop_and_the_controls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "said"), [(1.0, "+0.00 %"), (1.053, "+5.3 %"), (0.5, "−50 %"), (3.2, "+220 %"), (1.0041, "+0.41 %")]
+    ("ratio", "said"),
+    [(1.0, "0.00 %"), (0.99999, "0.00 %"), (1.053, "+5.3 %"), (0.5, "−50 %"), (3.2, "+220 %"), (1.0041, "+0.41 %")],
 )
 def test_changes_are_said_in_percent(ratio: float, said: str) -> None:
     assert words.change(ratio) == said
@@ -441,7 +442,7 @@ def test_changes_are_said_in_percent(ratio: float, said: str) -> None:
     ("interval", "said"),
     [
         ([1.051, 1.055], "+5.1 % to +5.5 %"), ([1.934, 1.943], "+93.4 % to +94.3 %"), ([0.99, 1.02], "−1.0 % to +2.0 %"),
-        ([1.2, 3.0], "+20 % to +200 %"), ([1.0, 1.0], "+0.00 % to +0.00 %"), (None, "no usable interval"),
+        ([1.2, 3.0], "+20 % to +200 %"), ([1.0, 1.0], "0.00 % to 0.00 %"), (None, "no usable interval"),
     ],
 )  # fmt: skip
 def test_intervals_are_said_as_finely_as_they_are_narrow(interval: list[float] | None, said: str) -> None:

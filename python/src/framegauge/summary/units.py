@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from framegauge import quantities
 
-__all__ = ["difference", "error", "figure", "quantity", "rates", "unit_scale"]
+__all__ = ["difference", "error", "figure", "quantity", "rates", "signed", "unit_scale"]
 
 _SCALES: Mapping[str, Sequence[tuple[float, str]]] = {
     "bits_per_second": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1, "b/s")),
@@ -80,11 +80,12 @@ def difference(mean: float, interval: Sequence[float] | None, unit: str) -> str:
     factor, name = unit_scale(unit, max(map(abs, (mean, *ends))))
     width = abs(ends[1] - ends[0]) / factor or abs(mean) / factor
     digits = min(9, max(0, 2 - math.floor(math.log10(width)) - 1)) if width else 0
-    mean_text, *end_texts = (_signed(number / factor, digits) for number in (mean, *(interval or ())))
+    mean_text, *end_texts = (signed(number / factor, digits) for number in (mean, *(interval or ())))
     return f"{mean_text} {name}".rstrip() + (f" ({' to '.join(end_texts)})" if end_texts else "")
 
 
-def _signed(value: float, digits: int) -> str:
+def signed(value: float, digits: int) -> str:
+    """With as many decimals, and a sign: none where these do not tell it from nothing."""
     text = f"{abs(value):,.{digits}f}"
     sign = "" if not text.strip("0.") else "+" if value > 0 else "\u2212"
     return sign + text

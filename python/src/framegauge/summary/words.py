@@ -10,7 +10,7 @@ from framegauge import quantities
 from framegauge.networks import disciplines
 from framegauge.summary import amounts
 from framegauge.summary.intervals import usable
-from framegauge.summary.units import figure, quantity
+from framegauge.summary.units import figure, quantity, signed
 
 __all__ = [
     "Cells",
@@ -212,11 +212,9 @@ def margin(value: float) -> str:
 
 def change(ratio: float, beside: Sequence[float] | None = None) -> str:
     """A ratio as a change: 1.053 is "+5.3 %"; with the decimals of the interval `beside` it, if there is one."""
-    difference = ratio - 1
     ends = usable(beside)
-    digits = _digits([end - 1 for end in ends] if ends else [difference])
-    text = f"{abs(100 * difference):.{digits}f} %"
-    return ("+" if difference >= 0 else "\u2212") + text
+    digits = _digits([end - 1 for end in ends] if ends else [ratio - 1])
+    return f"{signed(100 * (ratio - 1), digits)} %"
 
 
 def change_interval(interval: Sequence[float] | None) -> str:
