@@ -11,7 +11,7 @@ import pytest
 from framegauge.reproduce import components, outcomes, page, tables
 from framegauge.reproduce.documents import Arm, Document, Figure, Loaded, StudyFile
 from framegauge.reproduce.outcomes import Result, Status
-from framegauge.results.journal import Saved
+from framegauge.results.journal import Run, Saved
 
 MEGABYTE = {"size_bytes": 1_000_000}
 SMALL, LARGE = {**MEGABYTE, "buffer_bytes": 65536}, {**MEGABYTE, "buffer_bytes": 524288}
@@ -283,3 +283,16 @@ def test_web_servers_count_together_and_by_name():
     shares = {name: components.cpu(site, name) for name in ("web", "web-2", "files", "driver", "balancer")}
     assert shares == {"web": 0.05, "web-2": 0.03, "files": 0.01, "driver": 0.0, "balancer": 0.0}
     assert components.cpu({}, "web") == 0.0
+
+
+def test_cpu_of_a_component_is_compared_at_the_same_conditions():
+    """Many users cost more than few: a run counts beside the one of its block at its own conditions, and none alone."""
+    runs = [
+        (Run(0, block, cell, role, role, level, 0, "web", {}, {}, []), share)
+        for block, cell, role, level, share in (
+            (0, 0, "baseline", 1500, 0.1), (0, 0, "treatment", 9000, 0.09), (0, 0, "treatment", 4000, 0.3),
+            (0, 1, "baseline", 1500, 0.2), (0, 1, "treatment", 9000, 0.18), (1, 0, "baseline", 1500, 0.11),
+            (1, 1, "baseline", 1500, 0.2), (1, 1, "treatment", 9000, 0.0),
+        )
+    ]  # fmt: skip
+    assert components.beside(runs, 9000) == ([0.1, 0.2], [0.09, 0.18])

@@ -15,33 +15,39 @@ from framegauge.results.spools import dig
 from framegauge.statistics import ratio
 from framegauge.summary import words
 
-__all__ = ["cpu", "value"]
+__all__ = ["beside", "cpu", "value"]
 
 
 def value(saved: Saved, reading: Reading) -> Value:
-    """Of `cpu` the ratio of treatment and baseline, run beside run of a block; of `flow_bytes` the median connection of
-    a run at that level, with the smallest and the largest of all runs."""
+    """Of `cpu` the ratio of treatment and baseline, run beside run of a block at the same conditions; of `flow_bytes`
+    the median connection of a run at that level, with the smallest and the largest of all runs."""
     assert reading.component is not None
     runs = [run for run in saved.runs if not run.excluded and is_at(run.conditions, reading.where)]
     if reading.metric == "flow_bytes":
         return _sizes([_site(saved, run) for run in runs if run.level == reading.level], reading.component)
-    pairs: dict[int, dict[str, float]] = {}
-    for run in runs:
-        side = "before" if run.role == "baseline" else "after" if run.level == reading.level else ""
-        if side and (mean := cpu(_site(saved, run), reading.component)):
-            pairs.setdefault(run.block, {})[side] = mean
-    complete = [pair for pair in pairs.values() if len(pair) == 2]
-    if not complete:
+    shares = [(run, cpu(_site(saved, run), reading.component)) for run in runs]
+    before, after = beside(shares, reading.level)
+    if not before:
         return none(f"no run has the CPU time of {reading.component}")
-    before, after = ([pair[side] for pair in complete] for side in ("before", "after"))
     effect = ratio.estimate(before, after)
     if effect.low is None or effect.high is None or not ratio.is_usable(effect.low, effect.high):
-        return none(f"no usable interval from {len(complete)} blocks")
+        return none(f"no usable interval from {len(before)} pairs of runs")
     change = Estimate(effect.ratio, effect.low, effect.high)
     means = " → ".join(f"{100 * statistics.fmean(side):.3g} %" for side in (before, after))
     ends = change.interval
     text = f"{means} of a CPU, {words.change(effect.ratio, ends)} ({words.change_interval(ends)})"
-    return Value(change, text, runs=2 * len(complete))
+    return Value(change, text, runs=2 * len(before))
+
+
+def beside(shares: Iterable[tuple[Run, float]], level: Any) -> tuple[list[float], list[float]]:
+    """What runs of the baseline used, and those at `level` of the same block and conditions; none of it is 0."""
+    pairs: dict[tuple[int, int], dict[str, float]] = {}
+    for run, share in shares:
+        side = "before" if run.role == "baseline" else "after" if run.level == level else ""
+        if side and share:
+            pairs.setdefault((run.block, run.cell), {})[side] = share
+    complete = [pair for pair in pairs.values() if len(pair) == 2]
+    return [pair["before"] for pair in complete], [pair["after"] for pair in complete]
 
 
 def cpu(site: Mapping[str, Any], component: str) -> float:

@@ -64,7 +64,8 @@ class Reading(Model):
 
     What `where` leaves out are the first levels of what the study varies. `than`: the figure is how many times the
     change at `where` is that at these conditions. `component`: it is that of this part of a web site (`web`: all its
-    web servers), and its metric `cpu`, of which the change counts, or `flow_bytes`, the median size of its connections.
+    web servers), and its metric `cpu`, of which the change counts, or `flow_bytes`, the median size of its connections;
+    here all conditions count that `where` leaves open, each run beside the one at its own.
     """
 
     study: Text
