@@ -72,7 +72,7 @@ def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent:
     done_runs = made(runs_of(rack_agent, tmp_path, asked, bed, retries=1))
     found = {each.level: each for each in done_runs}
     assert set(found) == {1500, 9000}
-    sizes = {}
+    sizes, reads = {}, {}
     for level, each in found.items():
         assert reasons(each) == []
         record = record_of(tmp_path, each)
@@ -80,6 +80,7 @@ def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent:
         assert work["ceph_version"] >= 16
         assert done["reads"] > 0
         assert done["writes"] > 0
+        reads[level] = done["reads"] / (done["reads"] + done["writes"])
         # That the account closes within 3 % is checked with the run. Copies are really made, and the payload of ports
         # is that which sockets had.
         assert payload_bytes(record, done["osds"]) > 2 * done["written_bytes"]
@@ -107,11 +108,14 @@ def test_fio_and_the_switch_count_the_same_bytes_whatever_the_frames(rack_agent:
     # A busy cluster does less in its time: packets are compared for the same number of bytes.
     amounts = {level: sum(map(sum, each.values())) for level, each in with_data.items()}
     there = sum(map(len, with_data[9000].values())) * amounts[1500] / amounts[9000]
+    # Reads and writes are drawn at random, and their messages have other sizes: the more the runs differ in that, the
+    # less the packets of one tell of the other's.
+    within = 0.05 + abs(reads[1500] - reads[9000])
     # Programs that come late hand over more at once, which leaves in fewer and fuller segments: that many at least.
     fullest = sum(-(-sum(each) // 8948) for each in with_data[9000].values()) * amounts[1500] / amounts[9000]
-    assert fullest <= there <= 1.05 * foreseen.after
+    assert fullest <= there <= (1 + within) * foreseen.after
     if not any(map(held_up, done_runs)):
-        assert foreseen.after == pytest.approx(there, rel=0.05)
+        assert foreseen.after == pytest.approx(there, rel=within)
     # A published cluster had 4, and not the 6 of the MTUs.
     assert 3.5 < sum(map(len, with_data[1500].values())) / there < 5.5
 
