@@ -9,7 +9,7 @@ down. Then a study or sweep is resumed, and every run is there once; those of a 
 those of one that nothing ended. Of a lease everything is read that it may touch. A line each; exit code 1 if something
 is wrong.
 
-It looks at the whole machine, so others' racks and namespaces are in its way: `unshare --mount --net` has it alone.
+It looks at the whole machine (processes, namespaces, cgroups, temporary files), so nothing else of framegauge may run.
 """
 
 # ruff: noqa: T201 (its output is its purpose)
