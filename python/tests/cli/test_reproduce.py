@@ -155,6 +155,9 @@ def test_a_dry_run_says_what_runs_where_and_what_is_left_out(capsys: pytest.Capt
     assert "left out" not in capsys.readouterr().out
     assert main(["reproduce", "jumbo-2013-08", "--testbed", "simulator", "--seeds", "2", "--dry-run"]) == 0
     assert capsys.readouterr().out == "jumbo-2013: 1 study in the simulator, 24 runs\n"
+    # A study may have more seeds than others, unless as many are asked for.
+    assert main(["reproduce", "outcast-dissertation-22", "--testbed", "simulator", "--dry-run"]) == 0
+    assert capsys.readouterr().out == "outcast-2014: 1 study in the simulator, 1200 runs\n"
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,11 @@ def test_a_quotient_of_two_changes(tmp_path: Path) -> None:
         ("less", share(0.1, "less", 0.05, 0.2), Status.AGREES),
         ("fair", share(0.1, "less", 0.05, 0.2), Status.UNEXPLAINED),
         ("fair", share(0.9, "undecided", 0.5, 1.5), Status.CANNOT_TELL),
+        # A direction without a size is told by an interval that has it throughout, whatever the margin of fairness.
+        ("more", share(1.16, "undecided", 1.07, 1.24), Status.AGREES),
+        ("less", share(1.16, "undecided", 1.07, 1.24), Status.CANNOT_TELL),
+        ("more", share(1.16, "undecided", 0.97, 1.24), Status.CANNOT_TELL),
+        ("more", share(1.06, "fair", 1.02, 1.1), Status.UNEXPLAINED),
         ([0.12, 0.17], share(0.1, "less", 0.05, 0.2), Status.AGREES),
         ([0.4, 0.6], share(0.1, "less", 0.05, 0.2), Status.UNEXPLAINED),
     ],

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["SUMMARY", "parser", "run"]
 
 SUMMARY = "run published figures again, each beside what comes out here, and say why it differs"
-SEEDS = 30
 COLUMNS = 140  # of the table where no terminal says how many it has
 _MORE = """\
 A document is data: each published figure with its rounding, the study that answers it, and the arms that may explain a
@@ -64,7 +63,7 @@ def parser() -> Verb:
         "--testbed", choices=("rack", "simulator", "both"),
         help="where studies run that could run on both (default: rack)",
     )  # fmt: skip
-    verb.add_argument("--seeds", type=int, metavar="N", help=f"seeds of each simulation (default: {SEEDS})")
+    verb.add_argument("--seeds", type=int, metavar="N", help="seeds of each simulation (default: 30; some have more)")
     verb.add_argument("--out", type=output.place, metavar="DIR", help="results folder (default: a new one in results/)")
     verb.add_argument("--resume", action="store_true", help="go on in --out, or print its page again")
     verb.add_argument("--dry-run", action="store_true", help="say what would be run, and for how long, and stop")
@@ -139,7 +138,7 @@ def _asked(options: argparse.Namespace) -> Asked:
             "framegauge reproduce jumbo-2013-08, or --list"
         )
     testbeds = ["rack", "simulator"] if options.testbed == "both" else [options.testbed or "rack"]
-    return Asked(chosen, testbeds, options.seeds or SEEDS, bool(options.figures))
+    return Asked(chosen, testbeds, options.seeds, bool(options.figures))
 
 
 def _name(loaded: Loaded, options: argparse.Namespace) -> str:

@@ -64,7 +64,7 @@ def _engines(loaded: Loaded, study: str, testbeds: Sequence[str]) -> Sequence[st
 def _job(engine: str, loaded: Loaded, study: str, request: kept.Asked) -> Job:
     file = loaded.document.studies[study]
     if engine == SIMULATOR:
-        source = Source(loaded.file(study).read_text("utf-8"), str(loaded.file(study)), request.seeds)
+        source = Source(loaded.file(study).read_text("utf-8"), str(loaded.file(study)), request.seeds or file.seeds)
         runs, seconds = sum(map(len, planning.blocks(points(source, ())))), None
     else:
         rack_study = study_file.load(loaded.file(study))
@@ -133,7 +133,7 @@ def run(folder: Path, state: kept.State, found: Sequence[Job], reporter: Reporte
     kept.save(folder, state)
 
 
-def _run(folder: Path, job: Job, seeds: int, reporter: Reporter) -> Outcome:
+def _run(folder: Path, job: Job, seeds: int | None, reporter: Reporter) -> Outcome:
     place = kept.place(folder, job.engine, job.loaded, job.study)
     file = job.loaded.file(job.study)
     is_begun = (place / "runs.jsonl").exists()
@@ -142,7 +142,7 @@ def _run(folder: Path, job: Job, seeds: int, reporter: Reporter) -> Outcome:
         if is_begun:
             rack_study = commands.resumed_study(place, rack_study)
         return commands.run_study(rack_study, place, is_begun, reporter, reporter.say).outcome
-    source = Source(file.read_text("utf-8"), str(file), seeds)
+    source = Source(file.read_text("utf-8"), str(file), seeds or job.loaded.document.studies[job.study].seeds)
     simulated = simulations.Asked(source, (), captures.asked([], None))
     if is_begun:
         simulated = simulations.resumed(place, simulated)

@@ -39,13 +39,14 @@ class StudyFile(Model):
     """A study of the document: its file beside it (NAME.yaml), where it can run, and what it needs of the machine.
 
     `requires` are files of the kernel and what they must say, such as a module's parameter. `by_hand`: why only those
-    who name the study, or one of its figures, run it.
+    who name the study, or one of its figures, run it. `seeds`: of each simulation.
     """
 
     file: Text | None = None
     testbeds: list[Engine] = Field(default=["rack", "simulator"], min_length=1)
     requires: dict[str, str] = Field(default_factory=dict)
     by_hand: Text | None = None
+    seeds: StrictInt = Field(default=30, ge=1)
 
 
 class Drops(Model):

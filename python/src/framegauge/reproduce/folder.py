@@ -31,14 +31,15 @@ SCHEMA = 1
 
 @dataclass(frozen=True)
 class Asked:
-    """What is to be run: the figures (ids) of each document, by its name or path, where, and with how many seeds.
+    """What is to be run: the figures (ids) of each document, by its name or path, where, and with how many seeds (None:
+    as many as each study has).
 
     `by_hand`: also studies that only those run who name their figures.
     """
 
     documents: dict[str, list[str]]
     testbeds: list[str]
-    seeds: int
+    seeds: int | None
     by_hand: bool = False
 
 
@@ -59,7 +60,7 @@ class _Shape(BaseModel):
     schema_version: int
     documents: dict[str, list[str]]
     testbeds: list[str]
-    seeds: int
+    seeds: int | None
     by_hand: bool
     over: list[str]
     left_out: dict[str, str]

@@ -210,7 +210,12 @@ def _agrees(figure: Figure, published: Bounds, value: Value) -> tuple[Status, st
 
 
 def _direction(published: str, value: Value) -> tuple[Status, str]:
-    if value.verdict == published:
+    """A published direction has no size: an interval that has it throughout has told it, even where it does not tell
+    whether the difference is larger than the margin of what is fair."""
+    assert value.estimate is not None
+    low, high = value.estimate.interval
+    is_told = {"less": high < 1, "more": low > 1}.get(published, False)
+    if value.verdict == published or (value.verdict == "undecided" and is_told):
         return Status.AGREES, ""
     if value.verdict in ("less", "fair", "more"):
         return Status.UNEXPLAINED, f"here the few get {_SHARES[value.verdict]}"
