@@ -11,7 +11,7 @@ from typing import Any
 
 from framegauge import foreign
 from framegauge.compare import windows
-from framegauge.compare.formats import flent, iperf3
+from framegauge.compare.formats import flent, iperf3, others
 from framegauge.compare.formats.samples import (
     MovedNothing,
     Sample,
@@ -52,7 +52,10 @@ def read_side(source: str) -> Side:
     try:
         names = sorted(item.name for item in itertools.islice(path.iterdir(), MOST_FILES + 1))
     except NotADirectoryError:
-        raise InputError(f"{source}: found a file, expected a folder of them: one file for each run") from None
+        kind, advice = _of_another(path.parent, [path.name])
+        raise InputError(
+            f"{source}: found a file{kind}, expected a folder of them: one file for each run{advice}"
+        ) from None
     except OSError as error:
         raise InputError(f"{source}: cannot be read ({error.strerror}), expected a folder of runs") from None
     if len(names) > MOST_FILES:
@@ -86,6 +89,9 @@ def _files(source: str, path: Path, names: Sequence[str]) -> Side:
     kinds = [kind for kind, file_names in files_by_kind.items() if file_names]
     if not kinds:
         expected = "a results folder, files of iperf3 -J (*.json) or of flent (*.flent.gz, *.flent.bz2, *.flent)"
+        kind, advice = _of_another(path, names)
+        if kind:
+            raise InputError(f"{source}: found results{kind}, which are not compared, expected {expected}{advice}")
         raise InputError(f"{source}: found no files of runs, expected {expected}")
     if len(kinds) > 1:
         raise InputError(f"{source}: found files of iperf3 and of flent, expected files of one tool per folder")
@@ -98,6 +104,12 @@ def _files(source: str, path: Path, names: Sequence[str]) -> Side:
     samples.sort(key=lambda sample: (sample.began is None, sample.began or datetime.min.replace(tzinfo=UTC)))
     notes = [f"{sample.run}: {line}" for sample in samples for line in sample.notes]
     return Side(source, str(path.resolve()), kind, samples, notes=notes)
+
+
+def _of_another(path: Path, names: Sequence[str]) -> tuple[str, str]:
+    """The tool that one of these files is of, and what to do; empty if it is not known."""
+    known = others.named(path, names)
+    return ("", "") if known is None else (f" of {known[1]} ({one_line(known[0], 60)})", f"; {known[2]}")
 
 
 def _failed(name: str, kind: str, error: Unreadable) -> Sample:
@@ -118,7 +130,13 @@ def _file(path: Path, kind: str) -> list[Sample]:
         raise Unreadable(str(error)) from None
     except OSError as error:
         raise Unreadable(f"cannot be read ({error.strerror}), expected a readable file") from None
-    return parse(one_line(path.name), data)
+    try:
+        return parse(one_line(path.name), data)
+    except Unreadable as error:
+        known = others.tool(data[: others.MOST_HEAD]) if type(error) is Unreadable else None
+        if known is None:
+            raise
+        raise Unreadable(f"found results of {known[0]}, which are not compared; {known[1]}") from None
 
 
 def _study(source: str, path: Path) -> Side:
