@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 __all__ = ["SPEAKS", "Setting", "settings", "with_mtu"]
 
-# A word of its own, or of camel case (vethMTU, MTUBytes); not what a kernel or a router does with path MTUs.
+# A word of its own, or of camel case (vethMTU, MTUBytes); not what a kernel or a router does with path MTUs, what a
+# rule of nft takes an MSS from (`rt mtu`), or what OpenVPN gives its own tunnel.
 SPEAKS = re.compile(
-    r"(?<!accept_ra_)(?:(?<![A-Za-z])(?:mtu|MTU|Mtu)|(?<=[a-z])(?:MTU|Mtu))(?![a-z]|[_-](?:probing|expires|ignore))"
+    r"(?<!accept_ra_)(?<!\brt )(?<!\btun-)(?<!\blink-)(?:(?<![A-Za-z])(?:mtu|MTU|Mtu)|(?<=[a-z])(?:MTU|Mtu))"
+    r"(?![a-z]|[_-](?:probing|expires|ignore|disc|test)\b)"
 )
 # The words of each end with the command: one behind `;` or `&&` is another.
 IP = re.compile(r"\bip\s+(?:-\S+\s+)*l(?:i|in|ink)?\s+set\s+(?P<words>[^;&|\n]*)")

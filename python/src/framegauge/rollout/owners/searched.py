@@ -29,6 +29,12 @@ PATH = re.compile(r"/[\w./@:+-]+")
 # Read by who owns them, but not for whatever they may say of an interface.
 READ_FOR_OTHERS = ("/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/network/ifupdown")
 OWN = ("/etc/framegauge/", dhcp.HOOK_FILE)
+# Whose files have an MTU of the tunnel that they make, beside the name of the interface that it runs over (wg-quick(8),
+# pppd(8)).
+OF_TUNNELS = {
+    "/etc/wireguard/": re.compile(r"\s*MTU\s*=", re.IGNORECASE),
+    "/etc/ppp/": re.compile(r"\s*(?:default-)?m[tr]u\s+\d"),
+}
 
 
 def mentions(others: Files, read: Files, nic: Nic) -> list[Mention]:
@@ -60,7 +66,11 @@ def _is_understood(path: str, read: Files) -> bool:
 
 
 def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:
-    text_lines = [entry for entry in elsewhere.joined(text) if not ENCODED.fullmatch(entry[1])]
+    text_lines = [
+        entry
+        for entry in elsewhere.joined(text)
+        if not ENCODED.fullmatch(entry[1]) and not _is_of_its_tunnel(path, entry[1], nic)
+    ]
     lines = [entry for entry in text_lines if not entry[1].lstrip().startswith(COMMENTS)]
     mtu_lines = [
         (number, line) for number, line in lines if SPEAKS.search(line) and not elsewhere.is_of_another(line, nic)
@@ -77,3 +87,9 @@ def _of(path: str, text: str, nic: Nic) -> Iterator[tuple[int, str]]:
     elif elsewhere.names(re.sub(r"[-_.](?!\d)", " ", posixpath.basename(path)), nic):
         # The whole file is for it; a line with a number tells more than a heading.
         yield next((entry for entry in mtu_lines if re.search(r"\d", entry[1])), mtu_lines[0])
+
+
+def _is_of_its_tunnel(path: str, line: str, nic: Nic) -> bool:
+    own = next((pattern for folder, pattern in OF_TUNNELS.items() if path.startswith(folder)), None)
+    is_tunnel = nic.name == posixpath.basename(path).partition(".")[0] or nic.kind in ("wireguard", "ppp")
+    return own is not None and not is_tunnel and own.match(line) is not None
