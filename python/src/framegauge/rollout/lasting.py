@@ -16,6 +16,7 @@ from framegauge.rollout.journal import Journal, folder_of
 from framegauge.rollout.model import Json
 from framegauge.rollout.owners import Edit, Trouble, dhcp, lawful
 from framegauge.rollout.owners.patch import fits, patched
+from framegauge.rollout.preflight.ownership import shared_text
 from framegauge.rollout.run import Opened, surveyed
 
 __all__ = ["Kept", "files", "keep", "kept", "loose", "take_back"]
@@ -50,7 +51,8 @@ def keep(hosts: Opened, folder: Path | None, say: Say) -> list[str]:
 
 def loose(hosts: Opened) -> list[str]:
     """A line for each route that keeps the smaller MTU only until its host starts, as no file of an owner's gives it;
-    and for each DHCP client that takes what a server tells."""
+    for each DHCP client that takes what a server tells; and for each file that is not changed for what else it means.
+    """
     hold = _hold(hosts)
     owners = preflight.owners(surveyed(hosts), hosts.asked, hold)
     lines = [
@@ -58,6 +60,9 @@ def loose(hosts: Opened) -> list[str]:
         for host, ownership in owners.items()
         for claim in ownership.claims
         if not claim.lasting and claim.mtu != hosts.asked.target_mtu
+    ]
+    lines += [
+        f"{host}: {shared_text(path, names)}" for host, ownership in owners.items() for path, names in ownership.shared
     ]
     return lines + [
         f"{host}: the route to {route.destination} by {route.gateway} keeps {hold} only until a start: nothing that is "

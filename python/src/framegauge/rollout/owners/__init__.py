@@ -6,7 +6,7 @@ the MTU, and `edit` or `edits`, the changed text of its files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -40,7 +40,9 @@ ROUTES: tuple[Callable[[Files, Nic], set[tuple[Via, int]]], ...] = (
 class Ownership:
     """Who sets the MTU of an interface. `edits` have its owners set the one that is asked for; in the order in which
     they are to be made. `troubles`: files that could not be understood, a line each. `loose`: routes that are to keep
-    a smaller MTU, and to which none of these files gives it. `mentions`: lines of programs that may set it."""
+    a smaller MTU, and to which none of these files gives it. `mentions`: lines of programs that may set it. `of_ipv6`:
+    what gives IPv6 alone an MTU, which stays as it is. `shared`: files that mean other interfaces of the host as well,
+    each with these, and are therefore not edited."""
 
     claims: tuple[Claim, ...] = ()
     edits: tuple[Edit, ...] = ()
@@ -48,6 +50,8 @@ class Ownership:
     troubles: tuple[str, ...] = ()
     loose: tuple[Via, ...] = ()
     mentions: tuple[Mention, ...] = ()
+    of_ipv6: tuple[Claim, ...] = ()
+    shared: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 def ownership(
@@ -57,9 +61,11 @@ def ownership(
     running: frozenset[str] = frozenset(),
     kept: Kept | None = None,
     others: Files | None = None,
+    beside: Sequence[Nic] = (),
 ) -> Ownership:
     """Who sets the MTU of `nic` by these files, and how they come to set `mtu`. `running`: names of programs that run.
     `kept`: routes through a gateway that do not get it. `others`: files that are searched for its name and an MTU.
+    `beside`: the other interfaces of the host, which are to stay as they are.
 
     Files that netplan generates for networkd and NetworkManager are left out, since it generates them again.
     """
@@ -88,15 +94,23 @@ def ownership(
     if any(claim.mtu is not None and claim.lasting for claim in claims):
         claims = [claim for claim in claims if claim.mtu is not None or not claim.lasting]
     none: tuple[Edit, ...] = ()
-    edits = tried(lambda: _edits(files, written, nic, mtu, claims, running, kept), none)
+    shared: dict[str, tuple[str, ...]] = {}
+    shared |= tried(lambda: netplan.shared(files, nic, beside) or networkd.shared(written, nic, beside), shared)
+    edits = tried(lambda: _edits(files, written, nic, mtu, claims, running, kept, shared), none)
     loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
     pods = tried(lambda: cni.pods(files), None)
     unclear += tried(lambda: networkd.unclear(files, nic), [])
     unclear += tried(lambda: networkmanager.unclear(written, nic), [])
     unclear += tried(lambda: ifcfg.unclear(files, nic), [])
-    known_paths = {claim.path for claim in claims} | {mention.path for mention in unclear}
+    of_ipv6: list[Claim] = tried(lambda: netplan.of_ipv6(files, nic), [])
+    for reader in (networkd.of_ipv6, networkmanager.of_ipv6, ifcfg.of_ipv6):  # what is generated would be told twice
+        of_ipv6 += tried(lambda reader=reader: reader(written, nic), [])  # type: ignore[misc]
+    known_paths = {claim.path for claim in (*claims, *of_ipv6)} | {mention.path for mention in unclear}
     mentions = (*unclear, *_mentions(files, others or {}, nic, known_paths))
-    return Ownership(tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions)
+    return Ownership(
+        tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions, tuple(dict.fromkeys(of_ipv6)),
+        tuple(shared.items()),
+    )  # fmt: skip
 
 
 def _mentions(files: Files, others: Files, nic: Nic, known: set[str]) -> Iterable[Mention]:
@@ -127,14 +141,15 @@ def _edits(
     claims: Iterable[Claim],
     running: frozenset[str],
     kept_routes: Kept | None,
+    shared: Mapping[str, tuple[str, ...]],
 ) -> tuple[Edit, ...]:
     owners = {claim.owner for claim in claims}
     candidates: list[Edit | None] = []
     if "netplan" in owners:
-        candidates += netplan.edits(files, nic, mtu, kept_routes)
+        candidates += [] if shared else netplan.edits(files, nic, mtu, kept_routes)
     else:
         if owners & {"networkd", "udev", "DHCP"}:
-            candidates += networkd.edits(written, nic, mtu, kept_routes)
+            candidates += networkd.edits(written, nic, mtu, kept_routes, shared)
         if "NetworkManager" in owners:
             candidates.append(networkmanager.edit(written, nic, mtu, kept_routes))
     if "ifupdown" in owners:

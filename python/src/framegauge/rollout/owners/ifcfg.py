@@ -11,7 +11,7 @@ import re
 from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Claim, Edit, Files, Nic, Trouble
 
-__all__ = ["claims", "edits", "is_mine", "unclear"]
+__all__ = ["claims", "edits", "is_mine", "of_ipv6", "unclear"]
 
 FOLDERS = ("/etc/sysconfig/network-scripts", "/etc/sysconfig/network")
 PREFIX = "ifcfg-"
@@ -41,6 +41,16 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
             raise Trouble(f"{path}:{line}", f"MTU={value}", "a number of bytes")
         all_claims.append(Claim("ifcfg", path, line, "MTU", int(value) if value else None))
     return [claim for claim in all_claims if claim.mtu is not None] or all_claims[:1]
+
+
+def of_ipv6(files: Files, nic: Nic) -> list[Claim]:
+    """What gives IPv6 alone an MTU of its own (RHEL's network-scripts)."""
+    all_claims = []
+    for path in _paths(files, nic):
+        line, value = _values(files[path]).get("IPV6_MTU", (0, ""))
+        if value.isascii() and value.isdigit() and len(value) < 10:
+            all_claims.append(Claim("ifcfg", path, line, "IPV6_MTU", int(value)))
+    return all_claims[-1:]
 
 
 def unclear(files: Files, nic: Nic) -> list[Mention]:

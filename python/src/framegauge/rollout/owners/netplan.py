@@ -9,7 +9,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +19,13 @@ from framegauge.errors import StudyError
 from framegauge.files import bounded
 from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["claims", "edits", "held", "is_mine", "with_mtu"]
+__all__ = ["claims", "edits", "held", "is_mine", "of_ipv6", "shared", "with_mtu"]
 
 FOLDERS = ("/lib/netplan", "/usr/lib/netplan", "/etc/netplan", "/run/netplan")
 KINDS = ("ethernets", "bonds", "bridges", "vlans", "tunnels", "dummy-devices", "vrfs", "virtual-ethernets", "wifis",
          "modems")  # fmt: skip
 NUMBER = re.compile(r"[0-9]{1,9}")
+IPV6_MTU = "ipv6-mtu"
 LATE = "/etc/netplan/90-framegauge-mtu.yaml"
 OF_CLOUD_INIT = "generated from information provided by the datasource"
 RELOAD = (("netplan", "apply"),)
@@ -65,6 +66,16 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     return all_claims
 
 
+def of_ipv6(files: Files, nic: Nic) -> list[Claim]:
+    """What gives IPv6 alone an MTU of its own (`ipv6-mtu`, for networkd): the one that counts last."""
+    all_claims = [
+        Claim("netplan", entry.path, _line(entry, IPV6_MTU), f"{IPV6_MTU} of {entry.name}", int(text))
+        for entry in _entries(files)
+        if _means(entry, nic) and NUMBER.fullmatch(text := str(entry.data.get(IPV6_MTU)))
+    ]
+    return all_claims[-1:]
+
+
 def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
     """The changes of the file that counts, and of files of /etc with routes that are `kept` at a smaller MTU; none if
     netplan does not manage the interface."""
@@ -78,6 +89,13 @@ def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Ed
             texts[entry.path] = _with_routes(before, entry.path, entry.kind, entry.name, kept)
     others = [Edit("netplan", path, files[path], text, RELOAD) for path, text in texts.items() if path != change.path]
     return [replace(change, after=texts[change.path]), *(edit for edit in others if edit.before != edit.after)]
+
+
+def shared(files: Files, nic: Nic, beside: Iterable[Nic]) -> dict[str, tuple[str, ...]]:
+    """The file that would be changed, if its entry means others of these interfaces as well, by `match`."""
+    target = _counting(files, nic)
+    names = () if target is None else tuple(other.name for other in beside if _means(target, other))
+    return {target.path: names} if target is not None and names else {}
 
 
 def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:
@@ -159,11 +177,9 @@ def _edit(files: Files, nic: Nic, mtu: int) -> Edit | None:
     What cloud-init has written it may write again: there, and where a file shares its values by aliases, a new file
     with a late name sets the MTU alone.
     """
-    own_entries = [candidate for candidate in _entries(files) if _means(candidate, nic)]
-    if not own_entries:
+    target = _counting(files, nic)
+    if target is None:
         return None
-    with_value = [candidate for candidate in own_entries if candidate.data.get("mtu") is not None]
-    target = (with_value or own_entries)[-1]
     text = files[target.path]
     if OF_CLOUD_INIT not in text and target.path.startswith("/etc/"):
         try:
@@ -175,6 +191,13 @@ def _edit(files: Files, nic: Nic, mtu: int) -> Edit | None:
     entry: Any = _plain(files[LATE], LATE) if LATE in files else {"network": {"version": 2}}
     entry["network"].setdefault(target.kind, {})[target.name] = {"mtu": mtu}
     return Edit("netplan", LATE, files.get(LATE), yaml.safe_dump(entry, sort_keys=False), RELOAD, mode=0o600)
+
+
+def _counting(files: Files, nic: Nic) -> _Entry | None:
+    """The entry whose MTU counts, or else the one by which the interface is managed."""
+    own_entries = [candidate for candidate in _entries(files) if _means(candidate, nic)]
+    with_value = [candidate for candidate in own_entries if candidate.data.get("mtu") is not None]
+    return next(reversed(with_value or own_entries), None)
 
 
 def with_mtu(text: str, path: str, kind: str, name: str, mtu: int) -> str:
@@ -260,8 +283,8 @@ def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
     return result
 
 
-def _line(entry: _Entry) -> int:
-    node = _value(entry.node, "mtu")
+def _line(entry: _Entry, key: str = "mtu") -> int:
+    node = _value(entry.node, key)
     return entry.line if node is None else node.start_mark.line + 1
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import fnmatch
 import posixpath
 import re
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from framegauge.rollout.owners import ini
@@ -18,7 +19,7 @@ from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.ini import Entry
 from framegauge.rollout.owners.model import Claim, Command, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["claims", "edits", "held", "lease_mtu", "of_netplan", "unclear"]
+__all__ = ["claims", "edits", "held", "lease_mtu", "of_ipv6", "of_netplan", "shared", "unclear"]
 
 FOLDERS = ("/lib/systemd/network", "/usr/lib/systemd/network", "/usr/local/lib/systemd/network",
            "/run/systemd/network", "/etc/systemd/network")  # fmt: skip
@@ -58,6 +59,17 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     if not all_claims:
         all_claims.append(Claim("networkd", main, 0, "[Link]", None))
     return all_claims
+
+
+def of_ipv6(files: Files, nic: Nic) -> list[Claim]:
+    """What gives IPv6 alone an MTU of its own: the last of the file that counts and its drop-ins."""
+    main = _main(files, nic, ".network")
+    all_claims = [
+        Claim("networkd", path, entry.line, "[Network] IPv6MTUBytes", _bytes(entry, path))
+        for path in ([] if main is None else _all(files, main))
+        if (entry := ini.last(ini.entries(files[path], path), "Network", "IPv6MTUBytes")) is not None and entry.value
+    ]
+    return all_claims[-1:]
 
 
 def _made(files: Files, nic: Nic) -> list[Claim]:
@@ -115,14 +127,18 @@ def is_ours(path: str, ending: str) -> bool:
     return is_drop_in or (folder == ETC and name.endswith(ending))
 
 
-def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Edit]:
+def edits(
+    files: Files, nic: Nic, mtu: int, kept: Kept | None = None, left: Collection[str] = ()
+) -> list[Edit]:  # fmt: skip
     """The changes of the files that count: in /etc the file itself, elsewhere a drop-in of it. None if networkd does
-    not manage the interface. `kept`: routes of files in /etc that get an MTU of their own."""
+    not manage the interface. `kept`: routes of files in /etc that get an MTU of their own. `left`: files that are not
+    to be changed."""
     changes = []
     for path, _ in _values(files, nic, ".link")[-1:]:
-        changes.append(_edit(files, path, mtu, ()))
+        if _main(files, nic, ".link") not in left:
+            changes.append(_edit(files, path, mtu, ()))
     main = _main(files, nic, ".network")
-    if main is not None:
+    if main is not None and main not in left:
         values = _values(files, nic, ".network")
         changes.append(_edit(files, values[-1][0] if values else main, mtu, reload(nic.name)))
         if kept is not None:
@@ -139,6 +155,17 @@ def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Ed
                 if path in by_path or text != files[path]
             ]
     return changes
+
+
+def shared(files: Files, nic: Nic, beside: Iterable[Nic]) -> dict[str, tuple[str, ...]]:
+    """The files that would be changed and are those of others of these interfaces as well, such as one for all NICs."""
+    both = {}
+    for ending in (".link", ".network"):
+        main = _main(files, nic, ending)
+        names = () if main is None else tuple(other.name for other in beside if _main(files, other, ending) == main)
+        if main is not None and names and (ending == ".network" or _values(files, nic, ending)):
+            both[main] = names
+    return both
 
 
 def held(files: Files, nic: Nic) -> set[tuple[Via, int]]:

@@ -16,7 +16,7 @@ from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.ini import Entry
 from framegauge.rollout.owners.model import Claim, Command, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["claims", "edit", "held", "of_netplan", "unclear"]
+__all__ = ["claims", "edit", "held", "of_ipv6", "of_netplan", "unclear"]
 
 FOLDERS = ("/etc/NetworkManager/system-connections", "/run/NetworkManager/system-connections",
            "/usr/lib/NetworkManager/system-connections")  # fmt: skip
@@ -54,6 +54,15 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     if not (entry.value.isascii() and entry.value.isdigit() and len(entry.value) < 10):
         raise Trouble(f"{path}:{entry.line}", f"mtu={entry.value}", "a number of bytes")
     return [Claim("NetworkManager", path, entry.line, f"[{entry.section}] mtu", int(entry.value))]
+
+
+def of_ipv6(files: Files, nic: Nic) -> list[Claim]:
+    """What gives IPv6 alone an MTU of its own (nm-settings-keyfile(5), `ipv6.mtu`)."""
+    path = _profile(files, nic)
+    entry = None if path is None else ini.last(ini.entries(files[path], path), "ipv6", "mtu")
+    if path is None or entry is None or not DIGITS.fullmatch(entry.value) or int(entry.value) == 0:
+        return []
+    return [Claim("NetworkManager", path, entry.line, "[ipv6] mtu", int(entry.value))]
 
 
 def unclear(files: Files, nic: Nic) -> list[Mention]:

@@ -102,7 +102,14 @@ class Case:
 
     def nic(self) -> Nic:
         """The interface as the owners of its MTU name it."""
-        link = self.link
+        return self._nic(self.link)
+
+    def beside(self) -> list[Nic]:
+        """The other interfaces of the host, as the owners of their MTUs name them."""
+        others = [self.links.get(name) for name in self.links.names() if name != self.interface]
+        return [self._nic(link) for link in others if link is not None]
+
+    def _nic(self, link: Link) -> Nic:
         permanent = None if link.permanent is None else link.permanent.lower()
         address = None if link.address is None else link.address.lower()
         return Nic(link.name, link.index, address, permanent, self.driver(link.name), link.kind, link.altnames)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from framegauge.rollout.model import Finding
@@ -12,7 +12,7 @@ from framegauge.rollout.preflight.case import LARGE, Case
 from framegauge.rollout.preflight.containers import DOCKER
 from framegauge.rollout.preflight.devices import carriers, overhead, overlays
 
-__all__ = ["below", "edits", "found", "of"]
+__all__ = ["below", "edits", "found", "of", "shared_text"]
 
 
 MOST_MENTIONS, MOST_NAMED = 4, 8
@@ -25,7 +25,9 @@ def of(case: Case, hold: int | None = None) -> Ownership:
     kept_routes = _kept(case, case.before if hold is None else hold)
     udhcpc = dhcp.udhcpc_takes_it(case.facts.get("udhcpc", ()), case.interface)
     programs = case.programs | ({"udhcpc"} if udhcpc else set())
-    return ownership(case.files, case.nic(), case.target, programs, kept_routes, case.facts.get("others"))
+    return ownership(
+        case.files, case.nic(), case.target, programs, kept_routes, case.facts.get("others"), case.beside()
+    )
 
 
 def _kept(case: Case, hold: int) -> Kept | None:
@@ -47,21 +49,27 @@ def _kept(case: Case, hold: int) -> Kept | None:
 def found(case: Case, mine: Ownership) -> Iterator[Finding]:
     """A finding for each that sets another MTU, and one for who manages the interface and says nothing of it."""
     how = {edit.owner: edit.path for edit in mine.edits}
+    shared = dict(mine.shared)
     for claim in mine.claims:
         if claim.mtu is None and not claim.lasting:
             text = f"{claim.owner}, which takes what a server tells ({claim.key})"
             yield case.finding("dhcp", "warning", text, str(case.target), dhcp.server_lines(case.target))
         elif claim.mtu is None:
             text = f"{claim.owner} ({claim.place}), which sets no MTU"
-            yield case.finding("owner", "note", text, f"{case.target} there", _remedy(claim, how))
+            yield case.finding("owner", "note", text, f"{case.target} there", _remedy(claim, how, shared))
         elif claim.mtu != case.target:
             verb = "sets" if claim.lasting else "is told"
             text = f"{claim.owner}, which {verb} {claim.mtu} ({claim.key} in {claim.place})"
-            remedy = _remedy(claim, how)
+            remedy = _remedy(claim, how, shared)
             if not claim.lasting:
                 remedy += f", or {dhcp.server_lines(case.target)}"
             what = "owner" if claim.lasting else "dhcp"
             yield case.finding(what, "warning", text, str(case.target), remedy)
+    for claim in mine.of_ipv6:
+        if claim.mtu is not None and claim.mtu < case.target:
+            text = f"{claim.owner}, which gives IPv6 alone {claim.mtu} ({claim.key} in {claim.place})"
+            remedy = f"take it out, or set {case.target} there: else IPv6 stays at {claim.mtu} after the raise"
+            yield case.finding("owner", "warning", text, f"{case.target} or none", remedy)
     for trouble in mine.troubles:
         where, _, rest = trouble.partition(": found ")
         what, _, expected = rest.rpartition(", expected ")
@@ -198,9 +206,17 @@ def _docker(case: Case) -> Iterator[Finding]:
             yield case.finding("containers", "warning", text, f"{target} or less", remedy)
 
 
-def _remedy(claim: Claim, how: dict[str, str]) -> str:
+def shared_text(path: str, names: Sequence[str]) -> str:
+    """What to do about a file that means other interfaces as well."""
+    others = ", ".join(names[:MOST_NAMED]) + (", …" if len(names) > MOST_NAMED else "")
+    return f"{path} means {others} as well, and is not changed: give this interface one of its own, that comes first"
+
+
+def _remedy(claim: Claim, how: dict[str, str], shared: Mapping[str, Sequence[str]]) -> str:
     owner = {"DHCP": "networkd"}.get(claim.owner, claim.owner)
     path = how.get("netplan") or how.get(owner)
+    if path is None and claim.path in shared:
+        return shared_text(claim.path, shared[claim.path])
     if path is None:
         return f"set the MTU in {claim.path}"
     return f"change {path}; the lines are below (changes)"

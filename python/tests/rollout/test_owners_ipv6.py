@@ -1,0 +1,47 @@
+"""An MTU of IPv6 alone, which stays at less when the interface is raised: who sets it, and what a preflight says."""
+
+from __future__ import annotations
+
+import pytest
+from rollout.test_preflight import asked, facts
+
+from framegauge.rollout import preflight
+from framegauge.rollout.owners import Nic, ownership
+
+ETH1 = Nic("eth1", 3, "52:54:00:00:00:01")
+NETPLAN = "network:\n  ethernets:\n    eth1:\n      mtu: 9000\n      ipv6-mtu: %s\n"
+NETWORK = "[Match]\nName=eth1\n[Link]\nMTUBytes=9000\n[Network]\nIPv6MTUBytes=%s\n"
+PROFILE = "[connection]\nid=a\nuuid=1\ninterface-name=eth1\n[ethernet]\nmtu=9000\n[ipv6]\nmtu=%s\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "owner", "line"),
+    [
+        ("/etc/netplan/01.yaml", NETPLAN, "netplan", 5),
+        ("/etc/systemd/network/10.network", NETWORK, "networkd", 6),
+        ("/etc/NetworkManager/system-connections/a.nmconnection", PROFILE, "NetworkManager", 8),
+        ("/etc/sysconfig/network-scripts/ifcfg-eth1", "DEVICE=eth1\nMTU=9000\nIPV6_MTU=%s\n", "ifcfg", 3),
+    ],
+)
+def test_who_gives_ipv6_an_mtu_of_its_own_is_named(path: str, text: str, owner: str, line: int) -> None:
+    files = {path: text % 1500}
+    [claim] = ownership(files, ETH1, 9000).of_ipv6
+    assert (claim.owner, claim.line, claim.mtu) == (owner, line, 1500)
+    for size, count in ((1500, 1), (9000, 0)):
+        renamed = {path.replace("eth1", "bond0"): (text % size).replace("eth1", "bond0")}
+        listed = preflight.findings({"a": facts(files=renamed)}, asked("bond0"))
+        of_ipv6 = [each for each in listed if "IPv6 alone" in each.found]
+        assert [(each.what, each.severity) for each in of_ipv6] == [("owner", "warning")] * count
+        assert not any("no config file" in each.found for each in listed)
+
+
+def test_what_netplan_generates_is_told_once() -> None:
+    generated = {"/run/systemd/network/10-netplan-eth1.network": NETWORK % 1500}
+    found = ownership({"/etc/netplan/01.yaml": NETPLAN % 1500, **generated}, ETH1, 9000)
+    assert [claim.owner for claim in found.of_ipv6] == ["netplan"]
+
+
+@pytest.mark.parametrize("value", ["0", "", "auto"])
+def test_a_profile_that_leaves_it_to_routers_sets_none(value: str) -> None:
+    files = {"/etc/NetworkManager/system-connections/a.nmconnection": PROFILE % value}
+    assert ownership(files, ETH1, 9000).of_ipv6 == ()
