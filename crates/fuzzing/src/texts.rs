@@ -23,10 +23,14 @@ pub fn encapsulations(bytes: &[u8]) {
     }
 }
 
-/// What nft prints of its rules.
+/// What nft, or iptables-save, prints of its rules.
 pub fn ruleset(bytes: &[u8]) {
+    use framegauge_frames::Family;
     let _ = framegauge_pathmtu::mss_clamps(bytes);
     let _ = framegauge_pathmtu::error_filters(bytes);
+    let saved = String::from_utf8_lossy(bytes);
+    let _ = framegauge_pathmtu::mss_clamps_of_iptables(&saved, Family::V4);
+    let _ = framegauge_pathmtu::error_filters_of_iptables(&saved, Family::V6);
 }
 
 macro_rules! texts {

@@ -1,6 +1,11 @@
-//! Rules that clamp the MSS of TCP, in what `nft --json list ruleset` prints.
+//! Rules that clamp the MSS of TCP, in what `nft --json list ruleset` and `iptables-save` print.
 
+use crate::iptables;
+use framegauge_frames::Family;
 use serde_json::Value;
+
+/// What iptables calls it.
+const TARGET: &str = "TCPMSS";
 
 /// What a rule makes of the MSS that passes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub struct MssClamp {
     pub chain: String,
     /// What it sets.
     pub to: ClampedTo,
+    /// The rule as `iptables-save` prints it, where iptables lists it.
+    pub line: Option<String>,
 }
 
 /// It is no rule set.
@@ -43,6 +50,30 @@ pub fn mss_clamps(ruleset: &[u8]) -> Result<Vec<MssClamp>, RulesetError> {
     Ok(objects.iter().filter_map(|object| object.get("rule")).flat_map(of_rule).collect())
 }
 
+/// Those in what `iptables-save` (IPv4) or `ip6tables-save` lists.
+pub fn mss_clamps_of_iptables(saved: &str, version: Family) -> Vec<MssClamp> {
+    let family = if version == Family::V4 { "ip" } else { "ip6" };
+    let rules = iptables::targeting(saved, TARGET).into_iter();
+    rules
+        .map(|rule| MssClamp {
+            family: family.into(),
+            table: rule.table.into(),
+            to: set_by(&rule.options),
+            chain: rule.chain,
+            line: Some(rule.line.into()),
+        })
+        .collect()
+}
+
+/// What the options of the target set (iptables-extensions(8)).
+fn set_by(options: &[String]) -> ClampedTo {
+    match options.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--clamp-mss-to-pmtu", ..] => ClampedTo::RouteMtu,
+        ["--set-mss", size, ..] => size.parse().map_or(ClampedTo::Unknown, ClampedTo::Size),
+        _ => ClampedTo::Unknown,
+    }
+}
+
 /// Tables, chains and rules of a rule set.
 pub(crate) fn objects(ruleset: &[u8]) -> Result<Vec<Value>, RulesetError> {
     let mut ruleset: Value =
@@ -59,13 +90,19 @@ fn of_rule(rule: &Value) -> Vec<MssClamp> {
     statements
         .iter()
         .filter_map(clamped_to)
-        .map(|to| MssClamp { family: named("family"), table: named("table"), chain: named("chain"), to })
+        .map(|to| MssClamp {
+            family: named("family"),
+            table: named("table"),
+            chain: named("chain"),
+            to,
+            line: None,
+        })
         .collect()
 }
 
 fn clamped_to(statement: &Value) -> Option<ClampedTo> {
     let text = |pointer: &str| statement.pointer(pointer).and_then(Value::as_str);
-    if text("/xt/type") == Some("target") && text("/xt/name") == Some("TCPMSS") {
+    if text("/xt/type") == Some("target") && text("/xt/name") == Some(TARGET) {
         return Some(ClampedTo::Unknown);
     }
     let option = (text("/mangle/key/tcp option/name"), text("/mangle/key/tcp option/field"));

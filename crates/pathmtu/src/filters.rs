@@ -1,10 +1,11 @@
-//! Rules of a host that keep "packet too big" from it, in what `nft --json list ruleset` prints.
+//! Rules of a host that keep "packet too big" from it, in what `nft --json list ruleset` and `iptables-save` print.
 //!
 //! A message of a router that answers a packet of this host (ICMP type 3 code 4, ICMPv6 type 2) is followed through the
 //! chains that it meets: those of ingress, prerouting and input. What a rule asks of the message is known (protocol, type,
 //! code, that it is related to a connection) or not (addresses, interfaces, sets, what iptables made).
 
 use crate::clamps::{RulesetError, objects};
+use crate::iptables;
 use crate::walk::{Acts, Drop, Packet, Rules, by, has, meets, text};
 use framegauge_frames::Family;
 use serde_json::Value;
@@ -23,23 +24,37 @@ pub struct ErrorFilter {
     pub table: String,
     /// Its chain.
     pub chain: String,
-    /// The number of the rule; none: it is the chain's policy.
+    /// The number of the rule, where nft lists it; with no line either it is the chain's policy.
     pub handle: Option<u64>,
+    /// The rule as `iptables-save` prints it.
+    pub line: Option<String>,
+    /// Whether iptables lists it.
+    pub by_iptables: bool,
     /// Whether every such message is dropped here; otherwise some may be.
     pub certain: bool,
 }
 
 /// Those that drop the messages of either IP version.
 pub fn error_filters(ruleset: &[u8]) -> Result<Vec<ErrorFilter>, RulesetError> {
-    let objects = objects(ruleset)?;
-    let rules = Rules::of(&objects);
+    Ok(of_objects(&objects(ruleset)?))
+}
+
+/// Those in what `iptables-save` (IPv4) or `ip6tables-save` lists. What is not understood is a condition.
+pub fn error_filters_of_iptables(saved: &str, version: Family) -> Vec<ErrorFilter> {
+    let mut filters = of_objects(&iptables::objects(saved, version));
+    filters.iter_mut().for_each(|filter| filter.by_iptables = true);
+    filters
+}
+
+fn of_objects(objects: &[Value]) -> Vec<ErrorFilter> {
+    let rules = Rules::of(objects);
     let mut filters = Vec::new();
     for version in [Family::V4, Family::V6] {
         for base in objects.iter().filter_map(|object| object.get("chain")) {
             filters.extend(of_base(&rules, base, version));
         }
     }
-    Ok(filters)
+    filters
 }
 
 /// Such a message.
@@ -63,8 +78,10 @@ fn of_base(rules: &Rules<'_>, base: &Value, version: Family) -> Vec<ErrorFilter>
 
 fn filter(version: Family, drop: &Drop<'_>) -> ErrorFilter {
     let (family, table, chain) = (drop.chain.0.into(), drop.chain.1.into(), drop.chain.2.into());
-    let handle = drop.rule.and_then(|rule| rule.get("handle")).and_then(Value::as_u64);
-    ErrorFilter { version, family, table, chain, handle, certain: drop.certain }
+    let of_rule = |key: &str| drop.rule.and_then(|rule| rule.get(key));
+    let handle = of_rule("handle").and_then(Value::as_u64);
+    let line = of_rule(iptables::LINE).and_then(Value::as_str).map(str::to_string);
+    ErrorFilter { version, family, table, chain, handle, line, by_iptables: false, certain: drop.certain }
 }
 
 impl Packet for TooBig {

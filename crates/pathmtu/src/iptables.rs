@@ -1,5 +1,6 @@
 //! What `iptables-save` prints, in the words of `nft --json list ruleset`: chains, rules, and of their conditions those that
-//! bear on lengths. All others are conditions that nobody knows (iptables(8), iptables-extensions(8)).
+//! bear on lengths and on "packet too big". All others are conditions that nobody knows (iptables(8),
+//! iptables-extensions(8)).
 
 use framegauge_frames::Family;
 use serde_json::{Map, Value, json};
@@ -11,6 +12,43 @@ const PASSING: [&str; 18] = [
     "AUDIT", "CHECKSUM", "CLASSIFY", "CONNMARK", "CT", "DSCP", "HL", "LOG", "MARK", "NFLOG", "NOTRACK",
     "SET", "TCPMSS", "TEE", "TOS", "TRACE", "TTL", "ULOG",
 ];
+
+/// The priority of the table `raw` (`NF_IP_PRI_RAW`): before connections are tracked.
+const RAW: i64 = -300;
+
+/// A rule with a target that is asked for.
+pub(crate) struct Targeting<'a> {
+    pub(crate) table: &'a str,
+    pub(crate) chain: String,
+    pub(crate) line: &'a str,
+    /// The words behind the target.
+    pub(crate) options: Vec<String>,
+}
+
+/// The rules that go to a target, in their order.
+pub(crate) fn targeting<'a>(saved: &'a str, target: &str) -> Vec<Targeting<'a>> {
+    let (mut table, mut rules) = ("", Vec::new());
+    for line in saved.lines().map(str::trim) {
+        if let Some(name) = line.strip_prefix('*') {
+            table = name;
+        } else if line.starts_with("-A ") {
+            let mut words = words(line);
+            let place = words.windows(2).position(|pair| pair[0] == "-j" && pair[1] == target);
+            if let Some(place) = place
+                && words.len() > 1
+            {
+                let options = words.split_off(place + 2);
+                rules.push(Targeting { table, chain: words.swap_remove(1), line, options });
+            }
+        }
+    }
+    rules
+}
+
+/// The tables in what `iptables-save` lists.
+pub fn tables_of_iptables(saved: &str) -> impl Iterator<Item = &str> {
+    saved.lines().filter_map(|line| line.trim().strip_prefix('*'))
+}
 
 /// Chains and rules; lines that are none are passed over.
 pub(crate) fn objects(saved: &str, version: Family) -> Vec<Value> {
@@ -37,6 +75,7 @@ fn chain_of(line: &str, family: &str, table: &str) -> Option<Value> {
     if policy != "-" {
         chain["hook"] = name.to_lowercase().into();
         chain["policy"] = policy.to_lowercase().into();
+        chain["prio"] = if table == "raw" { RAW.into() } else { 0.into() };
     }
     Some(json!({"chain": chain}))
 }
@@ -57,8 +96,12 @@ fn rule_of(line: &str, family: &str, table: &str) -> Option<Value> {
             "-m" | "--match" | "--comment" => drop(left.next()),
             "-i" => statements.push(asked(op, "iifname", left.next()?.into())),
             "-o" => statements.push(asked(op, "oifname", left.next()?.into())),
-            "-p" => statements.push(asked(op, "l4proto", left.next()?.into())),
+            "-p" => statements.push(asked(op, "l4proto", protocol(left.next()?).into())),
             "--length" => statements.push(length(op, left.next()?)),
+            "--state" | "--ctstate" => statements.push(state(op, left.next()?)),
+            "--icmp-type" | "--icmpv6-type" => {
+                statements.extend(message(op, family == "ip6", left.next()?));
+            }
             "-j" | "-g" if !negated => {
                 statements.extend(verdict(word, left.next()?));
                 break;
@@ -75,6 +118,33 @@ fn rule_of(line: &str, family: &str, table: &str) -> Option<Value> {
 
 fn asked(op: &str, key: &str, right: Value) -> Value {
     json!({"match": {"op": op, "left": {"meta": {"key": key}}, "right": right}})
+}
+
+/// As nft calls it.
+fn protocol(name: &str) -> &str {
+    if ["icmpv6", "icmp6"].contains(&name) { "ipv6-icmp" } else { name }
+}
+
+/// `RELATED,ESTABLISHED`; those that tell of a translation beside the state are not known.
+fn state(op: &str, words: &str) -> Value {
+    let states: Vec<String> = words.split(',').map(str::to_lowercase).collect();
+    if states.iter().any(|state| state == "snat" || state == "dnat") {
+        return json!({"xt": null});
+    }
+    json!({"match": {"op": op, "left": {"ct": {"key": "state"}}, "right": states}})
+}
+
+/// `3`, `3/4` or `any`, of a message of either IP version; one that is written by its name is not known.
+fn message(op: &str, is_v6: bool, text: &str) -> Vec<Value> {
+    let header = if is_v6 { "icmpv6" } else { "icmp" };
+    let field = |op: &str, name: &str, number: u8| json!({"match": {"op": op, "left": {"payload": {"protocol": header, "field": name}}, "right": number}});
+    let (kind, code) = text.split_once('/').map_or((text, None), |(kind, code)| (kind, Some(code)));
+    match (kind.parse(), code.map(str::parse)) {
+        (Ok(kind), None) => vec![field(op, "type", kind)],
+        (Ok(kind), Some(Ok(code))) if op == "==" => vec![field(op, "type", kind), field(op, "code", code)],
+        _ if text == "any" && op == "==" => Vec::new(),
+        _ => vec![json!({"xt": null})],
+    }
 }
 
 /// `1501:65535`, `1501:`, `:1500` or `1500`, of the whole IP packet (the kernel's `xt_length.c`).

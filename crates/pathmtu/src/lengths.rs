@@ -21,6 +21,8 @@ const MOST_DEVICES: usize = 16;
 const MOST_SIZES: usize = 64;
 /// On its way out of a device a packet has its Ethernet header (`nf_hook_egress`).
 const ETHERNET_BYTES: u32 = 14;
+/// Matches and targets of iptables of which nft shows no more than their names.
+const UNREAD: [&str; 4] = ["TCPMSS", "icmp", "icmp6", "length"];
 const IPV6_HEADER_BYTES: u32 = 40;
 const IPV4_HEADER_BYTES: u32 = 20;
 
@@ -67,11 +69,13 @@ pub fn length_filters_of_iptables(saved: &str, version: Family) -> Vec<LengthFil
     filters
 }
 
-/// Whether what nft lists has a rule of iptables that asks for a length: nft does not say for which.
-pub fn has_unread_length(ruleset: &[u8]) -> bool {
-    let is_length =
-        |statement: &Value| statement.pointer("/xt/name").and_then(Value::as_str) == Some("length");
-    objects(ruleset).is_ok_and(|objects| rules(&objects).any(|rule| statements(rule).iter().any(is_length)))
+/// Whether what nft lists has a rule of iptables that asks for a length or a message of ICMP, or sets an MSS: nft does
+/// not say which.
+pub fn has_unread(ruleset: &[u8]) -> bool {
+    let is_unread = |statement: &Value| {
+        statement.pointer("/xt/name").and_then(Value::as_str).is_some_and(|name| UNREAD.contains(&name))
+    };
+    objects(ruleset).is_ok_and(|objects| rules(&objects).any(|rule| statements(rule).iter().any(is_unread)))
 }
 
 fn rules(objects: &[Value]) -> impl Iterator<Item = &Value> {

@@ -37,11 +37,12 @@ mod walk;
 
 pub use carrier::{Answer, Carrier, Datagram, Echo};
 pub use claim::{coverage, flows_for_coverage, silence_by_loss};
-pub use clamps::{ClampedTo, MssClamp, RulesetError, mss_clamps};
+pub use clamps::{ClampedTo, MssClamp, RulesetError, mss_clamps, mss_clamps_of_iptables};
 pub use config::Config;
-pub use filters::{ErrorFilter, error_filters};
+pub use filters::{ErrorFilter, error_filters, error_filters_of_iptables};
 pub use hooked::{lacks_device, with_devices};
-pub use lengths::{LengthFilter, has_unread_length, length_filters, length_filters_of_iptables};
+pub use iptables::tables_of_iptables;
+pub use lengths::{LengthFilter, has_unread, length_filters, length_filters_of_iptables};
 pub use message::{
     Acknowledgement, MESSAGE_BYTES, MessageError, Probe, SMALLEST_PROBE_BYTES, TOKEN_BYTES, Token,
     header_bytes, same_token,

@@ -1,6 +1,7 @@
-//! Rule sets as nft 1.0.6 prints them, and what it never should print.
+//! Rule sets as nft 1.0.6 and iptables 1.8.9 print them, and what they never should print.
 
-use framegauge_pathmtu::{ClampedTo, MssClamp, RulesetError, mss_clamps};
+use framegauge_frames::Family;
+use framegauge_pathmtu::{ClampedTo, MssClamp, RulesetError, mss_clamps, mss_clamps_of_iptables};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,7 +21,7 @@ fn read(objects: Vec<Value>) -> Vec<MssClamp> {
 }
 
 fn clamp(family: &str, table: &str, chain: &str, to: ClampedTo) -> MssClamp {
-    MssClamp { family: family.into(), table: table.into(), chain: chain.into(), to }
+    MssClamp { family: family.into(), table: table.into(), chain: chain.into(), to, line: None }
 }
 
 #[test]
@@ -52,6 +53,27 @@ fn what_iptables_made_is_found_without_its_size() {
         json!([{"counter": {"packets": 0, "bytes": 0}}, {"xt": {"type": "target", "name": "TCPMSS"}}]);
     let found = read(vec![rule("ip", "mangle", "POSTROUTING", target)]);
     assert_eq!(found, [clamp("ip", "mangle", "POSTROUTING", ClampedTo::Unknown)]);
+}
+
+#[test]
+fn what_iptables_saves_tells_the_size_and_the_line() {
+    let lines = [
+        "-A POSTROUTING -o ppp0 -p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss 1360",
+        "-A FORWARD -p tcp -m comment --comment \"no -j TCPMSS --set-mss 1\" -j ACCEPT",
+        "-A FORWARD -p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS --clamp-mss-to-pmtu",
+        "-A vpn -p tcp -j TCPMSS",
+    ];
+    let saved = format!("*mangle\n:POSTROUTING ACCEPT [0:0]\n:vpn - [0:0]\n{}\nCOMMIT\n", lines.join("\n"));
+    let expected = [
+        (0, "POSTROUTING", ClampedTo::Size(1360)),
+        (2, "FORWARD", ClampedTo::RouteMtu),
+        (3, "vpn", ClampedTo::Unknown),
+    ]
+    .map(|(line, chain, to)| MssClamp {
+        line: Some(lines[line].into()),
+        ..clamp("ip6", "mangle", chain, to)
+    });
+    assert_eq!(mss_clamps_of_iptables(&saved, Family::V6), expected);
 }
 
 #[test]
@@ -114,6 +136,11 @@ proptest! {
     #[test]
     fn no_bytes_panic(bytes: Vec<u8>) {
         let _ = mss_clamps(&bytes);
+    }
+
+    #[test]
+    fn no_lines_panic(saved in "[-*:\"\\\\A TCPMSSj0-9a-z\n]{0,120}") {
+        let _ = mss_clamps_of_iptables(&saved, Family::V4);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Rule sets as nft 1.0.6 prints them: which of them keep "packet too big" from a host.
 
 use framegauge_frames::Family;
-use framegauge_pathmtu::{ErrorFilter, error_filters};
+use framegauge_pathmtu::{ErrorFilter, error_filters, error_filters_of_iptables};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -44,6 +44,8 @@ fn a_rule_that_drops_the_message_is_named_with_its_place() {
         table: "fw".into(),
         chain: "in".into(),
         handle: Some(5),
+        line: None,
+        by_iptables: false,
         certain: true,
     };
     assert_eq!(error_filters(objects.to_string().as_bytes()), Ok(vec![expected]));
@@ -134,6 +136,48 @@ fn policies_and_other_chains_count() {
     }
     calls.push(rule("in", 99, json!([{"drop": null}])));
     assert!(read(calls).iter().all(|(_, _, certain)| !certain));
+}
+
+/// What `iptables-save` lists of a firewall with these rules of its input: lines, and whether they are certain.
+fn saved(table: &str, policy: &str, rules: &[&str], version: Family) -> Vec<(Option<String>, bool)> {
+    let chain = if table == "raw" { "PREROUTING" } else { "INPUT" };
+    let lines: String = rules.iter().map(|rule| format!("-A {chain} {rule}\n")).collect();
+    let text = format!("*{table}\n:{chain} {policy} [0:0]\n{lines}COMMIT\n");
+    let filters = error_filters_of_iptables(&text, version);
+    assert!(filters.iter().all(|filter| filter.by_iptables && filter.version == version));
+    filters.into_iter().map(|filter| (filter.line, filter.certain)).collect()
+}
+
+#[test]
+fn the_rules_of_iptables_are_followed_as_those_of_nft() {
+    let related = "-m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT";
+    let line = |rule: &str| Some(format!("-A INPUT {rule}"));
+    for (rules, expected) in [
+        (vec!["-p icmp -m icmp --icmp-type 3/4 -j DROP"], vec![(0, true)]),
+        (vec!["-p icmp -j DROP"], vec![(0, true)]),
+        (
+            vec!["-p icmp -m icmp --icmp-type any -j REJECT --reject-with icmp-port-unreachable"],
+            vec![(0, true)],
+        ),
+        (vec!["-p icmp -m icmp ! --icmp-type 8 -j DROP"], vec![(0, true)]),
+        (vec!["-p icmp -m icmp --icmp-type 8 -j DROP"], vec![]),
+        (vec!["-p icmp -m icmp --icmp-type 3/1 -j DROP"], vec![]),
+        (vec![related, "-p icmp -j DROP"], vec![]),
+        (vec!["-m state --state INVALID -j DROP"], vec![]),
+        (vec!["-m conntrack --ctstate DNAT -j ACCEPT", "-p icmp -j DROP"], vec![(1, false)]),
+        (vec!["-s 10.0.0.0/8 -p icmp -j DROP"], vec![(0, false)]),
+    ] {
+        let expected: Vec<_> =
+            expected.into_iter().map(|(rule, certain)| (line(rules[rule]), certain)).collect();
+        assert_eq!(saved("filter", "ACCEPT", &rules, Family::V4), expected, "{rules:?}");
+    }
+    assert_eq!(saved("filter", "DROP", &["-i lo -j ACCEPT"], Family::V4), [(None, true)]);
+    assert_eq!(saved("filter", "DROP", &[related], Family::V4), []);
+    // Before connections are tracked nothing is related to one.
+    let raw = ["-m state --state RELATED -j ACCEPT", "-p icmp -j DROP"];
+    assert_eq!(saved("raw", "ACCEPT", &raw, Family::V4).len(), 1);
+    let six = ["-p ipv6-icmp -m icmp6 --icmpv6-type 2 -j DROP"];
+    assert_eq!(saved("filter", "ACCEPT", &six, Family::V6), [(line(six[0]), true)]);
 }
 
 proptest! {

@@ -2,7 +2,7 @@
 
 use framegauge_frames::Family;
 use framegauge_pathmtu::{
-    LengthFilter, has_unread_length, lacks_device, length_filters, length_filters_of_iptables, with_devices,
+    LengthFilter, has_unread, lacks_device, length_filters, length_filters_of_iptables, with_devices,
 };
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -148,8 +148,8 @@ fn the_rules_of_iptables_are_read_as_it_saves_them() {
     assert_eq!(short(&filters), [(4, None, 1500, None, true), (4, None, 1400, None, false)]);
     assert!(filters.iter().all(|each| each.by_iptables));
     let nft = json!({"nftables": [rule("ip", 2, json!([{"xt": {"type": "match", "name": "length"}}, {"drop": null}]))]});
-    assert!(has_unread_length(nft.to_string().as_bytes()));
-    assert!(!has_unread_length(b"{\"nftables\": []}"));
+    assert!(has_unread(nft.to_string().as_bytes()));
+    assert!(!has_unread(b"{\"nftables\": []}"));
 }
 
 proptest! {

@@ -79,20 +79,31 @@ fn clamp(rule: &MssClamp) -> Value {
         ClampedTo::RouteMtu => ("route_mtu", None),
         ClampedTo::Unknown => ("unknown", None),
     };
-    json!({"family": rule.family, "table": rule.table, "chain": rule.chain, "to": to, "mss_bytes": size})
+    let mut clamp =
+        json!({"family": rule.family, "table": rule.table, "chain": rule.chain, "to": to, "mss_bytes": size});
+    if let Some(line) = &rule.line {
+        clamp["line"] = line.as_str().into();
+    }
+    clamp
 }
 
 fn filter(rule: &ErrorFilter) -> Value {
     let family = if rule.version == Family::V4 { 4 } else { 6 };
     json!({"ip_version": family, "family": rule.family, "table": rule.table, "chain": rule.chain,
-           "handle": rule.handle, "certain": rule.certain})
+           "handle": rule.handle, "line": rule.line, "program": program(rule.by_iptables),
+           "certain": rule.certain})
+}
+
+/// Which lists a rule.
+fn program(by_iptables: bool) -> &'static str {
+    if by_iptables { "iptables" } else { "nft" }
 }
 
 fn by_length(rule: &LengthFilter) -> Value {
     let family = if rule.version == Family::V4 { 4 } else { 6 };
     json!({"ip_version": family, "family": rule.family, "table": rule.table, "chain": rule.chain, "hook": rule.hook,
            "device": rule.device, "handle": rule.handle, "line": rule.line,
-           "program": if rule.by_iptables { "iptables" } else { "nft" },
+           "program": program(rule.by_iptables),
            "above_bytes": rule.above, "to_bytes": rule.to, "certain": rule.certain})
 }
 

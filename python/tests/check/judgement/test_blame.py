@@ -535,6 +535,20 @@ def test_the_rule_of_an_end_that_clamps_is_named():
     assert found["on the path to host c, or at that end"]["ask"] is not None
 
 
+def test_a_clamp_of_iptables_has_the_commands_of_iptables():
+    lab = Lab((2,))
+    line = "-A POSTROUTING -p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS --set-mss 1360"
+    rule = {"family": "ip", "table": "mangle", "chain": "POSTROUTING", "to": "size", "mss_bytes": 1360, "line": line}
+    lab.hosts["a"]["facts"]["mss_clamps"] = {"rules": [rule], "error": None}
+    for key in lab.some(lambda a, _: a == "a"):
+        lab.pairs[key]["tcp"] |= {"mss_bytes": 1348, "peer_announced_mss_bytes": 8948, "route_mtu_bytes": 9000}
+    [found] = lab.blame()
+    assert (found["kind"], found["where"], found["ask"]) == ("mss_clamped", "host a", None)
+    assert [each["run"] for each in found["commands"]] == [
+        "iptables -t mangle -S POSTROUTING", f"iptables -t mangle -D {line.removeprefix('-A ')}",
+    ]  # fmt: skip
+
+
 def test_a_rule_of_the_sender_explains_all_its_pairs():
     (found,) = with_clamps(("a", "ip", "in", "size", 1348)).values()
     assert (found["where"], len(found["pairs"])) == ("host a", 2)
@@ -1025,6 +1039,25 @@ def test_a_host_that_drops_errors_itself_is_named_with_its_rule_and_no_router():
     assert "handle 5 of chain in in table inet fw" in found["evidence"]
     assert {each["on"] for each in found["commands"]} == {"host a"}
     assert found["commands"][0]["run"].startswith("nft insert rule inet fw in icmp type")
+
+
+@pytest.mark.parametrize(
+    ("rule", "what"),
+    [
+        ({"line": "-A INPUT -p icmp -j DROP"}, "-A INPUT -p icmp -j DROP of table filter of iptables"),
+        ({}, "the policy of chain INPUT in table filter of iptables"),
+    ],
+)
+def test_a_rule_of_iptables_that_drops_errors_is_named_with_its_own_commands(rule: dict[str, Any], what: str):
+    lab = Lab((1, 1)).fault([("a", "b", 4)], hops=LOST)
+    own = {"family": "ip", "table": "filter", "chain": "INPUT", "handle": None, "line": None, "program": "iptables"}
+    lab.hosts["a"]["facts"]["error_filters"] = {"rules": [{**drop()["rules"][0], **own, **rule}], "error": None}
+    found = only(lab, "icmp_filtered")
+    assert what in found["evidence"]
+    assert [each["run"] for each in found["commands"]] == [
+        "iptables -t filter -I INPUT -p icmp --icmp-type fragmentation-needed -j ACCEPT",
+        "iptables -t filter -S INPUT",
+    ]
 
 
 @pytest.mark.parametrize("rules", [drop(6), drop(certain=False)])

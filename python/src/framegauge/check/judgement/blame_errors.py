@@ -11,6 +11,7 @@ from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Filter, Interface, Pair, Told, Trace
 from framegauge.check.judgement.findings import Command, Finding, Key
 from framegauge.check.judgement.hops import Node, last_arrival, told_by_trace
+from framegauge.check.judgement.lengths import rule_text
 
 __all__ = ["bridged_tunnel", "explains", "false_reports", "own_filters", "reports", "routers"]
 
@@ -282,11 +283,10 @@ def own_filters(case: Case) -> None:
     for (name, family, limit), pairs in sorted(groups.items(), key=str):
         rules = case.filters(pairs[0])
         rule, on = rules[0], f"host {name}"
-        what = remedies.listing(_rule_text(entry) for entry in rules)
+        what = remedies.listing(rule_text(entry) for entry in rules)
         lost = remedies.sizes_text(limit)
         places = sorted({entry for pair in pairs for entry in case.segments[pair.key]})
         at = f" Traces place the loss {places[0].text(case.mesh)}." if len(places) == 1 else ""
-        words = shlex.join((rule.family, rule.table, rule.chain))
         text = (
             f"Host {name} drops ICMP errors by a rule of its own ({what}), so that it cannot hear a router whose link "
             f"is too small: {lost} from {remedies.pairs_text(pairs)} (IPv{family}), and whether a router reports it is "
@@ -296,10 +296,7 @@ def own_filters(case: Case) -> None:
             Finding.about(
                 "icmp_filtered", f"the firewall of host {name}", [name], [pair.key for pair in pairs],
                 f"{text}{at} The rule set was read from the host.", f"{text}{at} {remedies.STALLS}",
-                commands=(
-                    Command(f"nft insert rule {words} {remedies.too_big(family)} accept", on, "let them in", family),
-                    Command(f"nft --handle list chain {words}", on, "look at the rule that drops them", family),
-                ),
+                commands=_let_in(rule, family, on),
                 advice="Then check again: a router that reports its small link is named, one that is silent as well.",
                 spot=places[0] if len(places) == 1 else None,
                 facts=(("Rule that drops ICMP errors", what),),
@@ -308,9 +305,22 @@ def own_filters(case: Case) -> None:
         )  # fmt: skip
 
 
-def _rule_text(rule: Filter) -> str:
-    what = "the policy" if rule.handle is None else f"handle {rule.handle}"
-    return f"{what} of chain {rule.chain} in table {rule.family} {rule.table}"
+def _let_in(rule: Filter, family: int, on: str) -> tuple[Command, ...]:
+    """What lets a router's errors in, before the rule that drops them, and shows that."""
+    look = "look at the rule that drops them"
+    if rule.by_iptables:
+        program = "iptables" if rule.ip_version == 4 else "ip6tables"
+        table, chain = f"{program} -t {shlex.quote(rule.table)}", shlex.quote(rule.chain)
+        error = "icmp --icmp-type fragmentation-needed" if family == 4 else "icmpv6 --icmpv6-type packet-too-big"
+        return (
+            Command(f"{table} -I {chain} -p {error} -j ACCEPT", on, "let them in", family),
+            Command(f"{table} -S {chain}", on, look, family),
+        )
+    words = shlex.join((rule.family, rule.table, rule.chain))
+    return (
+        Command(f"nft insert rule {words} {remedies.too_big(family)} accept", on, "let them in", family),
+        Command(f"nft --handle list chain {words}", on, look, family),
+    )
 
 
 def _filtered(case: Case, address: str, mtu: int | None) -> None:

@@ -7,10 +7,10 @@ from collections import defaultdict
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
-from framegauge.check.judgement.document import LengthRule, Pair
+from framegauge.check.judgement.document import Pair
 from framegauge.check.judgement.findings import Command, Finding
 from framegauge.check.judgement.hops import Node
-from framegauge.check.judgement.lengths import Place, places, rule_text
+from framegauge.check.judgement.lengths import Place, line_words, places, rule_text
 
 __all__ = ["rules"]
 
@@ -57,7 +57,7 @@ def _commands(place: Place) -> tuple[Command, ...]:
         program = "iptables" if rule.ip_version == 4 else "ip6tables"
         table = f"{program} -t {shlex.quote(rule.table)}"
         commands = [Command(f"{table} -S {shlex.quote(rule.chain)}", on, look, rule.ip_version)]
-        if (words := _words(rule)) is not None:
+        if (words := line_words(rule.line)) is not None:
             commands.append(Command(f"{table} -D {words}", on, delete, rule.ip_version))
         return tuple(commands)
     words = shlex.join((rule.family, rule.table, rule.chain))
@@ -65,12 +65,3 @@ def _commands(place: Place) -> tuple[Command, ...]:
     if rule.handle is None:
         return (seen,)
     return (seen, Command(f"nft delete rule {words} handle {rule.handle}", on, delete))
-
-
-def _words(rule: LengthRule) -> str | None:
-    """The rule without its `-A`, safe for a shell: its comment may hold anything."""
-    try:
-        words = shlex.split(rule.line or "")
-    except ValueError:
-        return None
-    return shlex.join(words[1:]) if words[:1] == ["-A"] else None

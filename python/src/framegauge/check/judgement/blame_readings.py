@@ -10,6 +10,7 @@ from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Clamp, Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
+from framegauge.check.judgement.lengths import line_words
 
 __all__ = [
     "caches",
@@ -194,6 +195,10 @@ def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, tuple[Comma
         )
     _, rule = min(rules, key=lambda entry: (entry[0], entry[1].family, entry[1].table, entry[1].chain))
     having = remedies.host_names(name for name, entry in rules if entry == rule)
+    if rule.line is not None:
+        by_line = sorted({(entry.line or "", name): entry for name, entry in rules if entry.line}.items())
+        commands = [command for (_, name), entry in by_line for command in _of_iptables(entry, f"host {name}")]
+        return remedies.host_names(name for name, _ in rules), tuple(commands[:MOST_ODD]), None
     words = shlex.join((rule.family, rule.table, rule.chain))
     return (
         remedies.host_names(name for name, _ in rules),
@@ -203,6 +208,13 @@ def _where_clamped(rules: _Rules, receivers: set[str]) -> tuple[str, tuple[Comma
         ),
         None,
     )
+
+
+def _of_iptables(rule: Clamp, on: str) -> tuple[Command, ...]:
+    table = f"{'ip6tables' if rule.family == 'ip6' else 'iptables'} -t {shlex.quote(rule.table)}"
+    words, look = line_words(rule.line), "see the rule"
+    deleted = () if words is None else (Command(f"{table} -D {words}", on, "delete it"),)
+    return (Command(f"{table} -S {shlex.quote(rule.chain)}", on, look), *deleted)
 
 
 def differing(case: Case) -> None:

@@ -50,6 +50,7 @@ class Clamp:
     chain: str
     to: str
     mss: int | None
+    line: str | None = None  # as iptables-save prints it
 
     def is_for(self, family: int) -> bool:
         """Whether packets of this IP family meet it."""
@@ -58,7 +59,8 @@ class Clamp:
 
 @dataclass(frozen=True)
 class Filter:
-    """A rule of a host, or the policy of a chain (`handle` None), that keeps "packet too big" from it: a reading."""
+    """A rule of a host, or the policy of a chain (neither `handle` nor `line`), that keeps "packet too big" from it: a
+    reading."""
 
     ip_version: int
     family: str
@@ -66,6 +68,8 @@ class Filter:
     chain: str
     handle: int | None
     certain: bool  # of every such message; else of some, as may be
+    line: str | None = None  # as iptables-save prints it
+    by_iptables: bool = False
 
 
 @dataclass(frozen=True)
@@ -325,7 +329,8 @@ def _tables(host: Mapping[str, Any]) -> dict[int, NeighbourTable]:
 
 def _filter(rule: Mapping[str, Any]) -> Filter:
     return Filter(
-        rule["ip_version"], rule["family"], rule["table"], rule["chain"], rule.get("handle"), rule["certain"]
+        rule["ip_version"], rule["family"], rule["table"], rule["chain"], rule.get("handle"), rule["certain"],
+        rule.get("line"), rule.get("program") == "iptables",
     )  # fmt: skip
 
 
@@ -338,7 +343,7 @@ def _length(rule: Mapping[str, Any]) -> LengthRule:
 
 
 def _clamp(rule: Mapping[str, Any]) -> Clamp:
-    return Clamp(rule["family"], rule["table"], rule["chain"], rule["to"], rule.get("mss_bytes"))
+    return Clamp(rule["family"], rule["table"], rule["chain"], rule["to"], rule.get("mss_bytes"), rule.get("line"))
 
 
 def _interface(link: Mapping[str, Any]) -> Interface:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from framegauge.check.judgement.document import Host, Interface, LengthRule, Mesh, Pair
+from framegauge.check.judgement.document import Filter, Host, Interface, LengthRule, Mesh, Pair
 
-__all__ = ["Place", "places", "rule_text"]
+__all__ = ["Place", "line_words", "places", "rule_text"]
 
 _IN = ("ingress", "prerouting", "input")
 _OUT = ("output", "postrouting", "egress")
@@ -23,12 +24,27 @@ class Place:
     rule: LengthRule
 
 
-def rule_text(rule: LengthRule) -> str:
+def line_words(line: str | None) -> str | None:
+    """A rule of iptables without its `-A`, safe for a shell: its comment may hold anything. None for a policy."""
+    try:
+        words = shlex.split(line or "")
+    except ValueError:
+        return None
+    return shlex.join(words[1:]) if words[:1] == ["-A"] else None
+
+
+def rule_text(rule: LengthRule | Filter) -> str:
     """The rule for people."""
     if rule.line is not None:
-        return f"{rule.line} of table {rule.table} of {'ip6tables' if rule.ip_version == 6 else 'iptables'}"
+        return f"{rule.line} of table {rule.table} of {_program(rule)}"
+    if rule.by_iptables:
+        return f"the policy of chain {rule.chain} in table {rule.table} of {_program(rule)}"
     what = "the policy" if rule.handle is None else f"handle {rule.handle}"
     return f"{what} of chain {rule.chain} in table {rule.family} {rule.table}"
+
+
+def _program(rule: LengthRule | Filter) -> str:
+    return "ip6tables" if rule.ip_version == 6 else "iptables"
 
 
 def places(mesh: Mesh, pair: Pair) -> Iterator[Place]:
