@@ -12,6 +12,8 @@ use std::net::IpAddr;
 const RTM_GETLINK: u16 = 18;
 const RTM_GETADDR: u16 = 22;
 const IFLA_LINK_NETNSID: u16 = 37;
+const IFLA_XDP: u16 = 43;
+const IFLA_XDP_ATTACHED: u16 = 2;
 const IFLA_MAX_MTU: u16 = 51;
 const IFA_ADDRESS: u16 = 1;
 const IFA_LOCAL: u16 = 2;
@@ -46,6 +48,8 @@ pub struct Interface {
     pub master: Option<u32>,
     /// What it encapsulates, where it is a tunnel.
     pub tunnel: Option<Tunnel>,
+    /// An XDP program sees what it takes in.
+    pub xdp: bool,
 }
 
 /// One address of an interface.
@@ -101,6 +105,9 @@ pub fn parse_interface(body: &[u8]) -> Option<Interface> {
         parent,
         master: attribute_u32(attributes, libc::IFLA_MASTER).filter(|master| *master != 0),
         tunnel,
+        xdp: attribute(attributes, IFLA_XDP)
+            .and_then(|xdp| attribute(xdp, IFLA_XDP_ATTACHED)?.first().copied())
+            .is_some_and(|mode| mode != 0),
     })
 }
 
@@ -125,6 +132,7 @@ mod tests {
         let own = all.iter().find(|entry| entry.loopback).expect("every namespace has a loopback");
         assert_eq!((own.name.as_str(), own.index, own.parent), ("lo", 1, None));
         assert!(own.ethernet, "its packets have an Ethernet header of zeros");
+        assert!(!own.xdp, "nobody has given it a program");
         let link = crate::rtnetlink::link("lo").expect("it is there");
         assert_eq!((own.mtu, own.maximum_mtu), (link.mtu, link.maximum_mtu));
         let addresses = addresses().expect("the kernel answers");

@@ -13,7 +13,14 @@ const TCA_KIND: u16 = 1;
 const TCA_OPTIONS: u16 = 2;
 const TCA_STATS2: u16 = 7;
 const TCA_STAB: u16 = 8;
+const RTM_GETTFILTER: u16 = 46;
 const ROOT: u32 = 0xffff_ffff;
+/// `TC_H_CLSACT`, which is `TC_H_INGRESS` as well, and what its filters see (`linux/pkt_sched.h`).
+const HOOKS: u32 = 0xffff_fff1;
+const SEES_INCOMING: u32 = 0xffff_fff2;
+const SEES_OUTGOING: u32 = 0xffff_fff3;
+/// Interfaces that are asked for their filters: a host of containers may have thousands.
+const MOST_HOOKED: usize = 64;
 
 /// A token bucket.
 #[derive(Debug, Clone)]
@@ -147,6 +154,27 @@ fn read_all(index: i32, operation: &str) -> Result<BTreeMap<i32, QdiscReading>> 
         Some((index, parse(body)?))
     };
     Ok(answers.iter().filter(root).filter_map(reading).collect())
+}
+
+/// Which interfaces have filters of tc that see all packets (`tc-ingress(8)`, clsact), by index: those that come in, and
+/// those that leave.
+pub fn filtered() -> Result<BTreeMap<i32, (bool, bool)>> {
+    let socket = Socket::route()?;
+    let listing = "read the queue disciplines";
+    let answers = socket.request(Message::new(RTM_GETQDISC, DUMP, &header(0, 0)), listing)?;
+    let hooked = answers.iter().filter(|body| body.get(12..16) == Some(&HOOKS.to_ne_bytes()));
+    let mut filtered = BTreeMap::new();
+    for body in hooked.take(MOST_HOOKED) {
+        let place = body.get(4..8).and_then(|place| place.try_into().ok());
+        let Some(index) = place.map(i32::from_ne_bytes) else { continue };
+        let has = |parent| {
+            let request = Message::new(RTM_GETTFILTER, DUMP, &header(index, parent));
+            socket.request(request, "read the filters of tc").is_ok_and(|answers| !answers.is_empty())
+        };
+        let kind = body.get(20..).and_then(|attributes| attribute_text(attributes, TCA_KIND));
+        filtered.insert(index, (has(SEES_INCOMING), kind.as_deref() == Some("clsact") && has(SEES_OUTGOING)));
+    }
+    Ok(filtered)
 }
 
 /// Reads one answer of the listing; none if it is no queue discipline.

@@ -133,6 +133,7 @@ fn interface(facts: &InterfaceFacts) -> Value {
         "overhead_bytes": facts.overhead_bytes,
         "addresses": addresses,
         "offloads": facts.offloads,
+        "programs": facts.programs,
     })
 }
 

@@ -6,7 +6,7 @@ use framegauge_linux::ethtool::{self, Offload};
 use framegauge_linux::links::{self, Interface, InterfaceAddress};
 use framegauge_linux::neighbour_tables::{self, NeighbourTable};
 use framegauge_linux::routes::{self, PathMtuException};
-use framegauge_linux::{OsError, Result, clock, process, sysctl};
+use framegauge_linux::{OsError, Result, clock, process, qdisc, sysctl};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -87,6 +87,8 @@ pub struct InterfaceFacts {
     pub addresses: Vec<InterfaceAddress>,
     /// Whether TSO, GSO, GRO, transmit checksums and LRO are on (`Offload::NAMED`).
     pub offloads: Option<BTreeMap<&'static str, bool>>,
+    /// Programs that may drop or cut packets, and that no rule set shows: `xdp`, `tc_ingress`, `tc_egress`.
+    pub programs: Vec<&'static str>,
 }
 
 /// A neighbour table.
@@ -111,10 +113,14 @@ pub struct RouteFacts {
 pub fn gather() -> Result<Facts> {
     let all = links::interfaces()?;
     let addresses = links::addresses()?;
+    let filtered = qdisc::filtered().unwrap_or_default();
     let interfaces: Vec<InterfaceFacts> = all
         .iter()
         .filter(|interface| !interface.loopback)
-        .map(|interface| of_interface(interface, &all, &addresses))
+        .map(|interface| {
+            let programs = programs(interface, &filtered);
+            InterfaceFacts { programs, ..of_interface(interface, &all, &addresses) }
+        })
         .collect();
     let names = interfaces.iter().map(|facts| facts.interface.name.as_str());
     Ok(Facts {
@@ -167,7 +173,15 @@ fn of_interface(interface: &Interface, all: &[Interface], addresses: &[Interface
             .copied()
             .collect(),
         offloads: Offload::NAMED.into_iter().map(offload).collect(),
+        programs: Vec::new(),
     }
+}
+
+fn programs(interface: &Interface, filtered: &BTreeMap<i32, (bool, bool)>) -> Vec<&'static str> {
+    let index = i32::try_from(interface.index).ok();
+    let (incoming, outgoing) = index.and_then(|index| filtered.get(&index)).copied().unwrap_or_default();
+    let all = [("xdp", interface.xdp), ("tc_ingress", incoming), ("tc_egress", outgoing)];
+    all.into_iter().filter(|(_, is_there)| *is_there).map(|(name, _)| name).collect()
 }
 
 fn name_of(index: u32, all: &[Interface]) -> Option<String> {

@@ -192,6 +192,21 @@ def test_an_interface_tells_of_what_it_is_a_port(network: Network) -> None:
     assert (found["over6"], found["net0"], found["switch"]) == ("switch", None, None)
 
 
+@pytest.mark.needs("tc")
+def test_filters_of_tc_are_told_by_what_they_see(network: Network) -> None:
+    def programs() -> list[str]:
+        [own] = [each for each in ask(host(network.a), "check.facts")["interfaces"] if each["name"] == "net0"]
+        return own["programs"]
+
+    network.inside(network.a, "tc", "qdisc", "add", "dev", "net0", "clsact")
+    assert programs() == []
+    for way, known in (("egress", ["tc_egress"]), ("ingress", ["tc_ingress", "tc_egress"])):
+        network.inside(
+            network.a, *f"tc filter add dev net0 {way} protocol ip prio 1 u32 match u32 0 0 flowid 1:1".split()
+        )
+        assert programs() == known
+
+
 def test_fragments_that_a_host_makes_are_counted(network: Network) -> None:
     before = ask(host(network.a), "check.facts")["fragments_created"]
     network.inside(network.a, "ip", "link", "set", "net0", "mtu", "1500")

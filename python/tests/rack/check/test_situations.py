@@ -354,3 +354,23 @@ def test_half_of_the_largest_window_is_no_clamp(net: Network) -> None:
     for node, other in (("a", "b"), ("b", "a")):
         net.ip(node, f"link set to-{other} mtu 65535")
     assert kinds(net.check("a", "b", target=65_535)) == []
+
+
+def test_a_filter_of_tc_that_drops_by_length_is_told_at_its_host(net: Network) -> None:
+    net.nodes("a", "b", "c", "s")
+    net.ip("s", "link add br0 type bridge", "link set br0 mtu 9000 up")
+    for number, node in enumerate("abc", 1):
+        net.link(node, "s")
+        net.ip("s", f"link set to-{node} master br0")
+        net.ip(node, f"addr add 10.1.0.{number}/24 dev to-s")
+    net.ip("b", "link add sink type veth peer name sink2")
+    net.ip("b", "link set sink mtu 9000 up", "link set sink2 mtu 9000 up")
+    lines = ["tc qdisc add dev to-s ingress"]
+    lines += [f"tc filter add dev to-s ingress protocol ip prio 2 u32 match u16 {size} at 2 action mirred egress "
+              "redirect dev sink" for size in LONGER]  # fmt: skip
+    net.shell("b", "; ".join(lines))
+    document = net.check("a", "b", "c")
+    [found] = faults(document)
+    assert (found["kind"], found["hosts"]) == ("switch_or_nic_too_small", ["b"])
+    assert "a filter of tc sees what to-s takes in" in found["summary"]
+    assert found["commands"][0]["run"] == "tc -s filter show dev to-s ingress"

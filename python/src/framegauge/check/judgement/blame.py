@@ -29,6 +29,7 @@ from framegauge.check.judgement import (
     blame_readings,
     blame_told,
     paths,
+    programs,
     tables,
 )
 from framegauge.check.judgement.case import Case, counted
@@ -153,15 +154,22 @@ def _summary(one: Finding, other: Finding) -> str:
 
 def _with_hint(case: Case, finding: Finding) -> Finding:
     """With what the size of a silent loss says of how a device counts, whose own MTU then reads as it should, and with
-    rules of hosts that may drop just what is lost."""
+    rules and programs of hosts that may drop just what is lost."""
     pairs = [case.mesh.by_key[pair] for pair in finding.pairs]
     sizes = {pair.path_mtu for pair in pairs if pair.verdict == "black_hole"} - {None}
     hints = [f"{size} is {meaning}." for size in sorted(sizes, key=str) if (meaning := counted(size, case.mesh.target))]
     hints += [] if finding.kind == "dropped_by_rule" else case.rules_by_length(pairs)
+    met = programs.beside(case.mesh, finding)
+    hints += [program.text for program in met]
     if not CATALOGUE[finding.kind].is_fault or not hints:
         return finding
-    evidence = " ".join([finding.evidence, *(hint for hint in case.rules_by_length(pairs) if hint in hints)])
-    return replace(finding, summary=f"{finding.summary} {' '.join(hints)}", evidence=evidence)
+    read = [*(hint for hint in case.rules_by_length(pairs) if hint in hints), *(program.text for program in met)]
+    return replace(
+        finding,
+        summary=f"{finding.summary} {' '.join(hints)}",
+        evidence=" ".join([finding.evidence, *read]),
+        commands=(*(program.look for program in met), *finding.commands),
+    )
 
 
 def _rank(finding: Finding) -> tuple[bool, int, str, str]:

@@ -181,7 +181,7 @@ def raise_or_look(
         look_at_rules(on),
     ), (
         "The MTU of the interface is right. If the NIC counts oversize frames, its driver or firmware drops them; if "
-        "it does not, and no rule of the host does, what it is connected to does."
+        "it does not, and no rule or program of the host does, what it is connected to does."
     )
 
 
