@@ -243,6 +243,103 @@ def test_a_host_whose_interface_is_small_is_one_cause_in_both_directions():
     assert "mtu_differs" not in kinds(lab)
 
 
+def small_network(small: str) -> Lab:
+    """Hosts a to c in one subnet, those of `small` with 1500, and d behind a router."""
+    lab = Lab((3, 1), (4, 6))
+    for name in small:
+        lab.device(name)["mtu"] = 1500
+    lab.fault(lab.some(lambda a, _: a in small), 1500, "too_small", told=[(None, 1500)])
+    return lab.fault(lab.some(lambda a, b: b in small and a not in small), 1504)
+
+
+def test_a_network_that_is_small_as_a_whole_is_one_cause():
+    found = only(small_network("abc"), "host_interface_too_small")
+    assert found["where"] == "hosts a, b and c, network 10.1.0.0/24 and fd00:1::/64"
+    assert (found["hosts"], len(found["pairs"])) == (["a", "b", "c"], 24)
+    assert [(each["run"], each["on"]) for each in found["commands"]] == [
+        ("ip link set dev eth0 mtu 9000", "hosts a, b and c")
+    ]
+    # Where one of its hosts has more, the network is not what is small.
+    assert [each["where"] for each in small_network("ab").faults()] == [
+        "host a, interface eth0", "host b, interface eth0",
+    ]  # fmt: skip
+
+
+def test_a_router_of_a_small_network_is_no_cause_of_its_own():
+    lab, router = small_network("abc"), "10.9.0.1"
+    lab.hosts["a"]["facts"]["interfaces"].append(interface("eth1", router))
+    beyond = lab.some(lambda a, b: a == "d" and b in "bc", 4)
+    lab.fault(beyond, 1500, "too_small", told=[(router, 1500)])
+    assert only(lab, "host_interface_too_small")["hosts"] == ["a", "b", "c"]
+    # One that says less has another small link.
+    lab.fault(beyond, 1400, "too_small", told=[(router, 1400)])
+    assert sorted(each["kind"] for each in lab.faults()) == ["host_interface_too_small", "router_too_small"]
+
+
+def test_a_router_that_leads_to_a_small_host_is_the_other_end_of_one_link():
+    lab = Lab((1, 1))
+    lab.device("b")["mtu"] = 1500
+    lab.fault([("b", "a", 4)], 1500, "too_small", told=[(None, 1500)])
+    lab.fault([("a", "b", 4)], 1500, "too_small", told=[(R1, 1500)], hops=[(R1, "expired"), ("", "too_big")])
+    last = lab.pairs["a", "b", 4]["traces"][0]["hops"][-1]
+    last["large"] |= {"address": R1, "mtu_bytes": 1500}
+    found = only(lab, "host_interface_too_small")
+    assert f"Router {R1}, which leads there, has 1500 on that link as well" in found["summary"]
+    assert "without an error" not in found["summary"]
+    assert [each["on"] for each in found["commands"]] == [f"router {R1}, if it runs Linux", "host b"]
+    # One with another router behind it has a link of its own.
+    last["small"] = {"outcome": "expired", "address": R2}
+    assert sorted(each["kind"] for each in lab.faults()) == ["host_interface_too_small", "router_too_small"]
+
+
+def test_a_pod_and_its_end_at_the_node_are_one_link():
+    lab = Lab((1, 1))
+    lab.device("b").update(mtu=1450, name="eth0")
+    lab.device("b")["addresses"][0]["prefix_length"] = 32
+    lab.hosts["a"]["facts"]["interfaces"].append(interface("cali1", "192.0.2.1", 1450, addresses=[], kind="veth"))
+    lab.fault(lab.pairs, 1450, "too_small", told=[(None, 1450)])
+    lab.pairs["a", "b", 4]["interface"] = "cali1"
+    found = only(lab, "host_interface_too_small")
+    assert (found["hosts"], len(found["pairs"])) == (["a", "b"], 2)
+    # A node's NIC is no such end, whatever it sends to.
+    lab.hosts["a"]["facts"]["interfaces"][-1]["kind"] = None
+    assert len(lab.faults()) == 2
+
+
+def test_what_crosses_a_tunnel_with_a_small_underlay_is_no_cause_of_its_own():
+    lab = Lab((1, 1, 1, 1))
+    for name, number in (("a", 1), ("b", 2)):
+        tunnel = interface("vx0", f"10.7.0.{number}", 8950, kind="vxlan", overhead_bytes=50, parent="eth0")
+        lab.hosts[name]["facts"]["interfaces"].append(tunnel)
+    # Behind a is c, behind b is d.
+    inside = [("a", "d", 4), ("c", "d", 4), ("c", "b", 4)]
+    hops = [(lab.address("a"), "expired"), (lab.address("b"), "silent"), ("", "silent")]
+    lab.fault(inside[:1], 1450).fault(inside[1:2], 1450, hops=hops).fault(inside[2:], 1450, hops=[hops[0], hops[2]])
+    lab.pairs["a", "d", 4]["interface"] = "vx0"
+    lab.pairs["b", "c", 4]["interface"] = "vx0"
+    lab.fault([("b", "c", 4)], 1450)
+    found = only(lab, "overlay_overhead")
+    assert {tuple(pair) for pair in found["pairs"]} == {*inside, ("b", "c", 4)}
+    assert "What crosses the tunnel loses the same sizes" in found["summary"]
+    # What loses another size has another cause.
+    lab.fault(inside[1:2], 1400, hops=hops)
+    assert len(lab.faults()) == 2
+
+
+def test_hosts_that_have_the_target_are_not_told_to_come_down_to_the_others():
+    lab = small_network("ab")
+    assert "mtu_differs" not in kinds(lab)
+    lab.device("c")["mtu"] = 9100
+    assert "mtu_differs" in kinds(lab)
+
+
+def test_of_two_small_routers_on_a_path_the_smaller_comes_first():
+    far = "10.9.0.254"
+    for told in ([(R1, 4000), (far, 1500)], [(far, 1500), (R1, 4000)]):
+        lab = Lab((1, 1)).fault([("a", "b", 4)], 1500, "too_small", told=told)
+        assert [each["where"] for each in lab.faults()] == [f"router {far}", f"router {R1}"]
+
+
 def bridged(lab: Lab, name: str, *ports: tuple[str, int]) -> None:
     """The host's address is that of a bridge of 9000."""
     lab.device(name).update(name="br0", kind="bridge", driver="bridge")

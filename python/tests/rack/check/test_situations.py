@@ -356,6 +356,32 @@ def test_half_of_the_largest_window_is_no_clamp(net: Network) -> None:
     assert kinds(net.check("a", "b", target=65_535)) == []
 
 
+def docker(net: Network, *containers: str) -> None:
+    """Containers behind docker0 (1500) of host a (9000), and a host b beside that one."""
+    net.nodes("b", *containers, routers=("a",))
+    net.link("a", "b")
+    net.ip("a", "addr add 10.1.0.1/24 dev to-b", "link add docker0 type bridge", "link set docker0 mtu 1500 up",
+           "addr add 172.17.0.1/16 dev docker0")  # fmt: skip
+    net.ip("b", "addr add 10.1.0.2/24 dev to-a", "route add 172.17.0.0/16 via 10.1.0.1")
+    for number, name in enumerate(containers, 2):
+        net.link("a", name, 1500)
+        net.ip("a", f"link set to-{name} master docker0")
+        net.ip(name, f"addr add 172.17.0.{number}/16 dev to-a", "route add default via 172.17.0.1")
+
+
+def test_a_network_of_docker_that_is_small_is_one_cause(net: Network) -> None:
+    docker(net, "c1", "c2")
+    document = net.check("a", "b", "c1", "c2")
+    [found] = faults(document)
+    assert (found["kind"], found["hosts"]) == ("host_interface_too_small", ["a", "c1", "c2"])
+    assert '"mtu": 9000 in /etc/docker/daemon.json' in found["advice"]
+    for command in found["commands"]:
+        for node in ("a", "c1", "c2"):
+            if node in command["on"].replace(",", "").split():
+                net.shell(node, command["run"])
+    assert net.check("a", "b", "c1", "c2")["verdict"] == "carries_target"
+
+
 def test_a_filter_of_tc_that_drops_by_length_is_told_at_its_host(net: Network) -> None:
     net.nodes("a", "b", "c", "s")
     net.ip("s", "link add br0 type bridge", "link set br0 mtu 9000 up")

@@ -8,6 +8,7 @@ docs/reference/mtu-faults.md has how the kinds are distinguished.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -172,5 +173,7 @@ def _with_hint(case: Case, finding: Finding) -> Finding:
     )
 
 
-def _rank(finding: Finding) -> tuple[bool, int, str, str]:
-    return not CATALOGUE[finding.kind].is_fault, -len(finding.pairs), finding.kind, finding.where
+def _rank(finding: Finding) -> tuple[bool, int, str, float, str]:
+    """Faults first, then what concerns most pairs; of one kind the smallest, which is what is felt."""
+    limit = math.inf if finding.limit is None else finding.limit
+    return not CATALOGUE[finding.kind].is_fault, -len(finding.pairs), finding.kind, limit, finding.where

@@ -73,7 +73,10 @@ def routers(case: Case) -> None:
             if report.address is not None and bridged_tunnel(case, pair, report) is None:
                 groups[report.address, report.mtu][pair.key] = pair
     for (address, mtu), members in sorted(groups.items(), key=lambda item: (item[0][0], item[0][1] or -1)):
-        pairs = list(members.values())
+        pairs = [pair for key, pair in members.items() if (address, mtu, key) not in case.led]
+        owner = case.mesh.owners.get(address)
+        if _is_of_network(case, owner, mtu, pairs):
+            continue
         flows = [
             report.flows for pair in pairs for report in pair.told if (report.address, report.mtu) == (address, mtu)
         ]
@@ -88,7 +91,6 @@ def routers(case: Case) -> None:
         back = _reverse(case, pairs, mtu)
         unheard = _unheard(case, back, mtu)
         evidence += [unheard] if unheard else []
-        owner = case.mesh.owners.get(address)
         limit = min((pair.path_mtu for pair in pairs if pair.path_mtu is not None and explains(pair, mtu)), default=mtu)
         has_room = remedies.has_room(case.mesh, address, case.mesh.target)
         why = "the MTU of a route there is smaller than its interfaces'" if has_room else "its next link is smaller"
@@ -107,11 +109,19 @@ def routers(case: Case) -> None:
                 ),
                 ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
                 f"{case.mesh.target}?",
-                place=address, spot=Node(False, address),
+                place=address, spot=Node(False, address), limit=limit,
             ),
             [pair.key for pair in [*pairs, *back] if explains(pair, mtu)],
         )  # fmt: skip
         _filtered(case, address, mtu)
+
+
+def _is_of_network(case: Case, owner: str | None, mtu: int | None, pairs: Iterable[Pair]) -> bool:
+    """Whether the router is a host of the destinations' own network, which is small as a whole: that is known."""
+    return all(
+        any(case.ways(pair)[1] in subnets and owner in hosts and mtu == size for subnets, size, hosts in case.networks)
+        for pair in pairs
+    )
 
 
 def _raise(case: Case, address: str, pairs: Sequence[Pair], mtu: int | None) -> tuple[Command, ...]:

@@ -233,7 +233,11 @@ def differing(case: Case) -> None:
         clear = 2 * most > len(held)
         odd = {key: interface for key, interface in held.items() if interface.mtu != usual or not clear}
         odd = {key: interface for key, interface in odd.items() if key[0] not in named and key not in reported}
-        # Where a fault names all that would have to change, there is nothing else to say.
+        # Where a fault names all that would have to change, there is nothing else to say: nor of those that have the
+        # target already, where most have less and are named.
+        small = {name for (name, _), interface in held.items() if interface.mtu < case.mesh.target}
+        if small and small <= named:
+            odd = {key: interface for key, interface in odd.items() if interface.mtu != case.mesh.target}
         if len(counts) < 2 or {interface.mtu for interface in odd.values()} <= {usual if clear else max(counts)}:
             continue
         reported |= set(odd)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from framegauge.check.judgement import blame_ports, remedies
 from framegauge.check.judgement.blame_errors import bridged_tunnel, explains, reports
+from framegauge.check.judgement.blame_networks import Own, leading, networks
 from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
@@ -59,40 +60,33 @@ def fragments(case: Case) -> None:
         )  # fmt: skip
 
 
-@dataclass
-class _Own:
-    """What is too small at a host: its sending pairs that said so, and its receiving pairs that fit its reading."""
-
-    interface: Interface | None
-    mtu: int | None
-    sending: list[Pair]
-    receiving: list[Pair]
-
-
 def interfaces(case: Case) -> None:
-    """`host_interface_too_small` and `nic_maximum_too_small`: one finding an interface, both directions together.
+    """`host_interface_too_small` and `nic_maximum_too_small`: one finding an interface, both directions together, or
+    one for a network that is small as a whole.
 
     Told by the host itself as a sender; as a receiver its reading and the measured size agree. Tunnels are for
     `tunnels`.
     """
-    by_interface: dict[tuple[str, str | None], _Own] = {}
+    by_interface: dict[tuple[str, str | None], Own] = {}
     for pair in case.faults.values():
         sender, receiver = case.mesh.sender(pair), case.mesh.receiver(pair)
         for report in reports(pair, case.mesh.target):
             if report.address is None and (sender is None or sender.overhead is None):
                 name = pair.interface if sender is None else sender.name
-                own = by_interface.setdefault((pair.source, name), _Own(sender, report.mtu, [], []))
+                own = by_interface.setdefault((pair.source, name), Own(sender, report.mtu, [], []))
                 own.sending.append(pair)
         if receiver is None or receiver.overhead is not None or pair.path_mtu is None:
             continue
         if receiver.mtu < case.mesh.target and receiver.mtu <= pair.path_mtu <= receiver.mtu + SPARE_BYTES:
-            own = by_interface.setdefault((pair.destination, receiver.name), _Own(receiver, receiver.mtu, [], []))
+            own = by_interface.setdefault((pair.destination, receiver.name), Own(receiver, receiver.mtu, [], []))
             own.receiving.append(pair)
+    joined = networks(case, by_interface)
     for (host, name), own in sorted(by_interface.items(), key=lambda item: (item[0][0], item[0][1] or "")):
-        _interface(case, host, name, own)
+        if (host, name) not in joined:
+            _interface(case, host, name, own)
 
 
-def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
+def _interface(case: Case, host: str, name: str | None, own: Own) -> None:
     target, interface = case.mesh.target, own.interface
     mtu = interface.mtu if interface is not None and own.mtu is None else own.mtu
     maximum = None if interface is None else interface.maximum_mtu
@@ -115,14 +109,16 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
     summary = [f"{remedies.sentence(what)} has {size}."]
     summary += ["The host cannot send larger packets."] if own.sending else []
     summary += (
-        [f"Larger packets that others send to it are lost without an error. {remedies.STALLS}"] if own.receiving else []
+        [f"Larger packets that others send to it are lost without an error. {remedies.STALLS}"]
+        if any(pair.verdict == "black_hole" for pair in own.receiving)
+        else []
     )
     if mtu is not None and any((pair.path_mtu or 0) > mtu for pair in own.receiving):
         summary.append("A few bytes more than its MTU still arrive: drivers leave room for a VLAN tag.")
     commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, target, _peer(own))
-    leading = blame_ports.leading_to(case, host, interface, mtu)
-    commands = (*leading.commands, *commands)
-    summary += [leading.text] if leading.text else []
+    before, routers = blame_ports.leading_to(case, host, interface, mtu), leading(case, mtu, own.receiving)
+    commands = (*routers.commands, *before.commands, *commands)
+    summary += [*routers.texts, *([before.text] if before.text else [])]
     if kind == "nic_maximum_too_small":
         evidence.append(f"The maximum of the device is {maximum}.")
         summary.append(f"The device supports at most {maximum} bytes.")
@@ -141,13 +137,13 @@ def _interface(case: Case, host: str, name: str | None, own: _Own) -> None:
         Finding.about(
             kind, where, [host], [pair.key for pair in pairs], " ".join(evidence), " ".join(summary), advice=advice,
             commands=commands, ask=remedies.ask_port(f"host {host}", target, interface), spot=Node(True, host),
-            facts=tuple(facts),
+            facts=tuple(facts), limit=mtu,
         ),
         closed,
     )  # fmt: skip
 
 
-def _peer(own: _Own) -> str | None:
+def _peer(own: Own) -> str | None:
     return own.sending[0].destination_address if own.sending else own.receiving[0].source_address
 
 
@@ -167,7 +163,21 @@ def tunnels(case: Case) -> None:
         if pair.key in case.open and (is_own or size is not None):
             groups[interface.kind or "tunnel", overhead, size, is_own].append((pair, interface))
     for (kind, overhead, size, is_own), group in sorted(groups.items(), key=lambda item: str(item[0])):
-        _tunnel(case, kind, overhead, size, is_own, group)
+        through = [] if is_own else _through(case, size, {pair.source for pair, _ in group})
+        _tunnel(case, kind, overhead, size, is_own, group, through=through)
+
+
+def _through(case: Case, size: int | None, ends: set[str]) -> list[Pair]:
+    """Other pairs that lose just what the tunnel between these hosts does, and cross it, as those of containers do."""
+    crossing = []
+    for pair in case.open.values():
+        hops = {hop.address for trace in pair.traces for hop in trace.hops}
+        hosts = {owner for address, owner in case.mesh.owners.items() if address in hops}
+        interface = case.mesh.sender(pair)
+        is_inside = interface is not None and interface.overhead is not None
+        if pair.path_mtu == size and not is_inside and len(ends & {pair.source, pair.destination, *hosts}) > 1:
+            crossing.append(pair)
+    return crossing
 
 
 def bridged_tunnels(case: Case) -> None:
@@ -190,6 +200,7 @@ def _tunnel(
     is_own: bool,
     tunnel_pairs: list[tuple[Pair, Interface]],
     in_name: bool = False,
+    through: Sequence[Pair] = (),
 ) -> None:
     target, pairs = case.mesh.target, [pair for pair, _ in tunnel_pairs]
     names = remedies.listing({interface.name for _, interface in tunnel_pairs})
@@ -224,12 +235,13 @@ def _tunnel(
         summary += IN_NAME if in_name else f"Larger packets inside the tunnel are lost: {remedies.STALLS}"
         facts += [("The underlay carries", f"{carried} bytes"), ("The underlay needs", f"{needed} bytes")]
     evidence += case.remarks(pairs, size)[:2]
-    keys = [pair.key for pair in pairs]
+    crossing = [f"What crosses the tunnel loses the same sizes: {remedies.pairs_text(through)}."] if through else []
+    keys = [pair.key for pair in [*pairs, *through]]
     case.add(
         Finding.about(
             "host_interface_too_small" if has_room else "overlay_overhead",
             f"{kind} {names} {between}" if has_room else f"the underlay of {kind} {names} {between}", hosts, keys,
-            " ".join(evidence), summary,
+            " ".join([*evidence, *crossing]), " ".join([summary, *crossing]),
             advice=f"Raise every switch and router of the underlay to {target + overhead} first, then the hosts.",
             commands=_tunnel_commands(case, tunnel_pairs, target, overhead, None if is_own else size),
             ask=f"Does every link of the underlay {between} carry IP packets of {target + overhead} bytes?",

@@ -28,6 +28,10 @@ class Case:
         links = Links(mesh)
         self.mesh = mesh = links.completed(mesh)
         self.findings: list[Finding] = []
+        # Subnets of which every interface has the same small MTU, and the hosts that a finding names for it.
+        self.networks: list[tuple[frozenset[str], int, set[str]]] = []
+        # Reports of routers, by address and size, that are of the small network of a destination which a finding names.
+        self.led: set[tuple[str, int, Key]] = set()
         self.faults = {pair.key: pair for pair in mesh.pairs if pair.is_fault}
         self.open = dict(self.faults)
         self.unreachable = {pair.key: pair for pair in mesh.pairs if pair.verdict == "unreachable"}

@@ -84,6 +84,8 @@ class Finding:
 
     `summary` is for people and mentions `place`, which differs between IP versions; `facts` are further rows of the
     table of evidence. `spot` is the place in the words of a trace: a link, a router whose next link it is, or a host.
+    `limit` is the size above which packets are lost there, where that is known: of several on one path the smallest is
+    what is felt.
     """
 
     kind: str
@@ -98,6 +100,7 @@ class Finding:
     place: str = ""
     spot: Segment | Node | None = None
     facts: tuple[Row, ...] = ()
+    limit: int | None = None
 
     def __post_init__(self) -> None:
         assert self.kind in CATALOGUE, self.kind
