@@ -646,6 +646,33 @@ def test_a_clamp_of_iptables_has_the_commands_of_iptables():
     ]  # fmt: skip
 
 
+def test_a_tunnel_of_a_program_that_clamps_is_no_rule_to_look_for():
+    lab = Lab((2,))
+    for name in "ab":
+        lab.device(name).update(name="tun0", kind="tun")
+    for pair in lab.pairs.values():
+        pair["interface"] = "tun0"
+        pair["tcp"] |= {"mss_bytes": 1388, "peer_announced_mss_bytes": 8948, "route_mtu_bytes": 9000}
+    [found] = lab.blame()
+    assert (found["kind"], found["where"], found["commands"], found["ask"]) == (
+        "mss_clamped", "tunnel tun0 of hosts a and b", [], None,
+    )  # fmt: skip
+    assert "mssfix" in found["advice"]
+    # A rule that sets just this is the one.
+    rule = {"family": "ip", "table": "fg", "chain": "out", "to": "size", "mss_bytes": 1400}
+    lab.hosts["a"]["facts"]["mss_clamps"] = {"rules": [rule], "error": None}
+    assert [each["where"] for each in lab.blame()] == ["host a"]
+
+
+@pytest.mark.parametrize(("fragments", "kind", "is_told"), [(64, "tun", True), (63, "tun", False), (64, None, False)])
+def test_pieces_of_outer_packets_may_be_what_is_lost(fragments: int, kind: str | None, is_told: bool):
+    lab = Lab((2,)).fault([("a", "b", 4)], 1472)
+    lab.device("a").update(kind=kind)
+    lab.hosts["a"]["fragments_created"] = {"ipv4": fragments, "ipv6": 0}
+    found = only(lab, "one_direction_only")
+    assert (f"host a made {fragments} fragments" in found["summary"]) == is_told
+
+
 def test_a_rule_of_the_sender_explains_all_its_pairs():
     (found,) = with_clamps(("a", "ip", "in", "size", 1348)).values()
     assert (found["where"], len(found["pairs"])) == ("host a", 2)

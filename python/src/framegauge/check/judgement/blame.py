@@ -161,10 +161,12 @@ def _with_hint(case: Case, finding: Finding) -> Finding:
     hints = [f"{size} is {meaning}." for size in sorted(sizes, key=str) if (meaning := counted(size, case.mesh.target))]
     hints += [] if finding.kind == "dropped_by_rule" else case.rules_by_length(pairs)
     met = programs.beside(case.mesh, finding)
-    hints += [program.text for program in met]
+    pieces = blame_cut.lost_pieces(case, pairs) if finding.kind in programs.UNEXPLAINED else []
+    hints += [*(program.text for program in met), *pieces]
     if not CATALOGUE[finding.kind].is_fault or not hints:
         return finding
     read = [*(hint for hint in case.rules_by_length(pairs) if hint in hints), *(program.text for program in met)]
+    read += pieces
     return replace(
         finding,
         summary=f"{finding.summary} {' '.join(hints)}",

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import shlex
 from collections import defaultdict
+from collections.abc import Iterable
 
 from framegauge.check.judgement import remedies, sealed
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
 
-__all__ = ["cut"]
+__all__ = ["cut", "lost_pieces"]
 
 LEAST_PIECES = 2  # of a packet that is cut
 
@@ -23,14 +24,34 @@ def cut(case: Case) -> None:
     sent: dict[tuple[str, str], list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
         tunnel = case.mesh.sender(pair)
-        encapsulates = tunnel is not None and (tunnel.overhead is not None or sealed.is_sealed(tunnel))
-        if tunnel is not None and encapsulates and pair.verdict == "carries_target":
+        if tunnel is not None and _encapsulates(tunnel) and pair.verdict == "carries_target":
             sent[pair.source, tunnel.name].append(pair)
     for (name, interface), pairs in sorted(sent.items()):
         host = case.mesh.host(name)
         tunnel, flows = host.interface(interface), sum(pair.probed for pair in pairs)
         if tunnel is not None and host.fragments is not None and host.fragments >= LEAST_PIECES * flows:
             _finding(case, name, tunnel, pairs, host.fragments, flows)
+
+
+def lost_pieces(case: Case, pairs: Iterable[Pair]) -> list[str]:
+    """That what is lost inside of a tunnel was cut outside, by its own host: then its pieces may be what is lost."""
+    texts = []
+    by_host: dict[str, list[Pair]] = defaultdict(list)
+    for pair in pairs:
+        if pair.verdict == "black_hole" and _encapsulates(case.mesh.sender(pair)):
+            by_host[pair.source].append(pair)
+    for name, lost in sorted(by_host.items()):
+        fragments = case.mesh.host(name).fragments
+        if fragments is not None and fragments >= LEAST_PIECES * sum(pair.bad for pair in lost):
+            texts.append(
+                f"While the check ran, host {name} made {fragments} fragments, as of outer packets that are cut: their "
+                "pieces may be what is lost, since many firewalls drop fragments."
+            )
+    return texts
+
+
+def _encapsulates(interface: Interface | None) -> bool:
+    return interface is not None and (interface.overhead is not None or sealed.is_sealed(interface))
 
 
 CUT = (

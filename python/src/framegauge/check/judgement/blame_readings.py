@@ -6,7 +6,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 
-from framegauge.check.judgement import remedies
+from framegauge.check.judgement import remedies, sealed
 from framegauge.check.judgement.case import Case
 from framegauge.check.judgement.document import Clamp, Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding
@@ -28,6 +28,10 @@ MSS_SLACK = 40  # options, or a tunnel that the announcing host knows of
 # TCP sends no segment above half of the largest window that it was offered: 65535 in a SYN, whatever the scale
 # (tcp_bound_to_half_wnd of Linux). That is the kernel's own limit, and nobody's clamp.
 HALF_WINDOW = 65_535 // 2
+OF_PROGRAM = (
+    "The program of the tunnel may do it, as OpenVPN does (mssfix), so that TCP fits one packet outside: leave it, "
+    "unless the path outside carries more."
+)
 MOST_ODD = 4  # interfaces that differ whose commands are spelled out
 _OF_TUNNELS = ("overlay_overhead", "outer_fragmented")
 _OWN_INTERFACE = ("host_interface_too_small", "nic_maximum_too_small", "overlay_overhead")
@@ -141,12 +145,16 @@ def _clamp(case: Case, mss: int, family: int, explained: bool, clamped_pairs: li
     )
     where, commands, ask = _where_clamped(rules if explained else (), receivers)
     advice = "First repair what the clamp hides, then remove it." if masked else ""
+    by = "a router, a firewall or a rule on a host"
+    if not rules and (tunnels := sealed.clamping(case.mesh.sender(pair) for pair in pairs)):
+        where, commands, ask, advice = f"tunnel {tunnels} of {remedies.host_names(receivers)}", (), None, OF_PROGRAM
+        by = f"{by}, or the program of the tunnel,"
     hosts = {pair.source for pair in pairs} | receivers
     case.add(
         Finding.about(
             "mss_clamped", where, hosts, [pair.key for pair in pairs], evidence,
-            f"TCP to {remedies.host_names(receivers)} uses a smaller MSS than both ends allow: a router, a firewall or "
-            f"a rule on a host reduces it.{_rules_text(rules)} {effect}",
+            f"TCP to {remedies.host_names(receivers)} uses a smaller MSS than both ends allow: {by} reduces "
+            f"it.{_rules_text(rules)} {effect}",
             advice=advice, commands=commands, ask=ask,
             facts=(
                 ("MSS in use", f"{mss} bytes"), ("MTU that this MSS fits", f"{mtu} bytes"),

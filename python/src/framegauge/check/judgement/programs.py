@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from framegauge.check.judgement.document import Interface, Mesh, Pair
 from framegauge.check.judgement.findings import Command, Finding
 
-__all__ = ["Program", "beside"]
+__all__ = ["UNEXPLAINED", "Program", "beside"]
 
 # Findings of a loss whose reason nobody has told and no reading shows.
-_UNEXPLAINED = ("switch_or_nic_too_small", "black_hole", "one_direction_only", "one_family_only")
+UNEXPLAINED = ("switch_or_nic_too_small", "black_hole", "one_direction_only", "one_family_only")
 _WORDS = {
     "xdp": ("an XDP program", "takes in", "bpftool net show dev {name}"),
     "tc_ingress": ("a filter of tc", "takes in", "tc -s filter show dev {name} ingress"),
@@ -44,7 +44,7 @@ class Program:
 
 def beside(mesh: Mesh, finding: Finding) -> list[Program]:
     """Those of the finding's hosts that meet just the packets that it says are lost."""
-    if finding.kind not in _UNEXPLAINED:
+    if finding.kind not in UNEXPLAINED:
         return []
     pairs = [mesh.by_key[key] for key in finding.pairs]
     return sorted({program for program in _met(mesh, pairs) if program.host in finding.hosts})

@@ -4,10 +4,12 @@ each peer decides, and no switch has their port.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from framegauge.check.judgement.document import Interface
 from framegauge.check.tunnels import KINDS
 
-__all__ = ["advice", "ask", "is_sealed"]
+__all__ = ["advice", "ask", "clamping", "is_sealed"]
 
 # The layer of `framegauge wire`, and where the MTU of such an interface is set.
 _MADE: dict[str, tuple[str, str]] = {
@@ -17,6 +19,8 @@ _MADE: dict[str, tuple[str, str]] = {
     "ppp": ("pppoe", "mtu and mru of pppd, on both hosts"),
     "l2tp_eth": ("l2tpv3", "where the tunnel is made, on both hosts"),
 }
+# OpenVPN's mssfix is on unless it is told otherwise (openvpn(8)).
+_CLAMPING = ("tun", "ovpn")
 _IPSEC = ("esp-tunnel", "where the IPsec interface is made, on both hosts")
 
 
@@ -43,3 +47,12 @@ def ask(interface: Interface, target_mtu: int) -> str:
         f"What does the path between the ends of the tunnel {interface.name} carry? It must be more than {target_mtu} "
         "bytes, by the headers of the tunnel."
     )
+
+
+def clamping(interfaces: Iterable[Interface | None]) -> str:
+    """The tunnels of programs by which all of some connections go, if such a program clamps the MSS of TCP by itself;
+    empty for any other."""
+    tunnels = list(interfaces)
+    if not all(tunnel is not None and tunnel.kind in _CLAMPING for tunnel in tunnels):
+        return ""
+    return " and ".join(sorted({tunnel.name for tunnel in tunnels if tunnel is not None}))
