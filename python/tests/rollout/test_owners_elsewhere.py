@@ -242,6 +242,28 @@ def test_containers_of_docker_with_more_than_the_new_mtu_are_told(text: str) -> 
     assert told == ["Docker's network br-0123456789ab with 9000"]
 
 
+@pytest.mark.parametrize(
+    ("bridge", "forward", "files", "told"),
+    [
+        ("docker0", "0", {}, ["Docker's network docker0 with 9000"]),
+        ("docker0", "1", {"/etc/docker/daemon.json": '{"mtu": 9000}'},
+         ["containers of Docker with 9000 (/etc/docker/daemon.json:1)"]),
+        ("virbr0", "1", {}, ["guests behind the bridge virbr0 with 9000"]),
+        ("virbr0", "0", {}, []),
+        ("cni0", "1", {}, []),
+    ],
+)  # fmt: skip
+def test_guests_with_more_than_their_host_is_to_have_are_told_once(
+    bridge: str, forward: str, files: dict[str, str], told: list[str]
+) -> None:
+    links = [*LINKS, {"ifname": bridge, "ifindex": 99, "mtu": 9000, "linkinfo": {"info_kind": "bridge"}},
+             {"ifname": "vnet7", "ifindex": 98, "mtu": 9000, "master": bridge, "linkinfo": {"info_kind": "tun"}}]  # fmt: skip
+    given = {"a": facts(links=links, files=files, check={"sysctls": {"net.ipv4.ip_forward": forward}})}
+    found = [each.found for each in preflight.findings(given, asked("bond0", 1500)) if each.what == "containers"]
+    assert found == told
+    assert not any(each.what == "containers" for each in preflight.findings(given, asked("bond0", 9000)))
+
+
 @given(mutated(KNOWN) | st.text(max_size=60), st.sampled_from([RHEL, SUSE, UDEV, LOCAL, DISPATCHER]))
 def test_whatever_such_a_file_has_it_is_read_or_a_line_says_why_not(text: str, path: str) -> None:
     found = ownership({path: text}, ETH1, 9000)

@@ -11,11 +11,13 @@ from framegauge.rollout.owners.cni import DIRECT
 from framegauge.rollout.preflight.case import LARGE, Case
 from framegauge.rollout.preflight.containers import DOCKER
 from framegauge.rollout.preflight.devices import carriers, overhead, overlays
+from framegauge.rollout.preflight.links import Link
 
 __all__ = ["below", "edits", "found", "of", "shared_text"]
 
 
 MOST_MENTIONS, MOST_NAMED = 4, 8
+OF_PODS = ("cni0", "cbr0", "kube-bridge")  # bridges of which the finding about pods tells
 MAKERS = ("boot", "static")  # of routes: those that files name, and not what a router or a daemon tells
 
 
@@ -198,12 +200,28 @@ def _docker(case: Case) -> Iterator[Finding]:
         text = f"containers of Docker with {mtu} ({docker.DAEMON}:{line})"
         remedy = f"lower them first: {target} there, then restart dockerd, {make}"
         yield case.finding("containers", "warning", text, f"{target} or less", remedy)
-    for name in case.links.names():
-        link = case.links.get(name)
-        if DOCKER.fullmatch(name) and name != docker.BRIDGE and link is not None and link.mtu > target:
-            text = f"Docker's network {name} with {link.mtu}"
-            remedy = f"lower it first: make it with -o com.docker.network.driver.mtu={target}, {make}"
-            yield case.finding("containers", "warning", text, f"{target} or less", remedy)
+    for link in _larger_bridges(case):
+        text, how = f"Docker's network {link.name} with {link.mtu}", f"-o com.docker.network.driver.mtu={target}"
+        remedy = f"lower it first: make it with {how}, {make}"
+        if link.name == docker.BRIDGE:
+            remedy = f'lower it first: "mtu": {target} in {docker.DAEMON}, then restart dockerd, {make}'
+            if mtu > target:
+                continue  # told by its file
+        elif not DOCKER.fullmatch(link.name):
+            text = f"guests behind the bridge {link.name} with {link.mtu}"
+            remedy = "lower them and it first: the host refuses their large datagrams, which TCP alone takes for a size"
+        yield case.finding("containers", "warning", text, f"{target} or less", remedy)
+
+
+def _larger_bridges(case: Case) -> Iterator[Link]:
+    """Docker's, and where the host forwards, others with guests alone: those with more than it is to have."""
+    forwards = case.sysctl("net.ipv4.ip_forward") == "1"
+    for link in (case.links.get(name) for name in case.links.names()):
+        if link is None or link.mtu <= case.target or link.name in (case.interface, *OF_PODS):
+            continue
+        has_guests = link.kind == "bridge" and bool(case.links.ports(link.name)) and not case.links.outward(link.name)
+        if DOCKER.fullmatch(link.name) or (forwards and has_guests):
+            yield link
 
 
 def shared_text(path: str, names: Sequence[str]) -> str:
