@@ -10,10 +10,21 @@ from types import MappingProxyType
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import cycles, differences, doubts, family, held, leave_one_out, losses, medians, shared
+from framegauge.statistics import (
+    cycles,
+    differences,
+    doubts,
+    family,
+    held,
+    intervals,
+    leave_one_out,
+    losses,
+    medians,
+    shared,
+)
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
-from framegauge.statistics.ratio import ALPHA, Ratio, estimate
+from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.shapes import Compared, shape_of
 from framegauge.statistics.verdict import (
@@ -156,24 +167,6 @@ def unseen_share(blocks: int) -> float:
     return 1 - math.pow(ALPHA, 1 / blocks)
 
 
-def _at(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
-    """The ratio with an interval that misses the truth with probability `alpha` over all looks."""
-    return losses.allowing(pairs, held.allowing(pairs, _of_counted(pairs, alpha, rule)))
-
-
-def _of_counted(pairs: Pairs, alpha: float, rule: StoppingRule) -> Ratio:
-    """The same, with nothing allowed for runs that were lost."""
-    nominal = rule.nominal(alpha, len(pairs.baseline))
-    return shared.allowing(pairs, _ratio(pairs, pairs.baseline, pairs.treatment, nominal))
-
-
-def _ratio(pairs: Pairs, baseline: Sequence[float], treatment: Sequence[float], nominal: float) -> Ratio:
-    """The ratio of these values, with an interval of this level, as all of the comparison have it."""
-    if pairs.is_median:
-        return medians.estimate(baseline, treatment, nominal)
-    return estimate(baseline, treatment, nominal, METRICS[pairs.metric].hull, pairs.shape)
-
-
 def _trials(pairs: Pairs) -> leave_one_out.Trials:
     """The blocks to leave out of such a ratio."""
     if pairs.is_median:
@@ -188,7 +181,7 @@ def _decide(pairs: Pairs, ratio: Ratio) -> Verdict:
 
 
 def _claims(pairs: Pairs, rule: StoppingRule, alpha: float) -> bool:
-    return _decide(pairs, _at(pairs, alpha, rule)) in SETTLED
+    return _decide(pairs, intervals.at(pairs, alpha, rule)) in SETTLED
 
 
 def _excludes_equality(ratio: Ratio) -> bool:
@@ -220,7 +213,7 @@ def _geometric_mean(values: Sequence[float]) -> float:
 
 def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain: bool) -> Comparison:
     """The comparison with its verdict at level `alpha`, which corrects for a family of `count` comparisons."""
-    alone, judged = _at(pairs, ALPHA, rule), _at(pairs, alpha, rule)
+    alone, judged = intervals.at(pairs, ALPHA, rule), intervals.at(pairs, alpha, rule)
     verdict = _decide(pairs, judged)
     lines = [pairs.doubt] if pairs.doubt else []
     if verdict is Verdict.UNDECIDED and (single := _decide(pairs, alone)) in SETTLED:
@@ -231,12 +224,17 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
         least = 0 if pairs.is_control else LEAST_FOR_EQUALITY
         lines += doubts.warnings(
             pairs.baseline, pairs.treatment, judged, pairs.margin, metric, least, pairs.not_worse,
-            partial(_ratio, pairs), _trials(pairs),
+            partial(intervals.of_values, pairs), _trials(pairs),
         )  # fmt: skip
     worst = None if pairs.arms is None else bound(judged.ratio, *pairs.arms)
     if worst is not None and explain:
         lines += doubts.worst_case(
-            worst, _of_counted(pairs, alpha, rule), verdict, pairs.margin, METRICS[pairs.metric], pairs.not_worse
+            worst,
+            intervals.of_counted(pairs, alpha, rule),
+            verdict,
+            pairs.margin,
+            METRICS[pairs.metric],
+            pairs.not_worse,
         )
     if pairs.doubt:
         verdict = Verdict.NOT_JUDGED if pairs.is_lost else Verdict.SUSPECT
@@ -255,7 +253,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
             pairs.is_median,
         ),
         worst_case=worst,
-        together=_at(pairs, ALPHA / count, rule),
+        together=intervals.at(pairs, ALPHA / count, rule),
         verdict=verdict,
         runs=pairs.runs,
         warnings=tuple(lines),
@@ -271,7 +269,7 @@ def _differing(
     for the number of controls (Holm), and is not within the margin either, where a difference does not matter."""
 
     def excludes(pairs: Pairs, alpha: float) -> bool:
-        return _excludes_equality(_at(pairs, alpha, rule))
+        return _excludes_equality(intervals.at(pairs, alpha, rule))
 
     levels = family.levels([partial(excludes, entry) for entry in judgeable.values()], ALPHA)
     marked = {}

@@ -15,17 +15,19 @@ where the answer is given for each of them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
 from typing import Any
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import medians
+from framegauge.statistics import intervals, medians
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
-from framegauge.statistics.ratio import ALPHA, Ratio, estimate
+from framegauge.statistics.ratio import ALPHA, Ratio
 from framegauge.statistics.sequential import StoppingRule
+from framegauge.statistics.shapes import Compared, Shape, shape_of
 from framegauge.statistics.verdict import LEAST_FOR_EQUALITY
+from framegauge.statistics.worst_case import Arm
 
 __all__ = ["Enough", "Smallest", "Step", "smallest"]
 
@@ -91,7 +93,7 @@ def smallest(
     """
     rule, levels = rule or StoppingRule(), _levels(rows)
     chains: dict[str, list[_Chain]] = {}
-    for chain in _chains(rows, margins, levels, doubted, estimators) if levels else ():
+    for chain in _chains(rows, margins, levels[0], doubted, estimators) if levels else ():
         chains.setdefault(chain.metric, []).append(chain)
     answers = []
     for members in chains.values():
@@ -103,13 +105,22 @@ def smallest(
 
 @dataclass(frozen=True)
 class _Chain:
-    """One metric of a cell: by level, the values of the largest level and of this one, one of each per block."""
+    """One metric of a cell: by level, its runs (as those of a treatment) against those of the largest level."""
 
     metric: str
     margin: float
     example: Row
-    values: Mapping[Any, tuple[Sequence[float], Sequence[float]]]
-    is_median: bool = False
+    pairs: Mapping[Any, Pairs]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """What a cell has of one level by block, each value a mean of so many `runs`."""
+
+    values: Mapping[int, float]
+    runs: int
+    arm: Arm | None
+    held: float
 
 
 def _levels(rows: Sequence[Row]) -> list[Any]:
@@ -123,7 +134,7 @@ def _levels(rows: Sequence[Row]) -> list[Any]:
 def _chains(
     rows: Sequence[Row],
     margins: Mapping[str, float],
-    levels: Sequence[Any],
+    largest: Any,
     doubted: Collection[tuple[int, str]],
     estimators: Mapping[str, str],
 ) -> Iterator[_Chain]:
@@ -131,27 +142,63 @@ def _chains(
     for pairs in all_pairs(rows, margins):
         if not pairs.is_control:
             compared.setdefault((pairs.example.cell, pairs.metric), []).append(pairs)
-    for key, members in compared.items():
-        if all(pairs.is_unread for pairs in members):
-            continue  # what no run tells is not asked
-        values: dict[Any, tuple[Sequence[float], Sequence[float]]] = {}
-        by_level = {} if key in doubted else _by_level(members)
-        if last := by_level.get(levels[0]):
-            for level, here in by_level.items():
-                common = sorted(last.keys() & here.keys())
-                values[level] = [last[block] for block in common], [here[block] for block in common]
-        is_median = estimators.get(members[0].metric) == medians.MEDIAN
-        yield _Chain(members[0].metric, members[0].margin, members[0].example, values, is_median)
+    by_level: dict[tuple[int, str], dict[Any, _Level]] = {
+        key: {} if key in doubted else _by_level(members)
+        for key, members in compared.items()
+        if not all(pairs.is_unread for pairs in members)  # what no run tells is not asked
+    }
+    shapes = _shapes(by_level, largest)
+    for key, levels in by_level.items():
+        first, last = compared[key][0], levels.get(largest)
+        like = replace(
+            first,
+            is_median=estimators.get(first.metric) == medians.MEDIAN,
+            is_shared=any(pairs.is_shared for pairs in compared[key]),
+        )
+        beside = {} if last is None else {
+            level: replace(_beside(like, last, here), shape=shapes[first.metric, level])
+            for level, here in levels.items()
+        }  # fmt: skip
+        yield _Chain(first.metric, first.margin, first.example, beside)
 
 
-def _by_level(compared: Sequence[Pairs]) -> dict[Any, dict[int, float]]:
-    """The values of a cell by level and block; a level whose runs are in doubt has none."""
-    sound = [pairs for pairs in compared if pairs.doubt is None]
-    by_level: dict[Any, dict[int, float]] = {}
-    for pairs in sound:
-        by_level[pairs.example.level] = dict(zip(pairs.blocks, pairs.treatment, strict=True))
-        by_level.setdefault(pairs.baseline_level, {}).update(zip(pairs.blocks, pairs.baseline, strict=True))
+def _by_level(compared: Sequence[Pairs]) -> dict[Any, _Level]:
+    """The levels of a cell; without those whose runs are in doubt."""
+    by_level: dict[Any, _Level] = {}
+    for pairs in (pairs for pairs in compared if pairs.doubt is None):
+        base_arm, arm = pairs.arms or (None, None)
+        values = dict(zip(pairs.blocks, pairs.treatment, strict=True))
+        by_level[pairs.example.level] = _Level(values, 1, arm, pairs.held[1])
+        base_values = dict(zip(pairs.blocks, pairs.baseline, strict=True))
+        if (earlier := by_level.get(pairs.baseline_level)) is not None:
+            base_values = {**earlier.values, **base_values}
+        by_level[pairs.baseline_level] = _Level(base_values, max(1, len(pairs.references)), base_arm, pairs.held[0])
     return by_level
+
+
+def _common(last: _Level, here: _Level) -> tuple[list[int], list[float], list[float]]:
+    """The blocks that both levels have, and the values of both."""
+    blocks = sorted(last.values.keys() & here.values.keys())
+    return blocks, [last.values[block] for block in blocks], [here.values[block] for block in blocks]
+
+
+def _beside(like: Pairs, last: _Level, here: _Level) -> Pairs:
+    """A level as the treatment, and the largest as what it is compared with."""
+    blocks, baseline, treatment = _common(last, here)
+    arms = None if last.arm is None or here.arm is None else (last.arm, here.arm)
+    return replace(like, blocks=blocks, baseline=baseline, treatment=treatment, arms=arms, held=(last.held, here.held))
+
+
+def _shapes(by_level: Mapping[tuple[int, str], Mapping[Any, _Level]], largest: Any) -> dict[tuple[str, Any], Shape]:
+    """The shape of the noise of each metric and level beside the largest, in all cells."""
+    cells: dict[tuple[str, Any], list[Compared]] = {}
+    for (_, metric), levels in by_level.items():
+        if (last := levels.get(largest)) is not None:
+            for level, here in levels.items():
+                _, baseline, treatment = _common(last, here)
+                compared = Compared(baseline, treatment, last.runs, here.runs)
+                cells.setdefault((metric, level), []).append(compared)
+    return {key: shape_of(members) for key, members in cells.items()}
 
 
 def _is_number(level: object) -> bool:
@@ -160,18 +207,16 @@ def _is_number(level: object) -> bool:
 
 def _judge(chain: _Chain, level: Any, alpha: float, rule: StoppingRule) -> tuple[Enough, Ratio | None]:
     """Whether a level of a cell is enough, and its ratio to the largest."""
-    last, here = chain.values.get(level, ((), ()))
-    if not here:
+    pairs = chain.pairs.get(level)
+    if pairs is None or not pairs.blocks:
         return Enough.OPEN, None
-    metric = METRICS[chain.metric]
-    nominal = rule.nominal(alpha, len(here))
-    ratio = medians.estimate(last, here, nominal) if chain.is_median else estimate(last, here, nominal, metric.hull)
+    ratio = intervals.at(pairs, alpha, rule)
     if ratio.low is None or ratio.high is None:
         return Enough.OPEN, ratio
     edge = 1 + chain.margin
     holds, fails = (
         (ratio.low >= 1 / edge, ratio.high < 1 / edge)
-        if metric.higher_is_better
+        if METRICS[chain.metric].higher_is_better
         else (ratio.high <= edge, ratio.low > edge)
     )
     if holds and ratio.blocks >= LEAST_FOR_EQUALITY:

@@ -48,11 +48,12 @@ ALIKE = Shape()
 
 @dataclass(frozen=True)
 class Compared:
-    """The values of two arms in one cell, one of each per block; each of the baseline is a mean of so many runs."""
+    """The values of two arms in one cell, one of each per block; each is a mean of so many runs."""
 
     baseline: Sequence[float]
     treatment: Sequence[float]
-    runs: int = 1
+    runs: int = 1  # of the baseline
+    treated_runs: int = 1
 
 
 @dataclass(frozen=True)
@@ -83,13 +84,14 @@ def _moments(cell: Compared) -> _Moments | None:
     if len(before) < LEAST_BLOCKS:
         return None
     before, after = before - before.mean(), after - after.mean()
-    ratios, weighted_sum = after - before, after + cell.runs * before  # uncorrelated if runs of both arms vary alike
+    # Uncorrelated if runs of both arms vary alike.
+    ratios, weighted_sum = after - before, cell.treated_runs * after + cell.runs * before
     square = float(ratios @ ratios)
     if square <= TINY * float(weighted_sum @ weighted_sum) or square == 0:
         return None
     return _Moments(
         skewness(ratios),
-        float(after @ ratios) / square,
+        cell.treated_runs * float(after @ ratios) / square,
         -cell.runs * float(before @ ratios) / square,
         float(weighted_sum @ ratios) / math.sqrt(square * float(weighted_sum @ weighted_sum)),
         len(ratios),
