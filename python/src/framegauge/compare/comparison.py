@@ -17,7 +17,7 @@ from framegauge.compare.matching import Alone, RunSet, across, alike, direction,
 from framegauge.errors import InputError
 from framegauge.metrics import METRICS, usual_margin
 from framegauge.statistics import unpaired
-from framegauge.statistics.exclusions import exclusions_differ
+from framegauge.statistics.exclusions import Counts, Unequal, unequal
 from framegauge.statistics.ratio import ALPHA
 from framegauge.statistics.sides import Judged, Sets, judge
 from framegauge.statistics.verdict import DIFFERENT, Verdict
@@ -65,13 +65,17 @@ def prepare(base: Side, new: Side, given: Mapping[str, float], only: Collection[
     """
     _refuse_overlap(base, new)
     _refuse_unlike(base, new)
-    matched, alone = (across if base.kind != new.kind else alike)(sets_of(base), sets_of(new))
-    overall_reason = _lost_in_all(base, new)
-    pairs = [
-        _pair(base_set, new_set, metric, (base, new, given), overall_reason)
-        for base_set, new_set, metric in matched
-        if not only or metric in only
-    ]
+    sets = sets_of(base), sets_of(new)
+    matched, alone = (across if base.kind != new.kind else alike)(*sets)
+    is_one = all(len(side_sets) == 1 for side_sets in sets)
+    counts = _lost(base, new, [] if is_one else [(base_set, new_set) for base_set, new_set, _ in matched])
+    reasons = {key: _named(difference) for key, difference in unequal(counts).items()}
+    pairs = []
+    for base_set, new_set, metric in matched:
+        key = None if is_one else _key(base_set)
+        if not only or metric in only:
+            reason = reasons.get(key) or reasons.get(None)
+            pairs.append(_pair(base_set, new_set, metric, (base, new, given), reason, counts[key]))
     return Prepared(base, new, given, pairs, alone)
 
 
@@ -126,16 +130,18 @@ def _refuse_unlike(base: Side, new: Side) -> None:
             raise InputError(f"{new.source}: metric {name}: found {actual}, expected {expected} as in {base.source}")
 
 
-def _lost_in_all(base: Side, new: Side) -> str | None:
-    """How the two sides as wholes differ in their share of lost runs, if they do; each slot counts once."""
-    return _unequal(
-        *(lost(sample for sample in side.samples if sample.lost or not sample.excluded) for side in (base, new))
-    )
+def _key(run_set: RunSet) -> str:
+    return set_key(run_set.workload, run_set.conditions, run_set.level)
 
 
-def _unequal(base: tuple[int, int], new: tuple[int, int]) -> str | None:
-    difference = exclusions_differ(base, new)
-    return None if difference is None else difference.why.replace("one arm", "BASE").replace("the other", "NEW")
+def _lost(base: Side, new: Side, matched: Sequence[tuple[RunSet, RunSet]]) -> dict[str | None, tuple[Counts, Counts]]:
+    """How many slots either side lost, and of how many: of all its runs (None), and of each of its sets."""
+    in_all = [lost(sample for sample in side.samples if sample.lost or not sample.excluded) for side in (base, new)]
+    return {None: (in_all[0], in_all[1]), **{_key(one): (one.lost(), other.lost()) for one, other in matched}}
+
+
+def _named(difference: Unequal) -> str:
+    return difference.why.replace("one arm", "BASE").replace("the other", "NEW")
 
 
 def _pair(
@@ -143,7 +149,8 @@ def _pair(
     new_set: RunSet,
     metric: str,
     sides: tuple[Side, Side, Mapping[str, float]],
-    overall_reason: str | None,
+    unequal_reason: str | None,
+    lost_counts: tuple[Counts, Counts],
 ) -> Pair:
     base, new, given = sides
     doubts = [
@@ -151,11 +158,11 @@ def _pair(
         for name, side, run_set in (("BASE", base, base_set), ("NEW", new, new_set))
         if (key := set_key(run_set.workload, run_set.conditions), metric) in side.doubts
     ]
-    unequal = _unequal(base_set.lost(), new_set.lost()) or overall_reason
-    doubts += [] if unequal is None else [unequal]
+    doubts += [] if unequal_reason is None else [unequal_reason]
     share = _margin(metric, base, given)["share"]
     unit = "block" if base.kind == new.kind == "results" else "run"
-    sets = Sets(metric, share, base_set.values(metric), new_set.values(metric), unit, doubts[0] if doubts else None)
+    values = base_set.values(metric), new_set.values(metric)
+    sets = Sets(metric, share, *values, unit, doubts[0] if doubts else None, lost_counts)
     return Pair(base_set, new_set, metric, sets)
 
 

@@ -14,12 +14,14 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 from scipy import special
 
+from framegauge.statistics.exclusions import Counts
 from framegauge.statistics.pairs import Pairs
 from framegauge.statistics.ratio import Ratio, log_ratios
 
-__all__ = ["allowing", "note"]
+__all__ = ["allowing", "excess", "note", "reach", "said", "widened"]
 
 MOST = 0.9  # of an arm: nothing is judged long before
 
@@ -27,33 +29,50 @@ MOST = 0.9  # of an arm: nothing is judged long before
 def allowing(pairs: Pairs, found: Ratio) -> Ratio:
     """The ratio with an interval that allows for the runs that one arm lost more of."""
     share = _excess(pairs)
-    if not share or found.low is None or found.high is None:
+    if not share or found.low is None:
         return found
-    logs = log_ratios(pairs.baseline, pairs.treatment)
-    of_normal = _of_normal(share) * float(logs.std(ddof=1))
-    lower, upper = (
-        max(of_normal, share * float(distance)) for distance in (logs.mean() - logs.min(), logs.max() - logs.mean())
-    )
-    return replace(found, low=found.low * math.exp(-lower), high=found.high * math.exp(upper))
+    lower, upper = reach(log_ratios(pairs.baseline, pairs.treatment), share)
+    return widened(found, lower, upper)
 
 
 def note(pairs: Pairs) -> list[str]:
     """What is said with a verdict whose interval allows for it."""
     if not _excess(pairs) or pairs.arms is None:
         return []
-    lost = " and ".join("{} of {}".format(*arm.slots) for arm in pairs.arms)
-    return [
-        f"the two sides lost {lost} runs when first tried: the interval covers the worst case, that these were the "
-        "lowest or the highest, and more blocks do not narrow that"
-    ]
+    return [said("the two sides", pairs.arms[0].slots, pairs.arms[1].slots)]
+
+
+def said(who: str, first: Counts, second: Counts, unit: str = "block") -> str:
+    """The line that an interval allows for what one of two sides lost more of. `unit`: that of the interval."""
+    lost = " and ".join("{} of {}".format(*counts) for counts in (first, second))
+    return (
+        f"{who} lost {lost} runs when first tried: the interval covers the worst case, that these were the lowest or "
+        f"the highest, and more {unit}s do not narrow that"
+    )
+
+
+def excess(first: Counts, second: Counts) -> float:
+    """The share of its runs that one side lost beyond the share of the other."""
+    few, many = sorted(lost / tried if tried else 0.0 for lost, tried in (first, second))
+    return min(MOST, (many - few) / (1 - few)) if few < 1 else 0.0
+
+
+def reach(logs: np.ndarray, share: float) -> tuple[float, float]:
+    """How far the mean of these log values may lie too high, and too low, without this share of all."""
+    of_normal = _of_normal(share) * float(logs.std(ddof=1))
+    mean = float(logs.mean())
+    return max(of_normal, share * (mean - float(logs.min()))), max(of_normal, share * (float(logs.max()) - mean))
+
+
+def widened(found: Ratio, lower: float, upper: float) -> Ratio:
+    """A ratio that may lie so much lower and so much higher, in logarithms, than its interval says."""
+    if found.low is None or found.high is None:
+        return found
+    return replace(found, low=found.low * math.exp(-lower), high=found.high * math.exp(upper))
 
 
 def _excess(pairs: Pairs) -> float:
-    """The share of its runs that one arm lost beyond the share of the other."""
-    if pairs.arms is None:
-        return 0.0
-    few, many = sorted(arm.share for arm in pairs.arms)
-    return min(MOST, (many - few) / (1 - few)) if few < 1 else 0.0
+    return 0.0 if pairs.arms is None else excess(*(arm.slots for arm in pairs.arms))
 
 
 def _of_normal(share: float) -> float:

@@ -15,7 +15,8 @@ from functools import partial
 import numpy as np
 
 from framegauge.metrics import METRICS
-from framegauge.statistics import doubts, family, ranks, robust, unpaired
+from framegauge.statistics import doubts, family, losses, ranks, robust, unpaired
+from framegauge.statistics.exclusions import Counts
 from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
 from framegauge.statistics.unpaired import SERIES
 from framegauge.statistics.verdict import DIFFERENT, EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
@@ -28,6 +29,7 @@ class Sets:
     """One comparison: the values of a metric on both sides, in the order in which they were measured.
 
     `unit`: each value is of one "run", or of one "block". `doubt`: why there is no verdict, whatever the values are.
+    `lost`: how many runs either side lost, of how many.
     """
 
     metric: str
@@ -36,6 +38,7 @@ class Sets:
     new: Sequence[float]
     unit: str = "run"
     doubt: str | None = None
+    lost: tuple[Counts, Counts] = ((0, 0), (0, 0))
 
     @property
     def higher_is_better(self) -> bool:
@@ -49,24 +52,55 @@ class Sets:
 
     def at(self, alpha: float) -> Ratio | None:
         """The ratio with its interval at level `alpha`; None if a value is 0."""
-        return None if self.has_zeros else unpaired.estimate(self.base, self.new, alpha)
+        return None if self.has_zeros else self._allowing(unpaired.estimate(self.base, self.new, alpha))
+
+    @property
+    def excess(self) -> float:
+        """The share of its runs that one side lost beyond the share of the other."""
+        return losses.excess(*self.lost)
+
+    @property
+    def new_lost_more(self) -> bool:
+        """Whether it is NEW that lost the larger share."""
+        (base, of_base), (new, of_new) = self.lost
+        return new * of_base > base * of_new
+
+    def _allowing(self, found: Ratio) -> Ratio:
+        """The ratio with an interval that allows for the runs that one side lost more of."""
+        if not self.excess or found.low is None:
+            return found
+        lower, upper = losses.reach(np.log(self.new if self.new_lost_more else self.base), self.excess)
+        return losses.widened(found, *((lower, upper) if self.new_lost_more else (upper, lower)))
 
     def verdict(self, alpha: float) -> Verdict:
         """The verdict at level `alpha`. Equality needs as many runs on each side as a study needs blocks: few runs show
         nothing of what happens in one of ten."""
         ratio = self.at(alpha)
-        if ratio is None:
-            verdict = ranks.decide(self.base, self.new, self.margin, self.higher_is_better, alpha)
-        else:
-            verdict = decide(ratio, self.margin, self.higher_is_better)
+        verdict = self._by_ranks(alpha) if ratio is None else decide(ratio, self.margin, self.higher_is_better)
         return Verdict.UNDECIDED if verdict in EQUAL and self.fewest < LEAST_FOR_EQUALITY else verdict
+
+    def _by_ranks(self, alpha: float) -> Verdict:
+        """The verdict where a value is 0: that of all runs, whatever those were that one side lost more of."""
+        verdicts = {
+            ranks.decide(base, new, self.margin, self.higher_is_better, alpha) for base, new in self._completed()
+        }
+        return verdicts.pop() if len(verdicts) == 1 else Verdict.UNDECIDED
+
+    def _completed(self) -> Iterator[tuple[Sequence[float], Sequence[float]]]:
+        """The values, and the same with the lost runs as low, and as high, as any of their side."""
+        yield self.base, self.new
+        side = self.new if self.new_lost_more else self.base
+        count = round(self.excess / (1 - self.excess) * len(side))
+        for value in (min(side), max(side)) if count else ():
+            more = [*side, *([value] * count)]
+            yield (self.base, more) if self.new_lost_more else (more, self.new)
 
     def if_independent(self, alpha: float) -> Ratio | None:
         """The ratio at level `alpha` where a difference shows only if the runs of a side are independent, and one side
         has too few to show that they are; else None."""
         if self.has_zeros or self.fewest >= SERIES or self.settled(alpha):
             return None
-        ratio = unpaired.estimate(self.base, self.new, alpha, independent=True)
+        ratio = self._allowing(unpaired.estimate(self.base, self.new, alpha, independent=True))
         return ratio if decide(ratio, self.margin, self.higher_is_better) in DIFFERENT else None
 
     @property
@@ -170,6 +204,8 @@ def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[st
     if fewest < doubts.SERIES_BLOCKS:
         wide = f"the interval allows for {sets.unit}s that do" if judged is not None else "which would make it wrong"
         yield f"{few}: too few to show whether successive {sets.unit}s depend on each other: {wide}"
+    if sets.excess:
+        yield losses.said("BASE and NEW", *sets.lost, sets.unit)
     if judged is not None:
         yield from doubts.unusable(judged, sets.unit)
     if judged is not None and judged.log_deviation == 0:
