@@ -215,3 +215,23 @@ def test_equality_needs_as_many_runs_as_a_study_needs_blocks(runs, verdict, valu
     [found] = judge([Sets(metric, 0.05, [values] * runs, [values] * (runs + 3))])
     assert found.verdict is verdict
     assert any("no practical difference needs 8" in line for line in found.warnings) is (runs < 8)
+
+
+@pytest.mark.parametrize(
+    ("count", "times", "is_said"), [(8, 0.97, True), (19, 0.97, True), (20, 0.97, False), (8, 0.5, False)]
+)
+def test_a_verdict_that_supposes_independent_runs_says_so(count, times, is_said):
+    """With a memory of 0.8 and no difference, 37 % of comparisons of 8 runs make a claim, and 4 % of 20."""
+    random = np.random.default_rng(SEED)
+    (found,) = judge([Sets("goodput", 0.001, draw(random, count), draw(random, count, times))])
+    assert found.verdict is Verdict.WORSE
+    assert any("the verdict takes runs as independent" in line for line in found.warnings) is is_said
+
+
+def test_a_memory_seldom_makes_a_claim_of_as_many_runs_as_show_it():
+    random, draws, wrong = np.random.default_rng(SEED), by_length(300, 2000), 0
+    for _ in range(draws):
+        base, new = (remembering(random, unpaired.SHOWN) for _ in range(2))
+        (found,) = judge([Sets("goodput", 1e-9, base, new)])
+        wrong += found.verdict in (Verdict.BETTER, Verdict.WORSE)
+    assert wrong / draws <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / draws)

@@ -18,7 +18,7 @@ from framegauge.metrics import METRICS
 from framegauge.statistics import doubts, family, losses, ranks, robust, unpaired
 from framegauge.statistics.exclusions import Counts
 from framegauge.statistics.ratio import ALPHA, Ratio, blocks_to_settle
-from framegauge.statistics.unpaired import SERIES
+from framegauge.statistics.unpaired import SERIES, SHOWN
 from framegauge.statistics.verdict import DIFFERENT, EQUAL, LEAST_FOR_EQUALITY, SETTLED, Verdict, decide
 
 __all__ = ["Judged", "Sets", "judge"]
@@ -103,6 +103,15 @@ class Sets:
         ratio = self._allowing(unpaired.estimate(self.base, self.new, alpha, independent=True))
         return ratio if decide(ratio, self.margin, self.higher_is_better) in DIFFERENT else None
 
+    def takes_independence(self, alpha: float) -> bool:
+        """Whether the verdict at level `alpha` is none of runs with a memory, which so many often do not show."""
+        if self.fewest < SERIES or self.fewest >= SHOWN or not self.settled(alpha):
+            return False
+        if self.has_zeros:
+            return True
+        ratio = self._allowing(unpaired.estimate(self.base, self.new, alpha, shown=SHOWN))
+        return decide(ratio, self.margin, self.higher_is_better) is not self.verdict(alpha)
+
     @property
     def fewest(self) -> int:
         """The number of runs on the side that has less."""
@@ -155,6 +164,11 @@ def _judged(sets: Sets, alpha: float, count: int) -> Judged:
     """The comparison at level `alpha`, which corrects for a family of `count` comparisons."""
     alone, judged, verdict = sets.at(ALPHA), sets.at(alpha), sets.verdict(alpha)
     lines = list(_warnings(sets, judged, verdict))
+    if sets.takes_independence(alpha):
+        lines.append(
+            f"the verdict takes {sets.unit}s as independent: that successive ones depend on each other often shows "
+            f"only with {SHOWN} on each side"
+        )
     if verdict is Verdict.UNDECIDED and (single := sets.verdict(ALPHA)) in SETTLED:
         lines.insert(0, doubts.on_its_own(single, count))
     reasons = [*([sets.doubt] if sets.doubt is not None else []), *_dependent(sets, count)]

@@ -4,12 +4,13 @@ Assumption: runs are independent, and the logarithms of their values roughly nor
 (Welch 1947, Biometrika 34:28, on logarithms). Anything that drifted between the sets is part of the estimate. Blocks
 that pair what is compared are better, where they are possible.
 
-Whether the runs of a set resemble the ones before, SERIES of them or more show, and there is no verdict then
-(`doubts.order`). Fewer show nothing of it, and would agree with each other about a wrong mean: so the error of their
-mean is taken as that of runs with a memory (autoregression, MEMORY), which is about three times as large, and their
-spread as known as badly as that of such runs is (Satterthwaite 1946, Biometrics Bulletin 2:110). A difference
-of ten spreads is still found with four runs on each side. One that shows only if runs are independent, with the error
-that their spread says, is no claim, and is stated with its condition (`sides`).
+Whether the runs of a set resemble the ones before, SERIES of them or more may show, and there is no verdict then
+(`doubts.order`). Fewer than SHOWN often do not, which is said with a verdict. Fewer than SERIES show nothing of it, and
+would agree with each other about a wrong mean: so the error of their mean is taken as that of runs with a memory
+(autoregression, MEMORY), which is about three times as large, and their spread as known as badly as that of such runs
+is (Satterthwaite 1946, Biometrics Bulletin 2:110). A difference of ten spreads is still found with four runs on each
+side. One that shows only if runs are independent, with the error that their spread says, is no claim, and is stated
+with its condition (`sides`).
 """
 
 from __future__ import annotations
@@ -22,19 +23,25 @@ import numpy as np
 
 from framegauge.statistics.ratio import ALPHA, Ratio, quantile
 
-__all__ = ["ASSUMPTION", "SERIES", "degrees_of", "estimate", "remembering"]
+__all__ = ["ASSUMPTION", "SERIES", "SHOWN", "degrees_of", "estimate", "remembering"]
 
 SERIES = 8
+SHOWN = 20  # runs of a side, from which on a MEMORY is missed so seldom that 5 % of comparisons at most make a claim
 MEMORY = 0.8
 ASSUMPTION = "runs are independent, their logarithms roughly normal in each set, nothing else changed (Welch's t)"
 
 
 def estimate(
-    baseline: Sequence[float], treatment: Sequence[float], alpha: float = ALPHA, independent: bool = False
+    baseline: Sequence[float],
+    treatment: Sequence[float],
+    alpha: float = ALPHA,
+    independent: bool = False,
+    shown: int = SERIES,
 ) -> Ratio:
     """The ratio of geometric means; `blocks` is the size of the smaller set; ValueError if a value has no logarithm.
 
-    `independent`: that runs have no memory is known, or a condition of what is said.
+    `independent`: that runs have no memory is known, or a condition of what is said. `shown`: the number of runs of a
+    side from which on their order is taken to show whether they have one.
     """
     for values in (baseline, treatment):
         if not values or min(values) <= 0 or not all(map(math.isfinite, values)):
@@ -46,33 +53,32 @@ def estimate(
     errors = [float(values.var(ddof=1)) / len(values) for values in (first, second)]
     # The spread that as many independent, paired blocks would need for an interval of the same width.
     deviation = math.sqrt(sum(errors) * count)
-    if not independent:
-        errors = [error * remembering(len(values)) for error, values in zip(errors, (first, second), strict=True)]
+    shown = 0 if independent else shown
+    errors = [error * remembering(len(values), shown) for error, values in zip(errors, (first, second), strict=True)]
     total = sum(errors)
     if total == 0:
         return Ratio(_exp(centre), _exp(centre), _exp(centre), count, 0.0, alpha, ASSUMPTION)
     degrees = total**2 / sum(
-        error**2 / (len(values) - 1 if independent else degrees_of(len(values)))
-        for error, values in zip(errors, (first, second), strict=True)
+        error**2 / degrees_of(len(values), shown) for error, values in zip(errors, (first, second), strict=True)
     )
     half = quantile(degrees, alpha) * math.sqrt(total)
     return Ratio(_exp(centre), _exp(centre - half), _exp(centre + half), count, deviation, alpha, ASSUMPTION)
 
 
-def remembering(count: int) -> float:
+def remembering(count: int, shown: int = SERIES) -> float:
     """How many times as large the variance of the mean of so many runs is as their own spread says, if they have the
     MEMORY that they are too few to show; 1 if they are not."""
-    if count >= SERIES:
+    if count >= shown:
         return 1.0
     factor = 1 + 2 * math.fsum((1 - lag / count) * MEMORY**lag for lag in range(1, count))
     return factor / (1 - (factor - 1) / (count - 1))
 
 
-@lru_cache(maxsize=SERIES)
-def degrees_of(count: int) -> float:
+@lru_cache(maxsize=SERIES + SHOWN)
+def degrees_of(count: int, shown: int = SERIES) -> float:
     """The degrees of freedom of the spread of so many runs: fewer than of independent ones, if they have a MEMORY that
     they are too few to show."""
-    if count >= SERIES:
+    if count >= shown:
         return count - 1.0
     places = np.arange(count)
     centred = np.eye(count) - 1 / count
