@@ -226,6 +226,8 @@ def test_a_verdict_that_supposes_independent_runs_says_so(count, times, is_said)
     (found,) = judge([Sets("goodput", 0.001, draw(random, count), draw(random, count, times))])
     assert found.verdict is Verdict.WORSE
     assert any("the verdict takes runs as independent" in line for line in found.warnings) is is_said
+    (doubted,) = judge([Sets("goodput", 0.001, draw(random, count), draw(random, count, times), doubt="lost")])
+    assert not any("the verdict takes" in line for line in doubted.warnings)
 
 
 def test_a_memory_seldom_makes_a_claim_of_as_many_runs_as_show_it():

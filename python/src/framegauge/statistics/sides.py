@@ -164,16 +164,16 @@ def _judged(sets: Sets, alpha: float, count: int) -> Judged:
     """The comparison at level `alpha`, which corrects for a family of `count` comparisons."""
     alone, judged, verdict = sets.at(ALPHA), sets.at(alpha), sets.verdict(alpha)
     lines = list(_warnings(sets, judged, verdict))
-    if sets.takes_independence(alpha):
-        lines.append(
-            f"the verdict takes {sets.unit}s as independent: that successive ones depend on each other often shows "
-            f"only with {SHOWN} on each side"
-        )
     if verdict is Verdict.UNDECIDED and (single := sets.verdict(ALPHA)) in SETTLED:
         lines.insert(0, doubts.on_its_own(single, count))
     reasons = [*([sets.doubt] if sets.doubt is not None else []), *_dependent(sets, count)]
     if (ratio := sets.if_independent(alpha)) is not None:
         reasons.append(_on_condition(ratio, sets))
+    if not reasons and sets.takes_independence(alpha):
+        lines.append(
+            f"the verdict takes {sets.unit}s as independent: that successive ones depend on each other often shows "
+            f"only with {SHOWN} on each side"
+        )
     if reasons:
         verdict, lines = Verdict.SUSPECT, [*reasons, *lines]
     if judged is None:
