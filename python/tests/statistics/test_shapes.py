@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, strategies as st
 
 from framegauge.statistics.ratio import STUDENT, estimate, quantile
 from framegauge.statistics.shapes import ALIKE, Compared, Shape, shape_of
@@ -77,3 +78,17 @@ def test_an_interval_has_the_shape_that_it_is_given():
     nested = [estimate(base, treated, alpha, shape=Shape(-2.0, 0.5)) for alpha in (0.2, 0.05, 0.005, 0.0005)]
     assert [each.low for each in nested] == sorted((each.low for each in nested), reverse=True)
     assert [each.high for each in nested] == sorted(each.high for each in nested)
+
+
+@given(st.lists(st.sampled_from([(2.0, 3.0), (3.0, 2.0), (2.0, 2.0), (3.0, 3.0)]), min_size=4, max_size=12))
+def test_values_of_two_levels_have_a_shape(pairs):
+    """As where a run takes one of two paths. Those that mirror each other have a constant sum, which ended in an error."""
+    found = shape_of([Compared([before for before, _ in pairs], [after for _, after in pairs])])
+    assert math.isfinite(found.skewness)
+    assert 0.5 <= found.degrees <= 1
+
+
+def test_arms_that_mirror_each_other_vary_alike():
+    mirrored = [(2.0, 3.0), (3.0, 2.0)] * 3
+    found = shape_of([Compared([before for before, _ in mirrored], [after for _, after in mirrored])])
+    assert (found.skewness, found.degrees) == (pytest.approx(0.0), 1.0)

@@ -89,11 +89,13 @@ def _moments(cell: Compared) -> _Moments | None:
     square = float(ratios @ ratios)
     if square <= TINY * float(weighted_sum @ weighted_sum) or square == 0:
         return None
+    # The sum does not vary where few levels of values mirror each other: then both arms vary alike.
+    lengths = math.sqrt(square) * math.sqrt(float(weighted_sum @ weighted_sum))
     return _Moments(
         skewness(ratios),
         cell.treated_runs * float(after @ ratios) / square,
         -cell.runs * float(before @ ratios) / square,
-        float(weighted_sum @ ratios) / math.sqrt(square * float(weighted_sum @ weighted_sum)),
+        float(weighted_sum @ ratios) / lengths if lengths else 0.0,
         len(ratios),
     )
 
