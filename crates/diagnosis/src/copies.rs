@@ -349,6 +349,7 @@ mod tests {
             checksum_is_right: None,
             option_bytes: 0,
             options_are_cut: false,
+            fragments: None,
         };
         Kept { at: 0, hops: 64, print: Print::of(&segment) }
     }

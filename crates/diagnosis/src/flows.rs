@@ -92,8 +92,13 @@ impl Connection {
 impl Kind {
     /// Whether it says why a connection was slower than others.
     fn explains(self) -> bool {
-        let says_nothing =
-            [Kind::ApplicationLimited, Kind::NetworkLimited, Kind::ShortFlowSlowStart, Kind::MssMismatch];
+        let says_nothing = [
+            Kind::ApplicationLimited,
+            Kind::NetworkLimited,
+            Kind::ShortFlowSlowStart,
+            Kind::MssMismatch,
+            Kind::IpFragments,
+        ];
         !self.is_quality() && !says_nothing.contains(&self)
     }
 

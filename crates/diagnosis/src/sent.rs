@@ -285,6 +285,7 @@ mod tests {
                 checksum_is_right: None,
                 option_bytes: 0,
                 options_are_cut: false,
+                fragments: None,
             };
             sent.take(&segment, sent.largest_bytes(), false, 1, false, 0);
         }

@@ -28,6 +28,18 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
 }
 
 impl Connection {
+    /// Which segments came in IP fragments.
+    pub(crate) fn fragments_in_words(&self, tally: &Tally) -> String {
+        self.observers.as_ref().map_or(String::new(), |all| all.detectors.ip_fragments.in_words(tally))
+    }
+
+    /// What the capture lacks.
+    pub(crate) fn uncaptured_in_words(&self, tally: &Tally) -> String {
+        let fragments = self.observers.as_ref().map(|all| all.detectors.ip_fragments.alone_in_words());
+        let times = times(tally);
+        format!("Data was acknowledged that the capture has not ({times}).{}", fragments.unwrap_or_default())
+    }
+
     /// What nobody answered, as sentences.
     pub(crate) fn dead_in_words(&self, tally: &Tally) -> String {
         self.observers.as_ref().map_or(String::new(), |all| all.detectors.keepalive.in_words(tally))

@@ -40,6 +40,7 @@ fn segment(from: usize, nanoseconds: i64, seq: u32, ack: u32, payload: u32, valu
         checksum_is_right: None,
         option_bytes: 12,
         options_are_cut: false,
+        fragments: None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::captures::{Source as Bytes, unpacked};
 use framegauge_diagnosis::joined::{Joined, Joiner, Place};
-use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, decode};
+use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Reassembly, Why, decode, outline};
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::fs::File;
@@ -49,6 +49,7 @@ fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), Strin
     let file = unpacked(file).map_err(|error| error.to_string())?;
     let mut reader = Reader::new(file).map_err(|error| error.to_string())?;
     let mut taps: Vec<Option<usize>> = Vec::new();
+    let mut parts = Reassembly::default();
     // Packets of other protocols tell as well how long the capture ran.
     let mut ran: Option<(i64, i64)> = None;
     // Where it breaks is told with the diagnosis of the file.
@@ -60,10 +61,21 @@ fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), Strin
             let (begin, end) = ran.unwrap_or((at, at));
             ran = Some((begin.min(at), end.max(at)));
         }
-        let Decoded::Tcp(segment) = decode(&record, Checksums::Ignore) else { continue };
         if interface >= MOST_INTERFACES {
             continue;
         }
+        let segment = match decode(&record, Checksums::Ignore) {
+            Decoded::Tcp(segment) => segment,
+            Decoded::Other(Why::Fragment) => {
+                if let Some(part) = outline(&record).fragment {
+                    parts.take(&part, record.interface, None, at);
+                    take_ready(&mut parts, joiner);
+                }
+                continue;
+            }
+            _ => continue,
+        };
+        let part = segment.fragments.and_then(|_| outline(&record).fragment);
         if taps.len() <= interface {
             taps.resize(interface + 1, None);
         }
@@ -71,14 +83,31 @@ fn read(joiner: &mut Joiner, number: usize, source: &Source) -> Result<(), Strin
             Some(tap) => tap,
             None => *taps[interface].insert(open(joiner, number, reader.interfaces(), interface)),
         };
-        joiner.take(tap, &segment);
+        match part {
+            Some(part) => parts.take(&part, interface as u32, Some((segment, tap)), at),
+            None if parts.waits() => parts.pass(&segment, interface as u32),
+            None => {}
+        }
+        take_ready(&mut parts, joiner);
+        if part.is_none() {
+            joiner.take(tap, &segment);
+        }
     }
+    parts.finish();
+    take_ready(&mut parts, joiner);
     if let Some(tap) = taps.into_iter().flatten().next() {
         let by_packets = ran.into_iter().flat_map(|(begin, end)| [begin, end]);
         let by_statistics = reader.interfaces().iter().flat_map(|entry| [entry.begun, entry.ended]).flatten();
         by_packets.chain(by_statistics).for_each(|at| joiner.ran(tap, at));
     }
     Ok(())
+}
+
+/// Takes the segments that wait for no IP fragment any more.
+fn take_ready(parts: &mut Reassembly<usize>, joiner: &mut Joiner) {
+    while let Some((segment, tap)) = parts.next_ready() {
+        joiner.take(tap, &segment);
+    }
 }
 
 fn open(joiner: &mut Joiner, file: usize, interfaces: &[Interface], interface: usize) -> usize {

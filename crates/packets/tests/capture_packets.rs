@@ -4,7 +4,7 @@ mod wrapping;
 
 use framegauge_packets::build::{Addresses, TcpFields, syn_options, tcp_frame, timestamp_options, udp_frame};
 use framegauge_packets::capture::{
-    Checksums, Decoded, LinkType, Record, SackBlocks, Segment, Why, decode, ends,
+    Checksums, Decoded, Fragments, LinkType, Record, SackBlocks, Segment, Why, decode, ends, outline,
 };
 use framegauge_packets::{SynOptions, TcpFlags};
 use proptest::prelude::*;
@@ -64,6 +64,7 @@ fn expected(v6: bool, payload: usize) -> Segment {
         checksum_is_right: None,
         option_bytes: 12,
         options_are_cut: false,
+        fragments: None,
     }
 }
 
@@ -262,7 +263,8 @@ fn fragments() {
     // The first of an IPv4 packet has the header, and its own bytes; the others have neither.
     let mut first = data(false, 100);
     first[20] = 0x20;
-    assert_eq!(segment(&first), expected(false, 100));
+    let alone = |first_bytes| Some(Fragments { first_bytes, are_whole: false });
+    assert_eq!(segment(&first), Segment { fragments: alone(152), ..expected(false, 100) });
     first[21] = 1;
     assert_eq!(decoded(&first), Decoded::Other(Why::Fragment));
     first[20] = 0;
@@ -273,9 +275,34 @@ fn fragments() {
     // More fragments: offset 0, and the lowest bit.
     v6[ETHERNET_BYTES + 43] = 1;
     let verified = decode(&record(LinkType::Ethernet, &v6, v6.len()), Checksums::Verify);
-    assert_eq!(verified, Decoded::Tcp(Segment { ip_bytes: 180, ..expected(true, 100) }));
+    let cut = Segment { ip_bytes: 180, fragments: alone(180), ..expected(true, 100) };
+    assert_eq!(verified, Decoded::Tcp(cut));
     v6[ETHERNET_BYTES + 43] = 8;
     assert_eq!(decoded(&v6), Decoded::Other(Why::Fragment));
+}
+
+/// Where a fragment lies in its packet, by RFC 791 section 3.2 and RFC 8200 section 4.5: offsets count eight bytes each.
+#[test]
+fn fragments_say_what_they_are_a_part_of() {
+    let mut v4 = data(false, 100);
+    let place = |frame: &[u8]| {
+        let part = outline(&record(LinkType::Ethernet, frame, frame.len())).fragment.expect("a fragment");
+        (part.packet.identification, part.begin, part.end, part.is_last)
+    };
+    assert_eq!(outline(&record(LinkType::Ethernet, &v4, v4.len())).fragment, None);
+    // The header of TCP has 32 bytes here.
+    v4[20] = 0x20;
+    assert_eq!(place(&v4), (3, 0, 132, false));
+    v4[21] = 0xb9;
+    assert_eq!(place(&v4), (3, 1480, 1612, false));
+    v4[20] = 0;
+    assert_eq!(place(&v4), (3, 1480, 1612, true));
+    let mut v6 = Wrap::Extension(44).around(&data(true, 100));
+    assert_eq!(outline(&record(LinkType::Ethernet, &v6, v6.len())).fragment, None, "an atomic one is none");
+    v6[ETHERNET_BYTES + 43] = 1;
+    assert_eq!(place(&v6), (0x0102_0304, 0, 132, false));
+    v6[ETHERNET_BYTES + 42..][..2].copy_from_slice(&[0x05, 0xa8]);
+    assert_eq!(place(&v6), (0x0102_0304, 1448, 1580, true));
 }
 
 #[test]

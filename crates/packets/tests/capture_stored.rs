@@ -1,6 +1,6 @@
 //! Segments and ICMP errors that were stored come back as they were.
 
-use framegauge_packets::capture::{IcmpNote, Quoted, SACK_BLOCKS, SackBlocks, Segment};
+use framegauge_packets::capture::{Fragments, IcmpNote, Quoted, SACK_BLOCKS, SackBlocks, Segment};
 use framegauge_packets::{SynOptions, TcpFlags};
 use proptest::prelude::*;
 use std::net::{IpAddr, SocketAddr};
@@ -23,15 +23,17 @@ prop_compose! {
         blocks in prop::collection::vec(any::<(u32, u32)>(), 0..=SACK_BLOCKS),
         (checksum_is_right, option_bytes, options_are_cut) in any::<(Option<bool>, u8, bool)>(),
         syn in any::<Option<(Option<u16>, bool, Option<u8>, bool)>>(),
+        fragments in any::<Option<(u16, bool)>>(),
     ) -> Segment {
         let mut sack = SackBlocks { count: blocks.len() as u8, ..SackBlocks::default() };
         sack.blocks[..blocks.len()].copy_from_slice(&blocks);
         let syn = syn.map(|(mss, timestamps, window_scale, sack_permitted)| {
             SynOptions { mss, timestamps, window_scale, sack_permitted }
         });
+        let fragments = fragments.map(|(first_bytes, are_whole)| Fragments { first_bytes, are_whole });
         Segment {
             nanoseconds, number, seq, ack, window, payload_bytes, ip_bytes, timestamps, sack, syn, multipath, fast_open,
-            identification, hops, ecn, checksum_is_right, option_bytes, options_are_cut,
+            identification, hops, ecn, checksum_is_right, option_bytes, options_are_cut, fragments,
             source: SocketAddr::new(one, ports.0),
             destination: SocketAddr::new(other, ports.1),
             flags: TcpFlags(flags),

@@ -12,6 +12,7 @@
 mod asked;
 mod capture;
 mod closed_window;
+mod ip_fragments;
 mod keepalive;
 mod late_answers;
 mod mss;
@@ -33,6 +34,7 @@ use asked::Asked;
 use capture::Capture;
 use closed_window::ClosedWindow;
 use framegauge_packets::capture::Segment;
+use ip_fragments::IpFragments;
 use keepalive::Keepalive;
 use late_answers::LateAnswers;
 use mss::Mss;
@@ -146,6 +148,7 @@ detectors! {
     closed_window: ClosedWindow;
     window_scaling: WindowScaling;
     mss: Mss;
+    ip_fragments: IpFragments;
     slow_start: SlowStart;
     capture: Capture;
 }

@@ -97,6 +97,14 @@ kinds! {
         remedy: "Check that both hosts are meant to have different MTUs: `framegauge check` says what the path carries.",
         limits: [],
     }
+    IpFragments {
+        name: "ip_fragments", about: Note, group: Network, least: Any,
+        means: "segments came in IP fragments: something cut packets that were too large for a link (RFC 791, RFC 8200)",
+        headline: "Segments came in IP fragments",
+        says: |told| told.detail(Connection::fragments_in_words),
+        remedy: "Let senders know what the path carries: the MTU of that link on the hosts, or an MSS clamped there; `framegauge check` finds it. A lost fragment costs the whole segment, and many firewalls drop fragments.",
+        limits: [],
+    }
     ZeroWindow {
         name: "zero_window", about: Problem, group: Receiver, least: Any,
         means: "the receiver closed its window",
@@ -414,8 +422,8 @@ kinds! {
         name: "capture_loss", about: Capture, group: Other, least: Any,
         means: "data was acknowledged that the capture has not",
         headline: "The capture lacks packets",
-        says: |told| format!("Data was acknowledged that the capture has not ({}).", told.times()),
-        remedy: "Capture with larger buffers, fewer bytes per packet, or a filter.",
+        says: |told| told.detail(Connection::uncaptured_in_words),
+        remedy: "Capture with larger buffers, fewer bytes per packet, or a filter (of IP fragments only the first has ports).",
         limits: [capture_loss],
     }
     HalfCapture {

@@ -142,6 +142,7 @@ impl Scene {
             checksum_is_right: None,
             option_bytes: 12,
             options_are_cut: false,
+            fragments: None,
         });
     }
 

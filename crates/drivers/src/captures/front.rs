@@ -4,7 +4,10 @@ use super::shares::Seen;
 use super::threads::Batch;
 use super::{Source, Taps, open};
 use framegauge_diagnosis::{Clock, share};
-use framegauge_packets::capture::{Checksums, Decoded, Interface, Reader, Record, Why, decode, ends};
+use framegauge_packets::capture::{
+    Checksums, Decoded, Fragment, Interface, Outline, Reader, Reassembly, Record, Segment, Why, decode,
+    outline,
+};
 use std::path::Path;
 
 /// What a capture says of itself, and its taps with the stamps of their first segments.
@@ -79,8 +82,35 @@ impl Places {
 
 /// Which of so many shares has a packet. Those of no connection are the first one's.
 #[inline]
-pub(super) fn of_share(record: &Record<'_>, shares: usize) -> usize {
-    ends(record).map_or(0, |(one, other)| share(one, other, shares, 0))
+pub(super) fn of_share(outline: &Outline, shares: usize) -> usize {
+    outline.ends.map_or(0, |(one, other)| share(one, other, shares, 0))
+}
+
+/// What a packet is a fragment of, if it is one that was decoded.
+#[inline]
+fn fragment_of(decoded: &Decoded, record: &Record<'_>) -> Option<Fragment> {
+    match decoded {
+        Decoded::Tcp(segment) if segment.fragments.is_some() => outline(record).fragment,
+        Decoded::Other(Why::Fragment) => outline(record).fragment,
+        _ => None,
+    }
+}
+
+/// The next segment that waits for no fragment any more.
+fn next_ready(parts: &mut Reassembly<Seen>, places: &Places) -> Option<(Segment, Seen)> {
+    let (segment, seen) = parts.next_ready()?;
+    // The other fragments were cut by the capture's length as the first one was, if at all.
+    let first_bytes = segment.fragments.map_or(segment.ip_bytes, |fragments| fragments.first_bytes.into());
+    let more = segment.ip_bytes.saturating_sub(first_bytes) as usize;
+    let (captured_bytes, original_bytes) = (seen.captured_bytes + more, seen.original_bytes + more);
+    Some((segment, Seen { clock: places.clock(seen.tap), captured_bytes, original_bytes, ..seen }))
+}
+
+/// Adds all such to a batch.
+fn add_ready(parts: &mut Reassembly<Seen>, places: &Places, batch: &mut Batch) {
+    while let Some((segment, seen)) = next_ready(parts, places) {
+        batch.add_whole(segment, seen);
+    }
 }
 
 /// A capture that is read.
@@ -90,6 +120,8 @@ pub(super) struct Front {
     pub(super) places: Places,
     pub(super) packets: u64,
     broken: Option<String>,
+    /// Segments of which IP fragments are missing so far.
+    parts: Reassembly<Seen>,
 }
 
 impl Front {
@@ -100,7 +132,14 @@ impl Front {
     /// What is behind so many bytes is not read.
     pub(super) fn open_to(path: &Path, bytes: u64) -> Result<Front, String> {
         let (file, reader) = open(path, bytes)?;
-        Ok(Front { file, reader, places: Places::default(), packets: 0, broken: None })
+        Ok(Front {
+            file,
+            reader,
+            places: Places::default(),
+            packets: 0,
+            broken: None,
+            parts: Reassembly::default(),
+        })
     }
 
     /// Reads all packets.
@@ -108,21 +147,27 @@ impl Front {
         loop {
             let record = match self.reader.next() {
                 Ok(Some(record)) => record,
-                Ok(None) => return,
+                Ok(None) => return self.end_parts(&mut take),
                 Err(error) => {
                     self.broken = Some(error.to_string());
-                    return;
+                    return self.end_parts(&mut take);
                 }
             };
             self.packets += 1;
-            let (interface, number) = (record.interface, record.number);
+            let (interface, number, at) = (record.interface, record.number, record.nanoseconds);
             let (captured_bytes, original_bytes) = (record.captured.len(), record.original_bytes as usize);
-            self.places.see(record.nanoseconds);
+            self.places.see(at);
             // Looked at in its place: a copy would take as long as the decoding.
             let decoded = &decode(&record, Checksums::Verify);
+            let part = fragment_of(decoded, &record);
             let tap = self.places.of(decoded, interface, self.reader.interfaces());
             let clock = self.places.clock(tap);
-            take(decoded, Seen { tap, number, clock, captured_bytes, original_bytes });
+            let seen = Seen { tap, number, clock, captured_bytes, original_bytes };
+            if part.is_none() && !self.parts.waits() {
+                take(decoded, seen);
+            } else {
+                self.rejoin(decoded, seen, part, (interface, at), &mut take);
+            }
         }
     }
 
@@ -131,16 +176,24 @@ impl Front {
         loop {
             let record = match self.reader.next() {
                 Ok(Some(record)) => record,
-                Ok(None) => return,
+                Ok(None) => return self.end_parts(&mut take),
                 Err(error) => {
                     self.broken = Some(error.to_string());
-                    return;
+                    return self.end_parts(&mut take);
                 }
             };
             self.packets += 1;
-            let (interface, number) = (record.interface, record.number);
-            self.places.see(record.nanoseconds);
-            let is_own = of_share(&record, shares) == own;
+            let (interface, number, at) = (record.interface, record.number, record.nanoseconds);
+            self.places.see(at);
+            let outline = outline(&record);
+            let is_own = of_share(&outline, shares) == own;
+            // Of a segment that is its own a fragment without ports tells nothing.
+            if !is_own && let Some(part) = outline.fragment.filter(|_| outline.ends.is_none()) {
+                self.parts.take(&part, interface, None, at);
+                while let Some((segment, seen)) = next_ready(&mut self.parts, &self.places) {
+                    take(&Decoded::Tcp(segment), seen);
+                }
+            }
             // Of those of others only the first tell which tap they are from.
             if !is_own && self.places.begun(interface).is_some() {
                 continue;
@@ -150,9 +203,57 @@ impl Front {
             let tap = self.places.of(decoded, interface, self.reader.interfaces());
             if is_own {
                 let clock = self.places.clock(tap);
-                take(decoded, Seen { tap, number, clock, captured_bytes, original_bytes });
+                let seen = Seen { tap, number, clock, captured_bytes, original_bytes };
+                if outline.fragment.is_none() && !self.parts.waits() {
+                    take(decoded, seen);
+                } else {
+                    self.rejoin(decoded, seen, outline.fragment, (interface, at), &mut take);
+                }
             }
         }
+    }
+
+    /// Takes a packet that is a fragment, or comes while segments wait for theirs: gives what waits no more, and the packet
+    /// itself unless it begins a segment, which waits then.
+    #[cold]
+    fn rejoin(
+        &mut self,
+        decoded: &Decoded,
+        seen: Seen,
+        part: Option<Fragment>,
+        (interface, at): (u32, i64),
+        take: &mut impl FnMut(&Decoded, Seen),
+    ) {
+        let begins = match (decoded, part) {
+            (Decoded::Tcp(segment), Some(part)) => {
+                self.parts.take(&part, interface, Some((*segment, seen)), at);
+                true
+            }
+            (_, Some(part)) => {
+                self.parts.take(&part, interface, None, at);
+                false
+            }
+            (Decoded::Tcp(segment), None) => {
+                self.parts.pass(segment, interface);
+                false
+            }
+            (_, None) => false,
+        };
+        self.give_ready(take);
+        if !begins {
+            take(decoded, seen);
+        }
+    }
+
+    fn give_ready(&mut self, take: &mut impl FnMut(&Decoded, Seen)) {
+        while let Some((segment, seen)) = next_ready(&mut self.parts, &self.places) {
+            take(&Decoded::Tcp(segment), seen);
+        }
+    }
+
+    fn end_parts(&mut self, take: &mut impl FnMut(&Decoded, Seen)) {
+        self.parts.finish();
+        self.give_ready(take);
     }
 
     /// Fills a batch with packets, each for the share that has its connection. Whether more may follow.
@@ -161,23 +262,50 @@ impl Front {
         while batch.has_room() {
             let record = match self.reader.next() {
                 Ok(Some(record)) => record,
-                Ok(None) => return false,
+                Ok(None) => return self.end_filling(batch),
                 Err(error) => {
                     self.broken = Some(error.to_string());
-                    return false;
+                    return self.end_filling(batch);
                 }
             };
             self.packets += 1;
-            self.places.see(record.nanoseconds);
-            let interface = record.interface;
+            let (interface, number, at) = (record.interface, record.number, record.nanoseconds);
+            self.places.see(at);
+            let outline = outline(&record);
+            let is_concerned = outline.fragment.is_some() || self.parts.waits();
+            let decoded = is_concerned.then(|| decode(&record, Checksums::Ignore));
+            match (decoded, outline.fragment) {
+                (Some(Decoded::Tcp(segment)), Some(part)) => {
+                    // It begins a segment, and waits for the rest of it.
+                    let (captured_bytes, original_bytes) =
+                        (record.captured.len(), record.original_bytes as usize);
+                    let tap = self.places.of(&Decoded::Tcp(segment), interface, self.reader.interfaces());
+                    let clock = self.places.clock(tap);
+                    let seen = Seen { tap, number, clock, captured_bytes, original_bytes };
+                    self.parts.take(&part, interface, Some((segment, seen)), at);
+                    add_ready(&mut self.parts, &self.places, batch);
+                    continue;
+                }
+                (_, Some(part)) => self.parts.take(&part, interface, None, at),
+                (Some(Decoded::Tcp(segment)), None) => self.parts.pass(&segment, interface),
+                _ => {}
+            }
+            add_ready(&mut self.parts, &self.places, batch);
             let begun = self.places.begun(interface);
-            let place = batch.add(&record, begun, self.places.latest);
+            let place = batch.add(&record, &outline, begun, self.places.latest);
             if begun.is_none() {
                 let decoded = decode(&record, Checksums::Ignore);
                 batch.settle(place, self.places.of(&decoded, interface, self.reader.interfaces()));
             }
         }
         true
+    }
+
+    /// Nothing more follows.
+    fn end_filling(&mut self, batch: &mut Batch) -> bool {
+        self.parts.finish();
+        add_ready(&mut self.parts, &self.places, batch);
+        false
     }
 
     /// What the capture says of itself. An error only if nothing can be read.

@@ -11,8 +11,8 @@
 
 use super::front::{Front, Summary, of_share};
 use super::shares::{Found, Seen, Share};
-use framegauge_diagnosis::{Clock, Thresholds};
-use framegauge_packets::capture::{Checksums, LinkType, Record, decode};
+use framegauge_diagnosis::{Clock, Thresholds, share};
+use framegauge_packets::capture::{Checksums, Decoded, LinkType, Outline, Record, Segment, decode};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -37,6 +37,8 @@ struct Packet {
     original: u32,
     tap: Option<u8>,
     link: LinkType,
+    /// The segment, where that came in IP fragments: it has no bytes here.
+    whole: Option<Box<(Segment, Seen)>>,
 }
 
 /// The packets of one share, one behind the other, as they are read again.
@@ -75,9 +77,15 @@ impl Batch {
     }
 
     /// Adds a packet, at this time of the capture, and tells its place. Those of no connection are the first share's.
-    pub(super) fn add(&mut self, record: &Record<'_>, tap: Option<usize>, now: i64) -> (usize, usize) {
+    pub(super) fn add(
+        &mut self,
+        record: &Record<'_>,
+        outline: &Outline,
+        tap: Option<usize>,
+        now: i64,
+    ) -> (usize, usize) {
         let shares = self.parts.len();
-        let own = of_share(record, shares);
+        let own = of_share(outline, shares);
         let part = &mut self.parts[own];
         part.packets.push(Packet {
             number: record.number,
@@ -87,11 +95,28 @@ impl Batch {
             original: record.original_bytes,
             tap: tap.map(|tap| tap as u8),
             link: record.link,
+            whole: None,
         });
         part.bytes.extend_from_slice(record.captured);
         self.packets += 1;
         self.bytes += record.captured.len();
         (own, self.parts[own].packets.len() - 1)
+    }
+
+    /// Adds a segment that came in IP fragments.
+    pub(super) fn add_whole(&mut self, segment: Segment, seen: Seen) {
+        let own = share(segment.source, segment.destination, self.parts.len(), 0);
+        self.parts[own].packets.push(Packet {
+            number: seen.number,
+            nanoseconds: segment.nanoseconds,
+            now: seen.clock.now,
+            captured: 0,
+            original: 0,
+            tap: None,
+            link: LinkType::Ip,
+            whole: Some(Box::new((segment, seen))),
+        });
+        self.packets += 1;
     }
 
     /// The tap of a packet that was added before it was known.
@@ -104,6 +129,11 @@ impl Batch {
         let part = &self.parts[own];
         let mut rest = &part.bytes[..];
         for packet in &part.packets {
+            if let Some(whole) = &packet.whole {
+                let (segment, seen) = **whole;
+                share.take(&Decoded::Tcp(segment), seen);
+                continue;
+            }
             let captured;
             (captured, rest) = rest.split_at(packet.captured as usize);
             let record = Record {

@@ -4,8 +4,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use super::icmp::{IcmpNote, note};
 use super::segment::LATEST_NANOSECONDS;
-use super::walk::{Ip, Walk, Why, long, word};
-use super::{LinkType, Record, SACK_BLOCKS, SackBlocks, Segment};
+use super::walk::{Fragment, Ip, Walk, Why, long, word};
+use super::{Fragments, LinkType, Record, SACK_BLOCKS, SackBlocks, Segment};
 use crate::tcp::{Options, TCP_MINIMUM_BYTES};
 use crate::view::{PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::{SynOptions, TcpFlags, checksum};
@@ -39,11 +39,12 @@ pub enum Checksums {
 /// (VXLAN, Geneve, GRE, IP in IP), of which the innermost packet counts.
 ///
 /// Lengths are those on the wire, by the IP header, whatever was captured; where that has none (BIG TCP and aggregates),
-/// by the packet's original length. Of a fragmented packet the first fragment is a segment, with its own bytes.
+/// by the packet's original length. Of a fragmented packet the first fragment is a segment, with its own bytes: the others
+/// are put to it by [`Reassembly`](super::Reassembly).
 #[inline]
 pub fn decode(record: &Record<'_>, checksums: Checksums) -> Decoded {
     let end = record.captured.len().max(record.original_bytes as usize);
-    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None };
+    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None, fragment: None };
     let ip = match walk.link(record.link).and_then(|inside| walk.innermost(inside)) {
         Ok(ip) => ip,
         Err(why) => return Decoded::Other(why),
@@ -58,7 +59,25 @@ pub fn decode(record: &Record<'_>, checksums: Checksums) -> Decoded {
 /// the rest; `None` where it finds neither. It may find ends where the rest of a header is damaged.
 #[inline]
 pub fn ends(record: &Record<'_>) -> Option<(SocketAddr, SocketAddr)> {
-    plain_ends(record).or_else(|| walked_ends(record))
+    outline(record).ends
+}
+
+/// What a packet shows without a look at more than its headers' places.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Outline {
+    /// As [`ends`] finds them.
+    pub ends: Option<(SocketAddr, SocketAddr)>,
+    /// The packet is a fragment: of a segment the first one, or any other one of whatever it may be.
+    pub fragment: Option<Fragment>,
+}
+
+/// The outline of a packet.
+#[inline]
+pub fn outline(record: &Record<'_>) -> Outline {
+    match plain_ends(record) {
+        Some(ends) => Outline { ends: Some(ends), fragment: None },
+        None => walked_outline(record),
+    }
 }
 
 /// Those of most packets, from their places: TCP behind IPv4 without options, on Ethernet without tags, and no fragment.
@@ -76,17 +95,22 @@ fn plain_ends(record: &Record<'_>) -> Option<(SocketAddr, SocketAddr)> {
 }
 
 #[inline(never)]
-fn walked_ends(record: &Record<'_>) -> Option<(SocketAddr, SocketAddr)> {
+fn walked_outline(record: &Record<'_>) -> Outline {
     let end = record.captured.len().max(record.original_bytes as usize);
-    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None };
-    let ip = walk.link(record.link).and_then(|inside| walk.innermost(inside)).ok()?;
+    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None, fragment: None };
+    let ip = match walk.link(record.link).and_then(|inside| walk.innermost(inside)) {
+        Ok(ip) => ip,
+        Err(Why::Fragment) => return Outline { ends: None, fragment: walk.fragment },
+        Err(_) => return Outline::default(),
+    };
     if ip.protocol == PROTOCOL_TCP {
-        let ports = walk.peek::<4>().ok()?;
+        let Ok(ports) = walk.peek::<4>() else { return Outline::default() };
         let (source, destination) = (word(ports, 0), word(ports, 2));
-        return Some((SocketAddr::new(ip.source, source), SocketAddr::new(ip.destination, destination)));
+        let ends = (SocketAddr::new(ip.source, source), SocketAddr::new(ip.destination, destination));
+        return Outline { ends: Some(ends), fragment: walk.fragment.filter(|_| ip.is_fragment) };
     }
-    let quoted = note(&mut walk, &ip, record).ok()?.quoted?;
-    Some((quoted.source, quoted.destination))
+    let quoted = note(&mut walk, &ip, record).ok().and_then(|note| note.quoted);
+    Outline { ends: quoted.map(|quoted| (quoted.source, quoted.destination)), fragment: None }
 }
 
 /// The segment behind this IP header, where the walk stands. It is written once, at its place: copies of it would take
@@ -131,6 +155,10 @@ fn segment(walk: &Walk<'_>, ip: &Ip, record: &Record<'_>, checksums: Checksums) 
         checksum_is_right,
         option_bytes: (header_bytes - TCP_MINIMUM_BYTES) as u8,
         options_are_cut: options_end < payload,
+        fragments: ip.is_fragment.then(|| Fragments {
+            first_bytes: u16::try_from(walk.end - ip.start).unwrap_or(u16::MAX),
+            are_whole: false,
+        }),
     })
 }
 
@@ -231,7 +259,7 @@ mod tests {
             let original_bytes = bytes.len() as u32;
             let (link, captured) = (LinkType::Ethernet, &bytes[..]);
             let record = Record { number: 1, nanoseconds: 0, link, interface: 0, captured, original_bytes };
-            if let (Some(plain), Some(walked)) = (plain_ends(&record), walked_ends(&record)) {
+            if let (Some(plain), Some(walked)) = (plain_ends(&record), walked_outline(&record).ends) {
                 prop_assert_eq!(plain, walked);
             }
             if let Decoded::Tcp(segment) = decode(&record, Checksums::Ignore) {

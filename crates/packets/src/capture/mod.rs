@@ -10,6 +10,8 @@
 //!              │          link, bytes          Why          everything else
 //!              └──> CaptureLoss                what the capture itself has missed
 //! ```
+//!
+//! What came in IP fragments is put together by [`Reassembly`].
 
 mod buffer;
 mod decode;
@@ -21,6 +23,7 @@ mod nflog;
 mod outside;
 mod pcap;
 mod reader;
+mod reassembly;
 mod sections;
 mod segment;
 mod stored;
@@ -29,10 +32,11 @@ mod walk;
 mod wireless;
 
 pub use crate::error::CaptureError;
-pub use decode::{Checksums, Decoded, decode, ends};
+pub use decode::{Checksums, Decoded, Outline, decode, ends, outline};
 pub use icmp::{IcmpNote, Quoted};
 pub use link::LinkType;
 pub use outside::{Outside, outside};
 pub use reader::{CaptureLoss, Interface, PACKET_BYTES_MAXIMUM, Reader, Record};
-pub use segment::{SACK_BLOCKS, SackBlocks, Segment};
-pub use walk::Why;
+pub use reassembly::Reassembly;
+pub use segment::{Fragments, SACK_BLOCKS, SackBlocks, Segment};
+pub use walk::{Fragment, FragmentedPacket, Why};

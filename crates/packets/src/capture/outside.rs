@@ -23,7 +23,7 @@ pub enum Outside {
 /// The outermost IP packet; `None` where there is none, or where its header is damaged.
 pub fn outside(record: &Record<'_>) -> Option<Outside> {
     let end = record.captured.len().max(record.original_bytes as usize);
-    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None };
+    let mut walk = Walk { bytes: record.captured, at: 0, end, datagram: None, fragment: None };
     let ip = match walk.link(record.link).and_then(|inside| walk.network(inside)) {
         Ok(ip) => ip,
         Err(Why::Fragment) => return Some(Outside::Fragment),

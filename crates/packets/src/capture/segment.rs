@@ -26,6 +26,15 @@ impl SackBlocks {
     }
 }
 
+/// The IP fragments in which a segment came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragments {
+    /// Bytes of the first one, with its IP header; 65,535 stands for more.
+    pub first_bytes: u16,
+    /// The capture has all of them, so that the segment has its length; else it has the bytes of the first one.
+    pub are_whole: bool,
+}
+
 /// A TCP segment as it was captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
@@ -71,4 +80,6 @@ pub struct Segment {
     pub option_bytes: u8,
     /// The options were cut by the capture's length, so that some may be missing.
     pub options_are_cut: bool,
+    /// It came in IP fragments.
+    pub fragments: Option<Fragments>,
 }

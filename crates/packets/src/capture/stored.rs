@@ -1,7 +1,7 @@
 //! Segments and ICMP errors as bytes, for those who cannot keep all of them in memory: a format of this program alone, which
 //! no other reads.
 
-use super::{IcmpNote, Quoted, SackBlocks, Segment};
+use super::{Fragments, IcmpNote, Quoted, SackBlocks, Segment};
 use crate::{SynOptions, TcpFlags};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -12,6 +12,9 @@ const MULTIPATH: u8 = 8;
 const FAST_OPEN: u8 = 16;
 const IDENTIFICATION: u8 = 32;
 const CUT: u8 = 64;
+const FRAGMENTS: u8 = 128;
+/// Of the byte that has the checksum: all fragments are there.
+const WHOLE: u8 = 4;
 
 /// Bytes that were stored, from front to back.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +70,10 @@ fn store_option<const N: usize>(value: Option<[u8; N]>, to: &mut Vec<u8>) {
 }
 
 impl Segment {
+    fn is_whole_again(&self) -> bool {
+        self.fragments.is_some_and(|fragments| fragments.are_whole)
+    }
+
     /// Adds it to some bytes.
     pub fn store(&self, to: &mut Vec<u8>) {
         let bit = |is_set: bool, bit: u8| if is_set { bit } else { 0 };
@@ -77,13 +84,14 @@ impl Segment {
                 | bit(self.multipath, MULTIPATH)
                 | bit(self.fast_open, FAST_OPEN)
                 | bit(self.identification.is_some(), IDENTIFICATION)
-                | bit(self.options_are_cut, CUT),
+                | bit(self.options_are_cut, CUT)
+                | bit(self.fragments.is_some(), FRAGMENTS),
         );
         to.extend([
             self.flags.0,
             self.hops,
             self.ecn,
-            self.checksum_is_right.map_or(2, u8::from),
+            self.checksum_is_right.map_or(2, u8::from) | bit(self.is_whole_again(), WHOLE),
             self.sack.as_slice().len() as u8,
             self.option_bytes,
         ]);
@@ -101,6 +109,9 @@ impl Segment {
         }
         if let Some(identification) = self.identification {
             to.extend(identification.to_le_bytes());
+        }
+        if let Some(fragments) = self.fragments {
+            to.extend(fragments.first_bytes.to_le_bytes());
         }
         for (begin, end) in self.sack.as_slice() {
             to.extend(begin.to_le_bytes());
@@ -125,6 +136,10 @@ impl Segment {
         let [seq, ack, payload_bytes, ip_bytes] = [from.long()?, from.long()?, from.long()?, from.long()?];
         let timestamps = if has(TIMESTAMPS) { Some((from.long()?, from.long()?)) } else { None };
         let identification = if has(IDENTIFICATION) { Some(from.word()?) } else { None };
+        let fragments = match has(FRAGMENTS) {
+            true => Some(Fragments { first_bytes: from.word()?, are_whole: checksum & WHOLE != 0 }),
+            false => None,
+        };
         let mut sack = SackBlocks { count: blocks, ..SackBlocks::default() };
         for block in sack.blocks.get_mut(..usize::from(blocks))? {
             *block = (from.long()?, from.long()?);
@@ -149,9 +164,10 @@ impl Segment {
             identification,
             hops,
             ecn,
-            checksum_is_right: (checksum < 2).then_some(checksum == 1),
+            checksum_is_right: (checksum & 2 == 0).then_some(checksum & 1 == 1),
             option_bytes,
             options_are_cut: has(CUT),
+            fragments,
         })
     }
 }

@@ -91,6 +91,34 @@ pub(super) struct Walk<'a> {
     pub(super) end: usize,
     /// The UDP datagram of the innermost tunnel.
     pub(super) datagram: Option<Datagram>,
+    /// What the newest IP header that is a fragment's says of it.
+    pub(super) fragment: Option<Fragment>,
+}
+
+/// A fragment of an IP packet (RFC 791 section 3.2, RFC 8200 section 4.5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fragment {
+    /// What all fragments of the packet have.
+    pub packet: FragmentedPacket,
+    /// Its first byte within what the packet carries.
+    pub begin: usize,
+    /// The byte after it.
+    pub end: usize,
+    /// Nothing follows it.
+    pub is_last: bool,
+}
+
+/// What tells a packet that was cut from others, for as long as it may be under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FragmentedPacket {
+    /// Where it comes from.
+    pub source: IpAddr,
+    /// Where it goes to.
+    pub destination: IpAddr,
+    /// What it carries.
+    pub protocol: u8,
+    /// Its identification.
+    pub identification: u32,
 }
 
 /// A UDP datagram around what is read.
@@ -202,10 +230,23 @@ impl<'a> Walk<'a> {
         }
         // The upper three bits of the word are flags: reserved, don't fragment, more fragments.
         let fragment = word(header, 6);
+        let address = |at: usize| IpAddr::V4(Ipv4Addr::from_bits(long(header, at)));
+        if fragment & 0x3fff != 0 {
+            self.fragment = Some(Fragment {
+                packet: FragmentedPacket {
+                    source: address(12),
+                    destination: address(16),
+                    protocol: header[9],
+                    identification: word(header, 4).into(),
+                },
+                begin: usize::from(fragment & 0x1fff) * 8,
+                end: usize::from(fragment & 0x1fff) * 8 + self.end.saturating_sub(self.at),
+                is_last: fragment & 0x2000 == 0,
+            });
+        }
         if fragment & 0x1fff != 0 {
             return Err(Why::Fragment);
         }
-        let address = |at: usize| IpAddr::V4(Ipv4Addr::from_bits(long(header, at)));
         let mut ip = Ip {
             source: address(12),
             destination: address(16),
@@ -279,8 +320,19 @@ impl<'a> Walk<'a> {
                 }
                 FRAGMENT => {
                     let header = self.take::<8>()?;
-                    let fragment = word(header, 2);
-                    if fragment >> 3 != 0 {
+                    let (fragment, begin) = (word(header, 2), usize::from(word(header, 2) & !7));
+                    self.fragment = Some(Fragment {
+                        packet: FragmentedPacket {
+                            source: ip.source,
+                            destination: ip.destination,
+                            protocol: header[0],
+                            identification: long(header, 4),
+                        },
+                        begin,
+                        end: begin + self.end.saturating_sub(self.at),
+                        is_last: fragment & 1 == 0,
+                    });
+                    if begin != 0 {
                         return Err(Why::Fragment);
                     }
                     ip.is_fragment |= fragment & 1 != 0;
