@@ -113,7 +113,8 @@ impl Connection {
             flows,
             ends: self.ends,
             rtt: self.path_rtt(),
-            reset_by: self.reset_by.or(self.refused.then_some(Side::Server)),
+            // A refusal, or what only asked, cut nothing off.
+            reset_by: self.reset_by.filter(|_| self.was_cut_off()),
             last,
             picture: self.picture.take(),
         }

@@ -355,7 +355,7 @@ impl Connection {
             let are_done = self.halves.iter().all(|half| half.is_finished());
             let packet = Seen { segment, from, now };
             let is_explained = self.show(|detectors, of, account| detectors.close(of, &packet, account));
-            if !is_explained && !are_done && !self.only_asks(from, now) {
+            if !is_explained && !are_done && !self.only_asks(from, now) && !self.has_had_all(from, now) {
                 self.note(self.kind_of_reset(), begin, now, 0, &[segment.number]);
             }
         }

@@ -184,17 +184,31 @@ impl Connection {
         Cut { by: from, at: now, signs: signs.into_iter().flatten().collect(), is_known, unheeded: None }
     }
 
-    /// Whether who opened the connection ends it as soon as it is open, before anybody has sent anything: it only asks whether
-    /// somebody listens, as balancers and scanners do, and nothing is cut off.
+    /// Whether who opened the connection ends it as soon as it is open, or could be, before anybody has sent anything: it only
+    /// asks whether somebody listens, as balancers and scanners do, and nothing is cut off.
     pub(crate) fn only_asks(&self, from: Side, now: i64) -> bool {
         let server = self.half(Side::Server);
         let patience = self.path_rtt().saturating_mul(2).max(LEAST_TIMEOUT);
         let is_empty = |half: &Half| half.counts.data_segments() == 0 && half.counts.unseen_bytes() == 0;
         from == Side::Client
-            && self.established
             && server.opening.answers() > 0
             && now - server.sent.at() < patience
             && self.halves.iter().all(is_empty)
+    }
+
+    /// Whether the client resets instead of finishing, when it has all that the server sent, with its FIN, and the server has all
+    /// of the client: nothing is cut off.
+    pub(crate) fn has_had_all(&mut self, from: Side, now: i64) -> bool {
+        if from != Side::Client || !self.half(Side::Server).is_finished() {
+            return false;
+        }
+        self.take_waiting(Side::Server, now);
+        self.half(Side::Server).is_done() && self.half(Side::Client).way.is_idle()
+    }
+
+    /// Whether a reset has cut it off, as it was told.
+    pub(crate) fn was_cut_off(&self) -> bool {
+        self.tallies.iter().any(|tally| matches!(tally.kind, Kind::Reset | Kind::InjectedReset))
     }
 
     /// What a reset that cuts this connection off is called.

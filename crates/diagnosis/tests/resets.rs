@@ -138,6 +138,57 @@ fn who_only_asks_whether_somebody_listens_cuts_nothing_off() {
     assert_eq!(asked(MS, SERVER, 0), [Kind::Reset]);
 }
 
+/// Connections of one client to many servers, each ended by the client's reset.
+fn many(end: impl Fn(&mut Scene)) -> Vec<Kind> {
+    let mut all = Vec::new();
+    for server in 0..20 {
+        let mut scene = Scene::between("10.0.0.1:40000", &format!("10.0.1.{server}:80"));
+        scene.now += i64::from(server) * 40 * MS;
+        end(&mut scene);
+        all.append(&mut scene.segments);
+    }
+    all.sort_by_key(|segment| segment.nanoseconds);
+    (1..).zip(&mut all).for_each(|(number, segment)| segment.number = number);
+    kinds(&diagnosis(&all))
+}
+
+/// Health checks, open or half open, refusals, and clients that reset behind the server's FIN: no storm, and nothing is cut off.
+#[test]
+fn resets_that_cut_nothing_off_are_no_storm() {
+    let reset = TcpFlags::RST.with(TcpFlags::ACK);
+    let checked = many(|scene| {
+        scene.meet(RTT);
+        scene.send(CLIENT, 0, reset);
+    });
+    assert_eq!(checked, []);
+    let half_open = many(|scene| {
+        scene.meet(RTT);
+        scene.segments.pop();
+        scene.send(CLIENT, 0, TcpFlags::RST);
+    });
+    assert_eq!(half_open, []);
+    let refused = many(|scene| {
+        scene.meet(RTT);
+        scene.segments.truncate(1);
+        scene.send(SERVER, 0, reset);
+    });
+    assert_eq!(refused, [Kind::ConnectionRefused; 20]);
+    let had_all = |has_all: bool| {
+        many(|scene| {
+            scene.meet(RTT);
+            scene.talk(2, RTT);
+            scene.send(SERVER, 0, TcpFlags::FIN.with(TcpFlags::ACK));
+            scene.next[SERVER] = scene.next[SERVER].wrapping_add(u32::from(has_all));
+            scene.pass(20_000);
+            scene.ack(CLIENT);
+            scene.pass(MS);
+            scene.send(CLIENT, 0, reset);
+        })
+    };
+    assert_eq!(had_all(true), []);
+    assert!(had_all(false).contains(&Kind::ResetStorm));
+}
+
 #[test]
 fn what_was_under_way_when_an_end_reset_proves_nothing() {
     let mut scene = reset(|_| {});
