@@ -2,7 +2,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, SIDES, Side};
-use crate::detectors::Detector;
+use crate::detectors::{ClosedWindow, Detector};
 use crate::findings::{Ends, Finding};
 use crate::flows::Flow;
 use crate::half::Half;
@@ -198,6 +198,7 @@ impl Connection {
         match self.tallies.iter().find(|tally| tally.kind == kind) {
             _ if is_sized => Kind::PmtuBlackHole.remedy(),
             _ if kind == Kind::SynLoss => self.remedy_of_syns(),
+            _ if kind == Kind::ZeroWindow && self.answered_shut() => ClosedWindow::REMEDY_OF_OPENING,
             Some(tally) if tally.count == 1 && self.unanswered_of(tally).is_some() => Kind::DeadPeer.remedy(),
             _ => kind.remedy(),
         }

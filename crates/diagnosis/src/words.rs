@@ -28,6 +28,24 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
 }
 
 impl Connection {
+    /// Whether the server answered the SYN with a closed window, and closed it never again.
+    pub(crate) fn answered_shut(&self) -> bool {
+        self.observers.as_ref().is_some_and(|all| all.detectors.closed_window.only_answered_shut())
+    }
+
+    /// Who did not read.
+    pub(crate) fn closings_in_words(&self, tally: &Tally) -> String {
+        let lost = duration(tally.lost);
+        if self.answered_shut() {
+            return format!(
+                "The SYN was answered with a closed window, which opened {lost} later: nothing had been sent yet that an application \
+                 could read, so that who answered had no connection to the server yet, or no room for one."
+            );
+        }
+        let times = times(tally);
+        format!("The receiver closed its window {times}, {lost} in all: its application did not read.")
+    }
+
     /// Which segments came in IP fragments.
     pub(crate) fn fragments_in_words(&self, tally: &Tally) -> String {
         self.observers.as_ref().map_or(String::new(), |all| all.detectors.ip_fragments.in_words(tally))

@@ -119,3 +119,29 @@ fn to_an_end_that_has_finished_no_window_is_closed() {
     scene.send(CLIENT, 0, TcpFlags::RST.with(TcpFlags::ACK));
     assert_eq!(kinds(&scene.diagnosis()), []);
 }
+
+/// A SYN proxy answers with a closed window until it has a connection of its own: no application has anything to read then.
+#[test]
+fn a_window_that_was_closed_from_the_start_is_no_application_that_does_not_read() {
+    let shut = |again: bool| {
+        let mut scene = Scene::met(20 * MS);
+        scene.segments[1].window = 0;
+        scene.pass(30 * MS);
+        scene.ack(SERVER);
+        scene.talk(3, 20 * MS);
+        if again {
+            scene.window[SERVER] = 0;
+            scene.ack(SERVER);
+            scene.pass(300 * MS);
+            scene.window[SERVER] = 512;
+            scene.ack(SERVER);
+            scene.talk(1, 20 * MS);
+        }
+        one(&scene.diagnosis(), Kind::ZeroWindow)
+    };
+    let (opening, later) = (shut(false), shut(true));
+    assert!(opening.text.contains("The SYN was answered with a closed window"), "{}", opening.text);
+    assert!(opening.remedy.contains("SYN proxy"), "{}", opening.remedy);
+    assert!(later.text.contains("its application did not read") && !later.remedy.contains("SYN proxy"));
+}
+

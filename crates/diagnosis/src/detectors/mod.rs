@@ -32,7 +32,7 @@ use crate::connection::{Connection, Side};
 use crate::gap::Gap;
 use asked::Asked;
 use capture::Capture;
-use closed_window::ClosedWindow;
+pub(crate) use closed_window::ClosedWindow;
 use framegauge_packets::capture::Segment;
 use ip_fragments::IpFragments;
 use keepalive::Keepalive;

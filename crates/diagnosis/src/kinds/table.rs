@@ -109,9 +109,7 @@ kinds! {
         name: "zero_window", about: Problem, group: Receiver, least: Any,
         means: "the receiver closed its window",
         headline: "The receiving application did not read",
-        says: |told| format!(
-            "The receiver closed its window {}, {} in all: its application did not read.", told.times(), told.lost()
-        ),
+        says: |told| told.detail(Connection::closings_in_words),
         remedy: "The receiving application does not read fast enough: profile it, or give it larger receive buffers.",
         limits: [],
     }
