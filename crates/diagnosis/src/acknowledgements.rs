@@ -214,8 +214,8 @@ impl Connection {
             // The receiver lacks what lies below.
             self.half_mut(sender).silences.ask(missing);
         }
-        if is_duplicate && !may_be_repeat {
-            self.take_back_copy(sender, (begin, end));
+        if is_duplicate && (!may_be_repeat || self.half(sender).told.has_filled(begin)) {
+            self.hear_of_double(sender, (begin, end));
         }
         if !is_duplicate || !may_be_repeat {
             return;

@@ -225,8 +225,9 @@ impl Connection {
         }
         now = now.max(self.last);
         if self.is_duplicate(segment, from, now, limits) {
-            self.note(Kind::CaptureDuplicates, now, now, 0, &[segment.number]);
-            self.keep_copy(segment, from);
+            let kind = self.kind_of_copy(segment, from);
+            self.note(kind, now, now, 0, &[segment.number]);
+            self.keep_copy(segment, from, kind);
             return;
         }
         self.stamped = segment.nanoseconds;

@@ -19,7 +19,6 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side, mark};
-use crate::findings::Tally;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
@@ -215,26 +214,42 @@ impl Connection {
         self.prints[from as usize].apart > 0 && segment.hops != hops
     }
 
-    /// The capture has data twice, as far as it is known.
+    /// What a copy is. Where a repeat filled a hole, and nothing marks packets, what is the same and comes behind it may as well be
+    /// what it repeats, which it has overtaken: unless the capture is known to have packets twice.
     #[cold]
-    pub(crate) fn keep_copy(&mut self, segment: &Segment, from: Side) {
-        let half = self.half_mut(from);
-        let begin = half.way.near(segment.seq);
-        if segment.payload_bytes > 0 {
-            half.doubles.take((begin, begin + u64::from(segment.payload_bytes)), segment.number);
+    pub(crate) fn kind_of_copy(&self, segment: &Segment, from: Side) -> Kind {
+        let half = self.half(from);
+        let has_doubles = self.tallies.iter().any(|tally| tally.kind == Kind::CaptureDuplicates);
+        let is_marked = segment.timestamps.is_some() || segment.identification.is_some_and(|own| own != 0);
+        let may_be_original = segment.payload_bytes > 0 && half.told.has_filled(half.way.near(segment.seq));
+        if may_be_original && !is_marked && !has_doubles {
+            Kind::UnclearRepeats
+        } else {
+            Kind::CaptureDuplicates
         }
     }
 
-    /// The receiver has what lies in `range` twice, and nobody has sent it again: it came twice to the capture, too.
+    /// The capture has data twice, as far as it is known.
     #[cold]
-    pub(crate) fn take_back_copy(&mut self, sender: Side, range: (u64, u64)) {
-        let Some(number) = self.half_mut(sender).doubles.arrived(range) else { return };
-        let is_told = |tally: &&mut Tally| tally.kind == Kind::CaptureDuplicates;
-        if let Some(tally) = self.tallies.iter_mut().find(is_told) {
+    pub(crate) fn keep_copy(&mut self, segment: &Segment, from: Side, kind: Kind) {
+        let half = self.half_mut(from);
+        let begin = half.way.near(segment.seq);
+        if segment.payload_bytes > 0 {
+            half.doubles.take((begin, begin + u64::from(segment.payload_bytes)), segment.number, kind);
+        }
+    }
+
+    /// The receiver has what lies in `range` twice, and nobody has sent it again, or only what filled a hole: it came twice to
+    /// the capture, too. Whether the capture has it twice.
+    #[cold]
+    pub(crate) fn take_back_copy(&mut self, sender: Side, range: (u64, u64)) -> bool {
+        let Some((number, kind)) = self.half_mut(sender).doubles.arrived(range) else { return false };
+        if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == kind) {
             tally.count -= 1;
             tally.packets.retain(|packet| *packet != number);
         }
-        self.tallies.retain(|tally| tally.kind != Kind::CaptureDuplicates || tally.count > 0);
+        self.tallies.retain(|tally| tally.kind != kind || tally.count > 0);
+        true
     }
 
     /// How soon its sender may repeat a segment, at the least; 0: nobody knows. It does not know of a loss before an RTT has gone by,

@@ -53,6 +53,15 @@ impl Told {
         settled
     }
 
+    /// Whether a repeat of a place that was not needless filled a hole.
+    pub(crate) fn has_filled(&self, place: u64) -> bool {
+        let fills = |repeat: &Repeat| {
+            let is_there = repeat.range.0 <= place && place < repeat.range.1;
+            is_there && repeat.hole.is_some() && !repeat.is_needless
+        };
+        self.0.iter().flat_map(|repair| &repair.repeats).any(fills)
+    }
+
     /// What repeats a place and was not needless, the newest first.
     fn repeats_of(&mut self, place: u64) -> impl Iterator<Item = &mut Repeat> {
         let is_repeated = move |repeat: &&mut Repeat| {
@@ -147,6 +156,16 @@ impl Connection {
     pub(crate) fn hear_of_copy(&mut self, sender: Side, range: (u64, u64)) {
         let mut repairs = self.half_mut(sender).told.0.iter_mut().rev();
         repairs.any(|repair| repair.hear_of_copy(range));
+    }
+
+    /// The receiver has what lies in `range` twice, which nobody repeated, or only one repeat that filled a hole. Where the
+    /// capture has it twice as well, that repeat came before what it repeats: nothing was lost.
+    #[cold]
+    pub(crate) fn hear_of_double(&mut self, sender: Side, range: (u64, u64)) {
+        if self.take_back_copy(sender, range) {
+            let repeat = self.half_mut(sender).told.repeats_of(range.0).find(|repeat| repeat.hole.is_some());
+            repeat.into_iter().for_each(|repeat| repeat.is_needless = true);
+        }
     }
 
     /// Takes what was overtaken not only by what the receiver had, but also by its own repeat: it was sent before what had left the

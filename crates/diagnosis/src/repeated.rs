@@ -1,6 +1,7 @@
 //! The newest places that a sender has sent again. A receiver that says of others that it has them twice (D-SACK, RFC 2883) speaks
 //! of a packet that the network has doubled, or of a probe: nobody has sent them again (RFC 3708 section 3).
 
+use crate::kinds::Kind;
 use std::collections::VecDeque;
 
 /// More are forgotten: then nobody knows of older ones.
@@ -9,7 +10,8 @@ const MOST_RANGES: usize = 256;
 /// Of so many packets that came twice the receiver may still speak.
 const MOST_DOUBLES: usize = 64;
 
-/// The newest packets with data that the capture has twice: if the receiver has it twice as well, the network has doubled it.
+/// The newest packets with data that the capture has twice, as which that is told: if the receiver has it twice as well, the
+/// network has doubled it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Doubles(VecDeque<Double>);
 
@@ -17,20 +19,21 @@ pub(crate) struct Doubles(VecDeque<Double>);
 struct Double {
     range: (u64, u64),
     number: u64,
+    kind: Kind,
 }
 
 impl Doubles {
-    pub(crate) fn take(&mut self, range: (u64, u64), number: u64) {
+    pub(crate) fn take(&mut self, range: (u64, u64), number: u64, kind: Kind) {
         if self.0.len() == MOST_DOUBLES {
             self.0.pop_front();
         }
-        self.0.push_back(Double { range, number });
+        self.0.push_back(Double { range, number, kind });
     }
 
-    /// The receiver has what lies in `range` twice: the number of the copy, once.
-    pub(crate) fn arrived(&mut self, range: (u64, u64)) -> Option<u64> {
+    /// The receiver has what lies in `range` twice: the number of the copy and what it was told as, once.
+    pub(crate) fn arrived(&mut self, range: (u64, u64)) -> Option<(u64, Kind)> {
         let place = self.0.iter().position(|copy| copy.range.0 < range.1 && range.0 < copy.range.1)?;
-        self.0.remove(place).map(|copy| copy.number)
+        self.0.remove(place).map(|copy| (copy.number, copy.kind))
     }
 }
 

@@ -44,8 +44,7 @@ impl Connection {
             return;
         }
         if hole.is_none() && self.is_unclear(segment, from, range, now, limits) {
-            self.note(Kind::UnclearRepeats, now, now, 0, &[segment.number]);
-            return;
+            return self.tell_unclear(segment, from, range.0, now);
         }
         self.tell_repeat_of_answered(segment, from, range, now);
         let is_no_loss = self.repeats_size_probe(from, range.0, segment.payload_bytes)
@@ -69,6 +68,14 @@ impl Connection {
         };
         if revealed && !is_no_loss {
             self.take_repair(segment, from, range, now, resent.filter(|_| !in_episode), limits);
+        }
+    }
+
+    /// Nobody can tell who repeats this. Behind a repeat that filled a hole the receiver may still tell.
+    fn tell_unclear(&mut self, segment: &Segment, from: Side, begin: u64, now: i64) {
+        self.note(Kind::UnclearRepeats, now, now, 0, &[segment.number]);
+        if self.half(from).told.has_filled(begin) {
+            self.keep_copy(segment, from, Kind::UnclearRepeats);
         }
     }
 

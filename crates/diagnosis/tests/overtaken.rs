@@ -76,9 +76,10 @@ fn repaired(scene: &mut Scene) -> Segment {
 }
 
 /// Beside the receiver: what was overtaken comes so much later than its own repeat, after so many other repairs, of what was lost;
-/// the receiver says that it has it twice, or not.
-fn overtaken_by_its_repeat(late: i64, others: u64, is_said: bool) -> Diagnosis {
+/// the receiver says that it has it twice, or not. `marked`: with identifications and timestamps.
+fn overtaken_by_its_repeat(late: i64, others: u64, is_said: bool, marked: bool) -> Diagnosis {
     let mut scene = Scene::new();
+    scene.syn.iter_mut().for_each(|syn| syn.timestamps = marked);
     scene.meet_at_server(RTT);
     go_on(&mut scene, 6);
     let mut first = repaired(&mut scene);
@@ -98,7 +99,12 @@ fn overtaken_by_its_repeat(late: i64, others: u64, is_said: bool) -> Diagnosis {
     }
     scene.pass(RTT);
     go_on(&mut scene, 2);
-    scene.segments.iter_mut().enumerate().for_each(|(place, segment)| segment.number = place as u64 + 1);
+    for (place, segment) in scene.segments.iter_mut().enumerate() {
+        segment.number = place as u64 + 1;
+        if !marked {
+            (segment.timestamps, segment.identification) = (None, Some(0));
+        }
+    }
     scene.diagnosis()
 }
 
@@ -108,11 +114,25 @@ proptest! {
     fn what_comes_after_its_own_repeat_was_not_lost(
         late in MS / 10..200 * MS, others in 0u64..4, is_said: bool
     ) {
-        let found = overtaken_by_its_repeat(late, others, is_said);
+        let found = overtaken_by_its_repeat(late, others, is_said, true);
         prop_assert_eq!(one(&found, Kind::SpuriousRetransmit).count, 1);
         let repairs = found.findings.iter().find(|finding| finding.kind == Kind::FastRetransmit);
         prop_assert_eq!(repairs.map_or(0, |repairs| repairs.count), others);
         prop_assert!(!kinds(&found).contains(&Kind::DoubleLoss));
+    }
+}
+
+proptest! {
+    /// Where nothing marks packets, a copy behind a repeat that filled a hole may be what that repeats: only the receiver can tell.
+    #[test]
+    fn what_may_be_a_copy_or_the_first_is_told_by_the_receiver(late in MS / 10..200 * MS, is_said: bool) {
+        let found = overtaken_by_its_repeat(late, 0, is_said, false);
+        let expected = if is_said { Kind::SpuriousRetransmit } else { Kind::UnclearRepeats };
+        prop_assert_eq!(one(&found, expected).count, 1);
+        let told = kinds(&found);
+        prop_assert!(!told.contains(&Kind::CaptureDuplicates), "{:?}", told);
+        prop_assert_eq!(told.contains(&Kind::FastRetransmit), !is_said);
+        prop_assert_eq!(told.contains(&Kind::UnclearRepeats), !is_said);
     }
 }
 
