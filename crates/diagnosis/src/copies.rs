@@ -269,7 +269,10 @@ impl Connection {
         let half = self.half(from);
         let begin = half.way.near(segment.seq);
         let end = begin + u64::from(segment.payload_bytes);
+        // A kernel may count an aggregate once, of which a NIC makes several packets.
+        let is_news = segment.timestamps.is_some_and(|(value, _)| half.lag().is_news(value));
         segment.identification.is_some_and(|own| half.identities.has_passed(own))
+            && !is_news
             && segment.flags.0 & TcpFlags::SYN.with(TcpFlags::RST).0 == 0
             && half.way.has_seen((begin, end))
     }
@@ -303,7 +306,8 @@ impl Connection {
         let has_forgotten =
             segment.flags.contains(TcpFlags::ACK) && answered.near(segment.ack) < answered.una();
         let number = segment.identification.unwrap_or(0);
-        if has_forgotten || half.identities.last_is_behind(number) {
+        let is_newer = segment.timestamps.is_some() && half.lag().is_newer();
+        if has_forgotten || (half.identities.last_is_behind(number) && !is_newer) {
             return true;
         }
         let original = half.way.flight().at(half.way.near(segment.seq));

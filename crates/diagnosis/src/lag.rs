@@ -87,6 +87,12 @@ impl Lag {
         self.is_fine && ((self.is_stale && is_slower) || self.step < -2 * TICK)
     }
 
+    /// Whether a stamp is newer than all that passed: its packet is no copy of any of them.
+    #[inline]
+    pub(crate) fn is_news(&self, value: u32) -> bool {
+        self.origin.is_some() && ticks(self.last.0, value) > 0
+    }
+
     /// How far apart packets may have left that have the same timestamp: any time, by a clock that is too coarse.
     pub(crate) fn tick(&self) -> i64 {
         if self.is_fine { TICK } else { i64::MAX }

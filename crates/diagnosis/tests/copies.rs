@@ -419,3 +419,25 @@ proptest! {
         prop_assert!(!found.contains(&Kind::SynLoss) && !found.contains(&Kind::SpuriousRetransmit), "{found:?}");
     }
 }
+
+/// A kernel counts an aggregate once, of which a NIC makes several packets: the next numbers are those of later ones, as their
+/// timestamps tell.
+#[test]
+fn what_is_stamped_after_all_else_is_no_copy_whatever_its_number() {
+    let mut scene = Scene::met(RTT);
+    scene.window = [16_384; 2];
+    scene.talk(8, RTT);
+    let begin = scene.data(CLIENT, 9 * MSS);
+    for wait in [220, 440, 880, 1760] {
+        scene.pass(wait * MS);
+        scene.again(CLIENT, begin, MSS);
+    }
+    let found = scene.diagnosis();
+    assert_eq!(found.connections[0].resent_segments, [4, 0]);
+    assert!(
+        found
+            .findings
+            .iter()
+            .all(|finding| { ![Kind::CaptureDuplicates, Kind::UnclearRepeats].contains(&finding.kind) })
+    );
+}
