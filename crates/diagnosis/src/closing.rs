@@ -3,7 +3,7 @@
 use crate::Thresholds;
 use crate::connection::{Connection, SIDES, Side};
 use crate::detectors::{ClosedWindow, Detector};
-use crate::findings::{Ends, Finding};
+use crate::findings::{Ends, Finding, Tally};
 use crate::flows::Flow;
 use crate::half::Half;
 use crate::kinds::Kind;
@@ -13,6 +13,17 @@ use crate::words;
 use framegauge_packets::SynOptions;
 use serde::Serialize;
 use std::collections::BTreeMap;
+
+/// Kinds of which each shows that something was lost.
+const LOSSES: [Kind; 7] = [
+    Kind::RtoStall,
+    Kind::TailLoss,
+    Kind::FastRetransmit,
+    Kind::DoubleLoss,
+    Kind::PmtuBlackHole,
+    Kind::ReorderingTimer,
+    Kind::BadChecksum,
+];
 
 /// A connection of the capture.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -95,6 +106,7 @@ impl Connection {
             self.settle_suspects(side);
         }
         self.show(|detectors, of, account| detectors.end(of, limits, account));
+        self.judge_needless();
         self.rename_rare(Kind::NagleDelayedAck, limits.repeats, Kind::ApplicationLimited);
         self.count_unheard();
         self.count_challenges();
@@ -118,6 +130,20 @@ impl Connection {
             last,
             picture: self.picture.take(),
         }
+    }
+
+    /// Where all that was sent again was needless, nothing was lost that made the congestion window small, and there was no storm
+    /// of losses.
+    fn judge_needless(&mut self) {
+        let is_loss = |tally: &Tally| LOSSES.contains(&tally.kind);
+        if self.repeated_needlessly() && !self.tallies.iter().any(is_loss) {
+            self.rename(Kind::CwndCollapse, Kind::NetworkLimited);
+            self.tallies.retain(|tally| tally.kind != Kind::RetransmitStorm);
+        }
+    }
+
+    fn repeated_needlessly(&self) -> bool {
+        self.tallies.iter().any(|tally| tally.kind == Kind::SpuriousRetransmit)
     }
 
     /// A pattern that was seen too seldom to have its name.

@@ -302,3 +302,32 @@ proptest! {
         }
     }
 }
+
+/// Many repairs within a second of what had only been overtaken: nothing was lost, so that there is no storm of losses.
+#[test]
+fn where_all_repeats_were_needless_there_is_no_storm_of_losses() {
+    let near = 4 * MS;
+    let storm = |is_said: bool| {
+        let mut scene = Scene::met(near);
+        scene.talk(5, near);
+        for _ in 0..40 {
+            let begin = scene.data(CLIENT, MSS);
+            (0..5).for_each(|_| _ = scene.data(CLIENT, MSS));
+            scene.pass(near);
+            for count in 2..=6 {
+                scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), begin.wrapping_add(MSS * count))]);
+                scene.pass(10_000);
+            }
+            scene.again(CLIENT, begin, MSS);
+            scene.pass(near);
+            scene.ack(SERVER);
+            scene.pass(near);
+            if is_said {
+                scene.sack(SERVER, scene.next[CLIENT], &[(begin, begin.wrapping_add(MSS))]);
+            }
+        }
+        kinds(&scene.diagnosis())
+    };
+    assert_eq!(storm(true), [Kind::SpuriousRetransmit]);
+    assert!(storm(false).contains(&Kind::RetransmitStorm));
+}
