@@ -135,7 +135,7 @@ impl Connection {
         }
     }
 
-    fn add(&mut self, tally: &Tally) {
+    pub(crate) fn add(&mut self, tally: &Tally) {
         if let Some(picture) = &mut self.picture {
             picture.note(tally.kind, tally.begin, tally.end);
         }

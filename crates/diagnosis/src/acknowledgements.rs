@@ -2,6 +2,7 @@
 
 use crate::connection::{Connection, Side};
 use crate::detectors::{Acknowledgement, Detector};
+use crate::findings::Tally;
 use crate::flight::Acknowledged;
 use crate::gap::Gap;
 use crate::hearing::Heard;
@@ -118,7 +119,10 @@ impl Connection {
             }
         }
         if acked.closed_hole {
-            self.note(Kind::Reordering, now, now, 0, &[number]);
+            let closed = Tally::new(Kind::Reordering, now, now, &[]).times(0);
+            let all = self.half_mut(sender).closed_holes.get_or_insert_with(|| Box::new(closed));
+            (all.end, all.count) = (now, all.count + 1);
+            all.add_packet(number);
         }
         let half = self.half_mut(sender);
         half.deliver(acked.largest_piece());

@@ -104,6 +104,7 @@ impl Connection {
             self.settle_doubtful(side);
             self.end_watch(side);
             self.settle_suspects(side);
+            self.settle_closed_holes(side);
         }
         self.show(|detectors, of, account| detectors.end(of, limits, account));
         self.judge_needless();
@@ -144,6 +145,16 @@ impl Connection {
 
     fn repeated_needlessly(&self) -> bool {
         self.tallies.iter().any(|tally| tally.kind == Kind::SpuriousRetransmit)
+    }
+
+    /// Holes that closed without a repeat: what closed them was overtaken, unless the capture lacks packets of that sender, of
+    /// which any may be the repeat.
+    fn settle_closed_holes(&mut self, sender: Side) {
+        let half = self.half_mut(sender);
+        let is_whole = half.counts.unseen_bytes() == 0;
+        if let Some(closed) = half.closed_holes.take().filter(|_| is_whole) {
+            self.add(&closed);
+        }
     }
 
     /// A pattern that was seen too seldom to have its name.

@@ -85,7 +85,7 @@ impl Connection {
             times: 1,
             mark,
             sacked: false,
-            is_told: false,
+            is_judged: false,
         };
         self.halves[from as usize].way.send(piece);
         self.halves[from as usize].tracking.send(begin, end);

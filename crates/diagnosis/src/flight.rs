@@ -24,8 +24,8 @@ pub(crate) struct Piece {
     pub(crate) mark: u32,
     /// The receiver has it, by SACK.
     pub(crate) sacked: bool,
-    /// It came late, and is told as overtaken.
-    pub(crate) is_told: bool,
+    /// It came late, and it was judged then whether that shows anything.
+    pub(crate) is_judged: bool,
 }
 
 impl Piece {
@@ -179,7 +179,8 @@ impl Flight {
                 self.sacked_bytes -= piece.end - piece.begin;
             }
             acked.resent |= piece.times > 1;
-            acked.closed_hole |= piece.times == 1 && !piece.sacked && !piece.is_told && self.sacked_bytes > 0;
+            acked.closed_hole |=
+                piece.times == 1 && !piece.sacked && !piece.is_judged && self.sacked_bytes > 0;
             acked.take_piece(piece.payload());
             if piece.times == 1 && !piece.sacked {
                 acked.sent = Some(piece.first);
@@ -283,7 +284,7 @@ mod tests {
             times: 1,
             mark: 0,
             sacked: false,
-            is_told: false,
+            is_judged: false,
         }
     }
 

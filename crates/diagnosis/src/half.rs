@@ -3,6 +3,7 @@
 use crate::checksums::Checksums;
 use crate::counts::Counts;
 use crate::discarded::Discarded;
+use crate::findings::Tally;
 use crate::hearing::Hearing;
 use crate::hidden::Hidden;
 use crate::identities::Identities;
@@ -58,6 +59,8 @@ pub(crate) struct Half {
     pub(crate) repairs: Repairs,
     /// What had been told when a hole opened, the oldest then.
     pub(crate) before_hole: Option<Box<Before>>,
+    /// Holes that SACK showed and that closed without a repeat in the file.
+    pub(crate) closed_holes: Option<Box<Tally>>,
     pub(crate) repeated: Repeated,
     pub(crate) doubles: Doubles,
     /// The newest repairs, until it is known whether anything was lost.

@@ -204,7 +204,7 @@ impl Connection {
             times: if overtaken { 1 } else { 2 },
             mark: mark(segment),
             sacked: false,
-            is_told,
+            is_judged: overtaken,
         });
         if overtaken {
             self.disprove_loss(from, (hole.begin, hole.end));

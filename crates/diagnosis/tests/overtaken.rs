@@ -229,3 +229,54 @@ fn where_the_handshake_tells_no_distance_the_senders_echoes_do() {
     assert_eq!(kinds(false), [Kind::Reordering], "{:#?}", far_sender(false).findings);
     assert!(!kinds(true).contains(&Kind::Reordering), "{:?}", kinds(true));
 }
+
+/// Beside the sender: a hole that SACK shows closes without a repeat in the file, which has all other packets or lacks one.
+fn closed(lacks: bool) -> Vec<Kind> {
+    let mut scene = Scene::met(RTT);
+    scene.talk(4, RTT);
+    let begin = scene.data(CLIENT, MSS);
+    (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+    scene.pass(RTT);
+    for count in 2..=5 {
+        scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), begin.wrapping_add(MSS * count))]);
+        scene.pass(10_000);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    for place in 0..4 {
+        scene.data(CLIENT, MSS);
+        if lacks && place == 1 {
+            scene.segments.pop();
+        }
+        scene.pass(10_000);
+    }
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    scene.talk(2, RTT);
+    (1..).zip(&mut scene.segments).for_each(|(number, segment)| segment.number = number);
+    kinds(&scene.diagnosis())
+}
+
+#[test]
+fn where_the_capture_lacks_packets_the_repeat_may_be_one_of_them() {
+    assert_eq!(closed(false), [Kind::Reordering]);
+    assert_eq!(closed(true), [Kind::CaptureLoss]);
+}
+
+/// In the receiver, from the middle on, nothing tells how long a repair takes, and nothing marks packets: what fills a hole may
+/// have been overtaken, or sent again.
+#[test]
+fn where_nothing_tells_how_far_the_sender_is_no_order_is_told() {
+    for late in [2 * MS, RTT, 150 * MS] {
+        let mut scene = overtaken_scene(4, 400 * MS, late, false);
+        scene.segments.drain(..3);
+        let receiver = scene.ends[SERVER];
+        for place in 1..scene.segments.len() {
+            if scene.segments[place].source == receiver {
+                scene.segments[place].nanoseconds = scene.segments[place - 1].nanoseconds;
+            }
+        }
+        let found = scene.diagnosis();
+        assert_eq!(kinds(&found), [], "{late}: {:#?}", found.findings);
+    }
+}
