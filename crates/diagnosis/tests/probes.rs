@@ -145,3 +145,26 @@ fn a_window_that_was_closed_from_the_start_is_no_application_that_does_not_read(
     assert!(later.text.contains("its application did not read") && !later.remedy.contains("SYN proxy"));
 }
 
+/// Behind a FIN, acknowledgements from before it lie where a probe would. They come late or twice, and no timer is so short.
+#[test]
+fn what_comes_sooner_than_any_timer_is_no_probe() {
+    let late = |wait: i64| {
+        let mut scene = Scene::met(RTT);
+        scene.talk(3, RTT);
+        scene.send(CLIENT, 0, TcpFlags::FIN.with(TcpFlags::ACK));
+        scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        for window in 300..306 {
+            scene.pass(wait);
+            scene.window[CLIENT] = window;
+            let next = scene.next[CLIENT];
+            scene.next[CLIENT] = next.wrapping_sub(1);
+            scene.send(CLIENT, 0, TcpFlags::ACK);
+            scene.next[CLIENT] = next;
+        }
+        kinds(&scene.diagnosis())
+    };
+    assert_eq!(late(10_000), []);
+    assert_eq!(late(1000 * MS), [Kind::DeadPeer]);
+}

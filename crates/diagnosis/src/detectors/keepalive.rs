@@ -5,6 +5,7 @@ use super::{Detector, Seen};
 use crate::Thresholds;
 use crate::account::Account;
 use crate::connection::{Connection, SIDES, Side};
+use crate::copies::LEAST_TIMEOUT;
 use crate::findings::Tally;
 use crate::kinds::Kind;
 use crate::way::Way;
@@ -14,6 +15,8 @@ use framegauge_packets::capture::Segment;
 
 /// So many in a row without an answer are no chance: Linux gives up after 9, Windows after 10.
 const DEAD: u64 = 3;
+/// A probe waits for a timer: half of the least that Linux has, since delays on the way here may shorten that.
+const LEAST_WAIT: i64 = LEAST_TIMEOUT / 2;
 /// Flags that a probe has not.
 const NO_PROBE: TcpFlags = TcpFlags::SYN.with(TcpFlags::FIN).with(TcpFlags::RST);
 
@@ -41,6 +44,10 @@ impl Detector for Keepalive {
         self.0[packet.from.other() as usize].unanswered = 0;
         let segment = packet.segment;
         if segment.payload_bytes > 1 || segment.flags.0 & NO_PROBE.0 != 0 {
+            return;
+        }
+        // What comes sooner than any timer is late, or a copy.
+        if packet.now - of.half(packet.from).spoke() < LEAST_WAIT {
             return;
         }
         let way = &of.half(packet.from).way;
