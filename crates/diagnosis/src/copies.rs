@@ -268,7 +268,9 @@ impl Connection {
     fn repeats_a_number(&self, segment: &Segment, from: Side) -> bool {
         let half = self.half(from);
         let begin = half.way.near(segment.seq);
-        let end = begin + u64::from(segment.payload_bytes);
+        // A FIN takes a place (RFC 9293 section 3.4): a new one was not seen before.
+        let fin = u64::from(segment.flags.contains(TcpFlags::FIN));
+        let end = begin + u64::from(segment.payload_bytes) + fin;
         // A kernel may count an aggregate once, of which a NIC makes several packets.
         let is_news = segment.timestamps.is_some_and(|(value, _)| half.lag().is_news(value));
         segment.identification.is_some_and(|own| half.identities.has_passed(own))

@@ -441,3 +441,17 @@ fn what_is_stamped_after_all_else_is_no_copy_whatever_its_number() {
             .all(|finding| { ![Kind::CaptureDuplicates, Kind::UnclearRepeats].contains(&finding.kind) })
     );
 }
+
+/// The same of a FIN behind an aggregate, at the same tick.
+#[test]
+fn a_new_fin_is_no_copy_whatever_its_number() {
+    let mut scene = Scene::met(RTT);
+    scene.window = [16_384; 2];
+    scene.talk(8, RTT);
+    scene.data(CLIENT, 9 * MSS);
+    scene.send(CLIENT, 0, framegauge_packets::TcpFlags::FIN.with(framegauge_packets::TcpFlags::ACK));
+    scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+    scene.pass(RTT);
+    scene.ack(SERVER);
+    assert_eq!(kinds(&scene.diagnosis()), [Kind::Aggregates]);
+}
