@@ -225,7 +225,7 @@ impl Connection {
         }
         now = now.max(self.last);
         if self.is_duplicate(segment, from, now, limits) {
-            let kind = self.kind_of_copy(segment, from);
+            let kind = self.kind_of_copy(segment, from, now);
             self.note(kind, now, now, 0, &[segment.number]);
             self.keep_copy(segment, from, kind);
             return;

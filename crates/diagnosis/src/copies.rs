@@ -215,18 +215,17 @@ impl Connection {
     }
 
     /// What a copy is. Where a repeat filled a hole, and nothing marks packets, what is the same and comes behind it may as well be
-    /// what it repeats, which it has overtaken: unless the capture is known to have packets twice.
+    /// what it repeats, which it has overtaken; and where the way stood still for longer than a timer waits, a repeat comes at once
+    /// behind what it repeats. Unless the capture is known to have packets twice.
     #[cold]
-    pub(crate) fn kind_of_copy(&self, segment: &Segment, from: Side) -> Kind {
+    pub(crate) fn kind_of_copy(&self, segment: &Segment, from: Side, now: i64) -> Kind {
         let half = self.half(from);
+        let stood_still = half.has_paused(now - LEAST_TIMEOUT / 2, LEAST_TIMEOUT);
         let has_doubles = self.tallies.iter().any(|tally| tally.kind == Kind::CaptureDuplicates);
         let is_marked = segment.timestamps.is_some() || segment.identification.is_some_and(|own| own != 0);
-        let may_be_original = segment.payload_bytes > 0 && half.told.has_filled(half.way.near(segment.seq));
-        if may_be_original && !is_marked && !has_doubles {
-            Kind::UnclearRepeats
-        } else {
-            Kind::CaptureDuplicates
-        }
+        let has_overtaken = || half.told.has_filled(half.way.near(segment.seq));
+        let may_be_sent = segment.payload_bytes > 0 && (stood_still || has_overtaken());
+        if may_be_sent && !is_marked && !has_doubles { Kind::UnclearRepeats } else { Kind::CaptureDuplicates }
     }
 
     /// The capture has data twice, as far as it is known.

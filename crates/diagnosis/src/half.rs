@@ -34,8 +34,9 @@ pub(crate) struct Half {
     pub(crate) round_trip: RoundTrip,
     pub(crate) hearing: Hearing,
     lag: Lag,
-    /// When the last pause ended.
+    /// When the last pause ended, and how long it was.
     paused: i64,
+    paused_for: i64,
     /// The largest payload of one segment that arrived.
     delivered: u32,
     duplicate_acks: u32,
@@ -123,9 +124,14 @@ impl Half {
         self.lag.take(value, now);
     }
 
-    /// Data ends a pause.
-    pub(crate) fn end_pause(&mut self, now: i64) {
-        self.paused = now;
+    /// Data ends a pause of so long.
+    pub(crate) fn end_pause(&mut self, now: i64, length: i64) {
+        (self.paused, self.paused_for) = (now, length);
+    }
+
+    /// Whether data came since this time that ended a pause of so long.
+    pub(crate) fn has_paused(&self, since: i64, length: i64) -> bool {
+        self.paused >= since && self.paused_for >= length
     }
 
     /// A packet of its end comes, which is no reset.

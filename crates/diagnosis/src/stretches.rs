@@ -54,7 +54,7 @@ impl Connection {
         let evidence = [before, gap.segment.number];
         if gap.is_pause && gap.is_ended_by_sender() {
             let end = self.last + gap.length;
-            self.half_mut(from).end_pause(end);
+            self.half_mut(from).end_pause(end, gap.length);
         }
         let (begin, end) = (self.last, self.last + gap.length);
         match cause {

@@ -455,3 +455,26 @@ fn a_new_fin_is_no_copy_whatever_its_number() {
     scene.ack(SERVER);
     assert_eq!(kinds(&scene.diagnosis()), [Kind::Aggregates]);
 }
+
+/// A way that stood still for longer than a timer waits lets a packet and its repeat go together: where nothing marks them, nobody
+/// can tell that from a copy.
+#[test]
+fn what_comes_with_its_first_copy_behind_a_long_pause_may_be_its_repeat() {
+    for (pause, expected) in [(900, Kind::UnclearRepeats), (100, Kind::CaptureDuplicates)] {
+        let mut scene = Scene::met(RTT);
+        scene.talk(4, RTT);
+        scene.data(CLIENT, 100);
+        scene.pass(pause * MS);
+        scene.got[SERVER] = scene.next[CLIENT];
+        let begin = scene.data(SERVER, 1000);
+        scene.pass(MS);
+        scene.again(SERVER, begin, 1000);
+        scene.ack(CLIENT);
+        scene.talk(2, RTT);
+        for segment in &mut scene.segments {
+            (segment.timestamps, segment.identification) = (None, Some(0));
+        }
+        let found = kinds(&scene.diagnosis());
+        assert!(found.contains(&expected), "{pause}: {found:?}");
+    }
+}
