@@ -1,0 +1,34 @@
+//! All tests of the diagnosis in one program: it is linked once, and its tests run beside each other.
+
+mod causes;
+mod clocks;
+mod conservation;
+mod copies;
+mod evidence;
+mod foreign;
+mod in_vain;
+mod joined;
+mod joined_sizes;
+mod late;
+mod mixtures;
+mod needless;
+mod notes;
+mod opening;
+mod overtaken;
+mod path_mtu;
+mod pictures;
+mod probes;
+mod quality;
+mod repairs;
+mod resets;
+mod rules;
+mod scene;
+mod shares;
+mod silences;
+mod tails;
+mod together;
+mod tracking;
+mod unfilled;
+mod vantage;
+mod windows;
+mod writes;
