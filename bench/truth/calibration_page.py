@@ -122,11 +122,11 @@ def _promises(rows: Sequence[Row], again: Sequence[Row], described: Described) -
     kept = [row for row in rows if row["table"] != "power" and described[row["noise"]]["guaranteed"]]
     yield "## What is guaranteed"
     yield ""
-    yield from _paragraph(f"""Where the noise of all arms is the same, whatever its shape is, or is symmetric and wider
-        in some of them, the rules promise that a study makes a false claim with a probability of {100 * MOST_FALSE:.0f}
-        % at most, that it is suspect by chance no more often, and that intervals of 95 % hold the truth in {
-        100 * LEAST_COVERAGE:.0f} % or more when the study ends. Drift, effects of the block and slow first runs are
-        among these noises. In {len(kept)} cases, the worst of each were:""")
+    yield from _paragraph(f"""Where the noise of all arms is the same, whatever its shape is, or is symmetric with one
+        peak and wider in some of them, the rules promise that a study makes a false claim with a probability of {
+        100 * MOST_FALSE:.0f} % at most, that it is suspect by chance no more often, and that intervals of 95 % hold the
+        truth in {100 * LEAST_COVERAGE:.0f} % or more when the study ends. Drift, effects of the block and slow first
+        runs are among these noises. In {len(kept)} cases, the worst of each were:""")
     yield from _item(f"false *better or worse*: {_worst(kept, 'false_direction')}")
     yield from _item(f"false *no practical difference*: {_worst(kept, 'false_none')}")
     yield from _item(f"any false claim: {_worst(kept, 'false_any')}")

@@ -125,9 +125,9 @@ def page(rows: Sequence[Mapping[str, Any]], studies: int, otava: str | None) -> 
     yes = [row for row in rows if row["guaranteed"]]
     lines += ["## What is guaranteed", ""]
     lines += _paragraph("""framegauge promises at most 5 % for studies, on noise that is the same in both arms, or
-        symmetric and wider in one, however it drifts. The other columns promise it for independent runs whose noise
-        they assume, or not at all. The highest false alarms of any such noise, and how many of them are beyond 5 % by
-        more than three standard errors:""")
+        symmetric with one peak and wider in one, also where it drifts as those below do. The other columns promise it
+        for independent runs whose noise they assume, or not at all. The highest false alarms of any such noise, and how
+        many of them are beyond 5 % by more than three standard errors:""")
     lines += _worst(yes, studies)
     lines += ["## For which noise nothing is promised", ""]
     lines += _paragraph("""What one arm alone suffers few blocks cannot know of, and runs that depend on each other, or
