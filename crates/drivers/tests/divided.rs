@@ -1,20 +1,17 @@
 //! However many threads read a capture, and however few connections have room at a time: the same document.
 #![allow(clippy::disallowed_methods)]
 
-use flate2::Compression;
-use flate2::read::GzEncoder;
+mod in_memory;
+
 use framegauge_diagnosis::Thresholds;
 use framegauge_drivers::captures::{self, Form, Room};
-use framegauge_linux::files;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::build::{Addresses, TcpFields, syn_options, tcp_frame};
 use framegauge_packets::pcapng::{Captured, Section};
+use in_memory::{packed, path_of};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 
 /// Hosts that talk to one server, some of them by two ports.
 const CLIENTS: usize = 40;
@@ -90,25 +87,7 @@ fn captured(steps: &[Step]) -> File {
         };
         section.packet(&mut bytes, &packet).expect("its interface was described");
     }
-    in_memory(&bytes)
-}
-
-fn in_memory(bytes: &[u8]) -> File {
-    let mut file = files::in_memory().expect("there is memory");
-    file.write_all(bytes).expect("there is memory");
-    file
-}
-
-/// The same, packed: each thread could not read it for itself.
-fn packed(file: &File) -> File {
-    let mut bytes = Vec::new();
-    let mut whole = File::open(path_of(file)).expect("it is there");
-    GzEncoder::new(&mut whole, Compression::fast()).read_to_end(&mut bytes).expect("there is memory");
-    in_memory(&bytes)
-}
-
-fn path_of(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    in_memory::file(&bytes)
 }
 
 fn written(file: &File, room: Room, form: Form) -> String {
@@ -152,7 +131,7 @@ proptest! {
         let file = captured(&steps);
         let whole = std::fs::read(path_of(&file)).expect("it is there");
         // In the middle of the last packet, of which there is another one before.
-        let cut = in_memory(&whole[..whole.len() - if steps.len() > 1 { 3 } else { 0 }]);
+        let cut = in_memory::file(&whole[..whole.len() - if steps.len() > 1 { 3 } else { 0 }]);
         let told = |file: &File| {
             let all = captures::diagnose(&path_of(file), Thresholds::default()).expect("it is readable");
             serde_json::to_string(&all).expect("words and finite numbers") + "\n"

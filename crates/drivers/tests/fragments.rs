@@ -1,20 +1,17 @@
 //! Segments that came in IP fragments, from the file to what is told: by one thread, by several, and of what is packed.
 #![allow(clippy::disallowed_methods)]
 
-use flate2::Compression;
-use flate2::read::GzEncoder;
+mod in_memory;
+
 use framegauge_diagnosis::Thresholds;
 use framegauge_drivers::captures::{self, Form, Room};
-use framegauge_linux::files;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::build::{Addresses, TcpFields, syn_options, tcp_frame};
 use framegauge_packets::pcapng::{Captured, Section};
+use in_memory::{packed, path_of};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fs::File;
-use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
-use std::path::PathBuf;
 
 const ETHERNET_BYTES: usize = 14;
 const IP_BYTES: usize = 20;
@@ -101,17 +98,7 @@ fn capture(frames: &Frames) -> File {
         };
         section.packet(&mut bytes, &packet).expect("its interface was described");
     }
-    in_memory(&bytes)
-}
-
-fn in_memory(bytes: &[u8]) -> File {
-    let mut file = files::in_memory().expect("there is memory");
-    file.write_all(bytes).expect("there is memory");
-    file
-}
-
-fn path_of(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    in_memory::file(&bytes)
 }
 
 /// What is told of it: the same however it is read.
@@ -125,10 +112,7 @@ fn told(frames: &Frames) -> Value {
     };
     let one = written(&file, 1);
     assert_eq!(written(&file, 3), one);
-    let mut packed = Vec::new();
-    let mut whole = File::open(path_of(&file)).expect("it is there");
-    GzEncoder::new(&mut whole, Compression::fast()).read_to_end(&mut packed).expect("there is memory");
-    let mut of_packed = written(&in_memory(&packed), 2);
+    let mut of_packed = written(&packed(&file), 2);
     of_packed["file"] = one["file"].clone();
     assert_eq!(of_packed, one);
     one["taps"][0].clone()
