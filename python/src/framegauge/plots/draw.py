@@ -6,13 +6,19 @@ so that one drawing serves light and dark themes. Drawings refer to no font file
 
 from __future__ import annotations
 
+import os
+import threading
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, TypeVar
 
 import altair as alt
 import vl_convert
 from altair.utils import schemapi
+
+from framegauge.errors import FramegaugeError
+from framegauge.printable import one_line
 
 __all__ = [
     "FONT", "ROLES", "TEXT_PIXELS", "WIDTH", "Specification", "finish", "for_page", "png", "standalone", "svg", "warm",
@@ -46,6 +52,7 @@ _KEPT = {
     "width", "x", "x1", "x2", "y", "y1", "y2",
 }  # fmt: skip
 Specification = dict[str, Any]  # a chart in the terms of Vega-Lite
+Drawn = TypeVar("Drawn", str, bytes)
 _NOTHING = {"", "M0,0h0v0h0Z"}
 ElementTree.register_namespace("", _SVG)
 # Altair would check every part of a chart against its schema, in a third of the time of a page. Tests do.
@@ -76,13 +83,42 @@ def finish(layers: Sequence[alt.Chart], height: float) -> Specification:
 
 
 def svg(chart: Specification) -> str:
-    """The chart as rendered by vl-convert, with the colours of white paper."""
+    """The chart as rendered by vl-convert, with the colours of white paper; RuntimeError where no threads are to be had
+    for it."""
     version = ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
     # Altair may use a newer version than the renderer knows; then its newest version is used.
     known = version if version in vl_convert.get_vegalite_versions() else None
     # The data are part of the chart: an address in it would raise an error, and not cause a request.
-    drawn: str = vl_convert.vegalite_to_svg(chart, vl_version=known, allowed_base_urls=[])
-    return drawn
+    return _rendered(lambda: vl_convert.vegalite_to_svg(chart, vl_version=known, allowed_base_urls=[]))
+
+
+def _rendered(render: Callable[[], Drawn]) -> Drawn:
+    """What the renderer draws. Its panics are no Exception of Python's: here they become one."""
+    _try_threads()
+    try:
+        return render()
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":
+            raise
+        raise FramegaugeError(f"the renderer of charts failed: {one_line(str(error), 200)}") from None
+
+
+@cache
+def _try_threads() -> None:
+    """RuntimeError, as Python raises it, where no threads are to be had. The renderer would panic, with lines of its
+    own on standard error, and draw nothing more in this process; so this comes before its first chart."""
+    end = threading.Event()
+    begun = []
+    try:
+        # Its own, and those of V8 and Tokio: two per CPU where they were counted.
+        for _ in range(2 * (os.cpu_count() or 1) + 1):
+            thread = threading.Thread(target=end.wait)
+            thread.start()
+            begun.append(thread)
+    finally:
+        end.set()
+        for thread in begun:
+            thread.join()
 
 
 def warm() -> None:
@@ -117,8 +153,7 @@ def standalone(drawn: str, name: str, title: str, text: str) -> str:
 
 def png(drawn: str) -> bytes:
     """A drawing as a PNG of three times its size in pixels."""
-    drawing: bytes = vl_convert.svg_to_png(drawn, scale=PNG_SCALE)
-    return drawing
+    return _rendered(lambda: vl_convert.svg_to_png(drawn, scale=PNG_SCALE))
 
 
 def _slim(drawn: str) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from helpers.cgroups import framegauge, limited
+from helpers.pages import hostile
 from helpers.rollouts import entries, file_of
 from helpers.switched import Lab, lab
 
@@ -43,3 +44,13 @@ def test_a_roll_out_says_so_and_changes_nothing(few: Path, hosts: Lab, tmp_path:
     assert (code in (1, 2), _is_told(said)) == (True, True), said
     assert hosts.is_old()
     assert entries(path) == []
+
+
+@pytest.mark.parametrize("limit", [FEW, 2 * FEW])
+def test_a_report_says_so_whatever_of_it_lacks_a_thread(limit: int, tmp_path: Path) -> None:
+    # Six are enough for the judgement; the renderer of charts wants more, and panics where it gets none.
+    saved = hostile(tmp_path)
+    page = tmp_path / "page.html"
+    with limited("pids", limit) as group:
+        code, said = framegauge(group, "report", saved.folder, "--html", page)
+    assert (code, _is_told(said), page.exists()) == (2, True, False), said
