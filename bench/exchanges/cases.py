@@ -17,7 +17,9 @@ BITS_PER_SECOND = 50_000_000
 BUFFER_BYTES = 4_000_000
 # Of the line: what a host has not sent yet waits in its own queue, of which its TCP knows (small queues).
 SHAPER_FACTOR = 0.999
-AGGREGATE_BYTES = 10_000  # the largest super-segment
+AGGREGATE_BYTES = 10_000  # the largest super-segment, but for two segments, which may always go together
+# What a host's shaper lets through at once. A super-segment fits: else it is cut, and each piece counts by its memory.
+SHAPER_BURST_BYTES = 20_000
 # While fewer than 31 segments are under way a super-segment has two there, by whichever RTT near it a kernel measures:
 # where they end decides what is acknowledged.
 RTT_SECONDS = 0.02

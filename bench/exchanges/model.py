@@ -9,14 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_FACTOR, Case
+from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_BURST_BYTES, SHAPER_FACTOR, Case, Step
 from bench.exchanges.exchange import CLIENT, FIN, SERVER, Exchange, Segment
+
+from framegauge.experiment.simulated.scenario import RACK_TCP
 
 # The model's names, and the kernel's counters that say the same.
 MECHANISMS = {
     "timeouts": "timeouts", "loss_probes": "probes", "recoveries": "recoveries", "undone": "undone",
     "lost_retransmits": "lost resends",
 }  # fmt: skip
+
+CONNECTING_SECONDS = 1e-4  # that a program takes from there to its first write, or a little more, on the rack
 
 
 def scenario(case: Case) -> dict[str, Any]:
@@ -25,15 +29,21 @@ def scenario(case: Case) -> dict[str, Any]:
         "hosts": [{"name": name, "mtu": case.mtu} for name in ("h1", "h2")],
         "link": case.link(),
         "links": case.links(),
-        "shaper": {"factor": SHAPER_FACTOR},
+        "shaper": {"factor": SHAPER_FACTOR, "burst_bytes": SHAPER_BURST_BYTES},
         "tcp": {
+            **RACK_TCP,
             "congestion_control": case.congestion, "sack": case.sack, "ecn": case.ecn,
             "nagle": "off" if case.nodelay else "on", "gso_bytes": AGGREGATE_BYTES,
         },
-        "flows": [{"client": "h1", "server": "h2", "steps": [dict(step) for step in case.steps]}],
+        "flows": [{"client": "h1", "server": "h2", "steps": [_after_connecting(case.steps[0]), *case.steps[1:]]}],
         "end_seconds": 100.0,
         "log": True,
     }  # fmt: skip
+
+
+def _after_connecting(step: Step) -> dict[str, Any]:
+    """The first step, a moment after the handshake's last segment: until then the shaper has no tokens for another."""
+    return {**step, "think_seconds": max(step.get("think_seconds", 0.0), CONNECTING_SECONDS)}
 
 
 def played(case: Case, agent: str) -> Exchange:

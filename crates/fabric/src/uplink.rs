@@ -93,6 +93,16 @@ impl Fabric {
         (self.uplinks[usize::from(host.0)].idle_from + self.uplink_held_back(host)) - self.heard
     }
 
+    /// How long a host's NIC takes to send what it was handed, but for so many bytes at the end.
+    ///
+    /// # Panics
+    ///
+    /// If the host is not one of this fabric.
+    pub fn uplink_backlog_before(&self, host: HostIndex, bytes: u64) -> Picoseconds {
+        let last = self.uplinks[usize::from(host.0)].rate.serialisation(bytes);
+        self.uplink_backlog(host).saturating_sub(last)
+    }
+
     /// How long frames have waited in a host's NIC by now for nothing but the end of a pause, all times together: what was
     /// handed over before leaves so much later than it seemed then.
     ///

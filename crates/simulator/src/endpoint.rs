@@ -19,7 +19,8 @@ pub(crate) enum Phase {
 
 /// What sends segments to the network.
 pub(crate) trait Wire {
-    /// Hands a segment to the host's NIC; returns when its last bit leaves that.
+    /// Hands a segment to the host's NIC; returns when it is done there: its last bit has left, or the host's shaper lets
+    /// it go, which is earlier by what that lets through at once.
     fn send(&mut self, now: Picoseconds, segment: Segment) -> Picoseconds;
     /// How long the NIC of an endpoint's host has held frames back by now because a switch paused it, all times together.
     fn held_back(&self, endpoint: u32) -> Picoseconds;
@@ -46,7 +47,7 @@ pub(crate) trait Tick {
     /// The time that what is sent again is said to be sent at (`tcp_mstamp`).
     fn clock(&self) -> Picoseconds;
     fn settings(&self) -> &TcpSettings;
-    /// Sends a segment; returns when it will have left the NIC.
+    /// Sends a segment; returns when the NIC will be done with it ([`Wire::send`]).
     fn transmit(&mut self, outgoing: Outgoing) -> Picoseconds;
     /// How long the NIC has held frames back by now because a switch paused it, all times together.
     fn held_back(&self) -> Picoseconds;
@@ -325,11 +326,20 @@ impl Endpoint {
             return;
         }
         self.push(now, settings, wire);
+        // The kernel answers before the application has read: what came takes its room from the window.
+        let unread = self.receive.unread() > 0;
+        if unread && self.receive.decide_unread(now, settings) == Answer::Now {
+            self.send_acknowledgement(now, settings, wire);
+        }
         let opens = !self.receive.is_paused && {
             self.receive.rtt = self.send.rtt.minimum.unwrap_or(Picoseconds::ZERO);
             self.receive.read_all(now)
         };
-        if self.receive.decide(now, settings) == Answer::Now || opens {
+        let is_due = match unread {
+            true => self.receive.decide_read(now, settings),
+            false => self.receive.decide(now, settings),
+        };
+        if is_due == Answer::Now || opens {
             self.send_acknowledgement(now, settings, wire);
         }
     }

@@ -35,6 +35,8 @@ pub(crate) struct Net {
     pub(crate) timestamps: bool,
     /// What an overlay puts before every packet.
     pub(crate) tunnel_bytes: u32,
+    /// What hosts' shapers let through at once.
+    burst_bytes: u64,
     pub(crate) segments: u64,
     /// Of these, what hosts have got.
     pub(crate) delivered: u64,
@@ -57,6 +59,7 @@ impl Net {
             family: scenario.tcp.family,
             timestamps: scenario.tcp.timestamps,
             tunnel_bytes: scenario.tunnel_bytes,
+            burst_bytes: scenario.burst_bytes,
             segments: 0,
             delivered: 0,
             log: scenario.logs_segments.then(Box::default),
@@ -141,7 +144,7 @@ impl Wire for Net {
         self.segments += 1;
         let aggregate = self.aggregate(id, next);
         self.fabric.transmit(now, host, aggregate);
-        now + self.fabric.uplink_backlog(host)
+        now + self.fabric.uplink_backlog_before(host, self.burst_bytes)
     }
 
     fn held_back(&self, endpoint: u32) -> Picoseconds {

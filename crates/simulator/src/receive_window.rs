@@ -94,13 +94,27 @@ impl ReceiveWindow {
 
     /// What the buffer holds of payload beside what is held (`tcp_space`).
     fn room(&self, held: u64) -> u64 {
-        let memory_bytes = match (held, self.full) {
+        self.payload(self.buffer.saturating_sub(self.memory_of(held)))
+    }
+
+    /// What is held takes in memory, if all of it came in full segments.
+    fn memory_of(&self, held: u64) -> u64 {
+        match (held, self.full) {
             (0, _) => 0,
             (_, None) => held * 256 / self.share,
             (_, Some((memory, bytes))) if pages(bytes as u32).is_some() => held * memory / bytes,
             (_, Some((memory, bytes))) => held * (memory - DESCRIPTION) / bytes + DESCRIPTION,
-        };
-        self.payload(self.buffer.saturating_sub(memory_bytes))
+        }
+    }
+
+    /// The same, if the last of it is a segment of `bytes`, which need not be full.
+    fn memory_with(&self, held: u64, bytes: u32) -> u64 {
+        if held < bytes.into() {
+            return self.memory_of(held);
+        }
+        let before = self.memory_of(held - u64::from(bytes));
+        let is_put_together = before > 0 && pages(bytes).is_none();
+        before + memory(bytes) - if is_put_together { DESCRIPTION } else { 0 }
     }
 
     /// A segment has come, in order or not, and so much is held, it included. Whether the window has grown.
@@ -112,7 +126,8 @@ impl ReceiveWindow {
             // `tcp_set_window_clamp`: a buffer that holds more than was thought keeps nothing back.
             self.open = self.open.max(self.first.min(self.payload(self.buffer)));
         }
-        let room = self.room(held).min(self.most).saturating_sub(self.open);
+        let room = self.payload(self.buffer.saturating_sub(self.memory_with(held, bytes)));
+        let room = room.min(self.most).saturating_sub(self.open);
         if bytes < LEAST_BYTES || room == 0 {
             return false;
         }
@@ -195,6 +210,20 @@ mod tests {
             })
             .collect();
         assert_eq!(windows, [80_896, 99_328, 116_736, 122_880, 122_880, 122_880]);
+    }
+
+    /// Of Linux 6.18 on the rack: a segment that ends where the window did takes two pages, and the window grows to what the
+    /// buffer holds beside these.
+    #[test]
+    fn a_segment_that_is_not_full_takes_its_own_pages() {
+        let mut window = ReceiveWindow::new(65_535, 16_777_216, 8948);
+        window.establish(Picoseconds::ZERO);
+        for _ in 0..4 {
+            window.grow(8948, true, 8948, 8948);
+        }
+        assert_eq!(window.open.next_multiple_of(1024), 84_992);
+        window.grow(4460, false, 8948, 4460);
+        assert_eq!(window.open.next_multiple_of(1024), 88_064);
     }
 
     #[test]

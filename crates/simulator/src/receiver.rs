@@ -209,30 +209,48 @@ impl Receiver {
         }
     }
 
-    /// Whether what has come is acknowledged now (`__tcp_ack_snd_check`, and `tcp_cleanup_rbuf` where the application
-    /// reads at once). Sets the timers if it waits.
+    /// Whether what has come is acknowledged now. Sets the timers if it waits.
     pub(crate) fn decide(&mut self, now: Picoseconds, settings: &TcpSettings) -> Answer {
+        match self.decide_unread(now, settings) {
+            Answer::Now => Answer::Now,
+            Answer::Nothing => self.decide_read(now, settings),
+        }
+    }
+
+    /// Before it is read (`__tcp_ack_snd_check`).
+    pub(crate) fn decide_unread(&mut self, now: Picoseconds, settings: &TcpSettings) -> Answer {
         if !self.is_pending {
             return Answer::Nothing;
         }
-        let received = self.next - self.answered;
         let is_quick = self.quick > 0 && !self.is_interactive;
-        let full = received > u64::from(self.peer_mss) && (self.unread() == 0 || self.could_announce());
-        let read_small = self.is_pushed && !self.is_interactive && !self.is_paused && self.beyond.is_empty();
-        if full || is_quick || self.is_urgent || read_small || settings.delayed_ack == Picoseconds::ZERO {
+        let is_full = self.owes_more_than_one() && (self.unread() == 0 || self.could_announce());
+        if is_full || is_quick || self.is_urgent || settings.delayed_ack == Picoseconds::ZERO {
             return Answer::Now;
         }
-        if self.beyond.is_empty() {
-            if self.deadline.is_none() {
-                let span = self.wait.max(settings.delayed_ack);
-                let most =
-                    Picoseconds::from_nanoseconds(if self.is_pushed { 200_000_000 } else { 500_000_000 });
-                let span = span.min(most.min(self.rtt.max(settings.delayed_ack)));
-                self.deadline = Some(settings.expiry(now, span));
-            }
+        if self.beyond.is_empty() { Answer::Nothing } else { self.put_together(now, settings) }
+    }
+
+    /// Once the application has read it (`tcp_cleanup_rbuf`), if it does so at once.
+    pub(crate) fn decide_read(&mut self, now: Picoseconds, settings: &TcpSettings) -> Answer {
+        if !self.is_pending {
             return Answer::Nothing;
         }
-        self.put_together(now, settings)
+        let is_full = self.owes_more_than_one() && self.unread() == 0;
+        let read_small = self.is_pushed && !self.is_interactive && !self.is_paused && self.beyond.is_empty();
+        if is_full || read_small {
+            return Answer::Now;
+        }
+        if self.beyond.is_empty() && self.deadline.is_none() {
+            let span = self.wait.max(settings.delayed_ack);
+            let most = Picoseconds::from_nanoseconds(if self.is_pushed { 200_000_000 } else { 500_000_000 });
+            let span = span.min(most.min(self.rtt.max(settings.delayed_ack)));
+            self.deadline = Some(settings.expiry(now, span));
+        }
+        Answer::Nothing
+    }
+
+    fn owes_more_than_one(&self) -> bool {
+        self.next - self.answered > u64::from(self.peer_mss)
     }
 
     /// What comes out of order is acknowledged at once for three segments, then together (`tcp_comp_sack_*`).

@@ -16,6 +16,8 @@ pub struct Scenario {
     pub mtus: Vec<Mtu>,
     /// What an overlay puts before every packet, in bytes; MTUs are those inside.
     pub tunnel_bytes: u32,
+    /// What the shapers of hosts let through at once, in bytes on the wire (`burst` of `tc-tbf`); 0 without shapers.
+    pub burst_bytes: u64,
     /// The ways through routers, if there are any.
     pub routers: Option<Routers>,
     /// What every endpoint is set to.

@@ -125,6 +125,8 @@ pub struct NicSpec {
 #[allow(missing_docs, reason = "the names of the documentation of the pipe")]
 pub struct ShaperSpec {
     pub factor: f64,
+    #[serde(default)]
+    pub burst_bytes: u32,
 }
 
 const fn one() -> u64 {
@@ -172,6 +174,7 @@ impl ScenarioSpec {
                 .hosts
                 .first()
                 .map_or(Ok(0), |host| self.fit(host.mtu).map(|fit| fit.overhead_bytes()))?,
+            burst_bytes: self.shaper.as_ref().map_or(0, |shaper| shaper.burst_bytes.into()),
             routers: Routers::of(ends, &sizes),
             cpus: self.cpus(ends)?,
             tcp: self.tcp.settings(self.nic.coalesces, self.seed, smallest)?,
@@ -251,7 +254,7 @@ impl ScenarioSpec {
 
     fn shaper_factor(&self) -> Result<Option<f64>, String> {
         match self.shaper {
-            Some(ShaperSpec { factor }) if !(0.01..=1.0).contains(&factor) => {
+            Some(ShaperSpec { factor, .. }) if !(0.01..=1.0).contains(&factor) => {
                 Err(format!("shaper.factor: found {factor}, expected 0.01 to 1"))
             }
             _ => Ok(self.shaper.as_ref().map(|shaper| shaper.factor)),

@@ -69,6 +69,8 @@ impl Sender {
             if is_sent {
                 self.probe = Some((self.next, !has_new));
                 self.counts.probes += 1;
+                // Whatever the head's age is: what was pending is forgotten (`icsk_pending = 0`).
+                return self.set_timeout(tick);
             }
         }
         self.rearm(tick);

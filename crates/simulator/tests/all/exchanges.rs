@@ -50,15 +50,16 @@ fn a_lost_segment_is_sent_again_when_three_behind_it_have_come() {
     assert_eq!((last.cwnd_segments, last.ssthresh_segments), (9, 8));
 }
 
-/// Sizes and acknowledgements as a kernel had them: what is sent ends where the window does, and the sixth segment, which no
-/// super-segment ends with, is acknowledged with the seventh.
+/// Sizes and acknowledgements as a kernel had them on the rack (Linux 6.18): what is sent ends where the window does, and of the
+/// super-segments of two, which begin with the fifth segment, each is acknowledged as a whole.
 #[test]
 fn large_segments_go_out_as_they_are_written() {
     let network = rack(2, RATE, milliseconds(20), 4_000_000);
     let steps = vec![message(true, 20 * 8948), message(false, 1)];
     let flow = Flow { steps, ..Flow::transfer(host(1), host(2), None) };
     let mut scenario = scenario(network, 9000, vec![flow], milliseconds(1000));
-    scenario.tcp.gso_bytes = 10_000;
+    (scenario.tcp.gso_bytes, scenario.tcp.tso_rtt_log, scenario.tcp.output_limit_bytes) = (10_000, 0, 32_768);
+    scenario.burst_bytes = 20_000;
     scenario.logs_segments = true;
     let outcome = Simulation::new(scenario).unwrap().run();
     let data = outcome.log.iter().filter(|logged| logged.from_client && logged.bytes > 0);
@@ -66,7 +67,7 @@ fn large_segments_go_out_as_they_are_written() {
     let known = [vec![8948; 12], vec![4460], vec![8948; 7], vec![4488]].concat();
     assert_eq!(sizes, known);
     let told: Vec<_> = of_server(&outcome).map(|logged| logged.acknowledged).take(10).collect();
-    assert_eq!(told, [1, 8949, 17_897, 26_845, 35_793, 44_741, 62_637, 80_533, 89_481, 98_429]);
+    assert_eq!(told, [1, 8949, 17_897, 26_845, 35_793, 53_689, 71_585, 80_533, 89_481, 98_429]);
 }
 
 #[test]
@@ -92,6 +93,24 @@ fn a_probe_is_not_counted_as_lost_when_the_timeout_comes() {
     let sender = outcome.flows[0].sender;
     assert_eq!((sender.probes, sender.timeouts, sender.lost_resends), (1, 1, 0));
     assert_eq!(order(&outcome)[29..], [30, 30, 30]);
+}
+
+/// `tcp_send_loss_probe` forgets what was pending, so that the timeout is not that of the head, which is older.
+#[test]
+fn a_timeout_begins_anew_with_the_probe_before_it() {
+    let mut network = rack(2, RATE, milliseconds(20), 4_000_000);
+    // All that the server tells from its fifth acknowledgement on.
+    let rules = vec![Rule { frames: (6..40).collect(), at_least_bytes: ANY, act: Act::Lose }];
+    network.scripts = vec![Script { port: PortIndex(2), rules }];
+    let flow = Flow { steps: transfer(7), ..Flow::transfer(host(1), host(2), None) };
+    let mut scenario = scenario(network, 1500, vec![flow], milliseconds(1000));
+    scenario.logs_segments = true;
+    let outcome = Simulation::new(scenario).unwrap().run();
+    let data = outcome.log.iter().filter(|logged| logged.from_client && logged.bytes > 0);
+    let again: Vec<_> = data.skip(7).map(|logged| ((logged.sequence - 1) / MSS + 1, logged.time)).collect();
+    let [(probe, begins), (head, expires), ..] = again[..] else { panic!("{again:?}") };
+    assert_eq!((probe, head), (7, 5));
+    assert!(expires - begins >= milliseconds(200), "{again:?}");
 }
 
 #[test]

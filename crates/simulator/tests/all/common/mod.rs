@@ -40,6 +40,7 @@ pub fn scenario(network: FabricConfig, mtu: u32, flows: Vec<Flow>, end: Picoseco
         jitter: Picoseconds::ZERO,
         sample_interval: Picoseconds::ZERO,
         port_interval: Picoseconds::ZERO,
+        burst_bytes: 0,
         logs_segments: false,
         watch: Vec::new(),
         seed: 1,
