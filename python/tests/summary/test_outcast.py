@@ -162,3 +162,15 @@ def test_conditions_that_do_not_vary_are_said_once(saved: Saved, found: dict[str
         assert text.count("many-to-one") == text.count("reno") == text.count("rate 1 Gb/s") == 1, name
         assert "skew 5000 ppm, shaping off" in text
     assert all("reno" not in each.values for each in made.numbers)
+
+
+def test_a_treatment_that_starves_a_flow_is_told_where_it_does(found: dict[str, Any]) -> None:
+    """The baseline shares least evenly in one cell, and the treatment still less evenly in another."""
+    (first, second) = found["flows"][:2]
+    even = {"slowest_bits_per_second": 70e6, "fastest_bits_per_second": 75e6}
+    ends = {"baseline": even, "treatment": even | {"slowest_bits_per_second": 1e6}}
+    starving = {**second, "arms": [arm | ends[arm["role"]] | {"rows": []} for arm in second["arms"][:2]]}
+    text = contention.beside({**found, "flows": [first, starving]})
+    assert text.startswith("With taildrop, the slowest of 13 flows gets 70 Mb/s ")
+    assert "; with red 1 Mb/s beside 75 Mb/s (" in text
+    assert text.endswith(", where red shares least evenly).")

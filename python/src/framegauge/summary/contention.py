@@ -193,7 +193,8 @@ def arm_name(arm: Mapping[str, Any]) -> str:
 def beside(summary: Mapping[str, Any]) -> str:
     """What the flows to one host get in each arm, in a sentence; empty unless the study compares how they share.
 
-    Of several cells it is about the one that the baseline shares least evenly.
+    Of several cells it is about the one where an arm shares least evenly, be it the baseline or not: a treatment that
+    starves a flow must not be passed over for a cell in which it does not.
     """
     is_compared = any(candidate["metric"] in SHARED for candidate in summary["verdicts"])
     candidates = [
@@ -203,16 +204,27 @@ def beside(summary: Mapping[str, Any]) -> str:
     ]
     if not (is_compared and candidates and summary["faithful"]):
         return ""
-    entry = min(candidates, key=lambda candidate: candidate["arms"][0]["fairness"])
-    arms = [arm for arm in entry["arms"] if arm["role"] != "control"]
+    entry = min(candidates, key=lambda candidate: min(map(_evenness, _told_arms(candidate))))
+    arms = _told_arms(entry)
     clauses = [
         f"with {words.subject(arm['levels'])}{',' * (arm is arms[0])} {_gets(arm, entry, arm is arms[0])}"
         for arm in arms
     ]
     text = "; ".join(clauses)
     where = ", ".join(_place_of(summary, entry))
-    least = f", where {words.subject(arms[0]['levels'])} shares least evenly" if len(candidates) > 1 else ""
+    worst = min(arms, key=_evenness)
+    least = f", where {words.subject(worst['levels'])} shares least evenly" if len(candidates) > 1 else ""
     return f"{text[0].upper()}{text[1:]}" + (f" ({where}{least})." if where else ".")
+
+
+def _told_arms(entry: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [arm for arm in entry["arms"] if arm["role"] != "control"]
+
+
+def _evenness(arm: Mapping[str, Any]) -> float:
+    """What the slowest flow gets of what the fastest gets: the two figures that are told, so that they bear it out."""
+    slowest, fastest = (arm[f"{end}_bits_per_second"] for end in ("slowest", "fastest"))
+    return float(slowest / fastest) if fastest else 1.0
 
 
 def _gets(arm: Mapping[str, Any], entry: Mapping[str, Any], is_full: bool) -> str:
