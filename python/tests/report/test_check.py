@@ -108,6 +108,24 @@ def test_sixteen_hosts_are_a_matrix_with_sizes_that_fits():
     assert "99.99 % for one bad of 4" in text
 
 
+def test_the_headline_counts_as_people_do():
+    one, two = [{"verdict": "carries_target"}], [{"verdict": "unknown"}, {"verdict": "carries_target"}]
+    lost = [{"verdict": "black_hole"}]
+
+    def said(verdict, pairs):
+        return check_matrix.headline({"verdict": verdict, "pairs": pairs, "target_mtu": 9000})
+
+    assert said("carries_target", one) == "The only pair carries packets of 9000 bytes."
+    assert said("carries_target", one * 2) == "All 2 pairs carry packets of 9000 bytes."
+    assert said("fault", lost) == "The only pair does not carry packets of 9000 bytes."
+    assert said("could_not_tell", two) == (
+        "No verdict for 1 of 2 pairs: too little data to say whether it carries 9000 bytes."
+    )
+    assert said("could_not_tell", two[:1]) == (
+        "No verdict for the only pair: too little data to say whether it carries 9000 bytes."
+    )
+
+
 def test_a_narrow_terminal_gets_signs_alone():
     document = faulty().document()
     text = printed(document, 70)

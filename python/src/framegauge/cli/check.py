@@ -190,9 +190,10 @@ def _checked(members: Sequence[Member], targets: Sequence[Target], settings: Ask
 
 def _expectation(prepared: Any, settings: Asked) -> str:
     from framegauge.check.judgement.remedies import count_of as counted
+    from framegauge.quantities import print_bytes
 
     hosts, pairs = counted(len(prepared.members), "host"), len(prepared.paths)
-    size = prepared.cost.bytes_total / 1e6
+    size = print_bytes(prepared.cost.bytes_total, 2)
     time_ = (
         "as fast as it goes"
         if prepared.seconds is None
@@ -200,9 +201,9 @@ def _expectation(prepared: Any, settings: Asked) -> str:
     )
     if prepared.targets:
         targets = counted(len(prepared.targets), "target")
-        return f"{hosts}, {targets}, {counted(pairs, 'path')}: {size:.1f} MB in all, {time_}"
+        return f"{hosts}, {targets}, {counted(pairs, 'path')}: {size} in all, {time_}"
     each_way = f"{counted(pairs, 'pair')} (each way is one), {counted(settings.flows, 'flow')} each"
-    return f"{hosts}, {each_way}: {size:.1f} MB in all, {time_}"
+    return f"{hosts}, {each_way}: {size} in all, {time_}"
 
 
 def _once(members: Sequence[Member], targets: Sequence[Target], settings: Asked, options: argparse.Namespace) -> int:

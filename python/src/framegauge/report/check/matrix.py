@@ -168,13 +168,14 @@ def headline(document: Mapping[str, Any]) -> str:
     tally, total, target = counts(document), len(document["pairs"]), document["target_mtu"]
     bad = tally["too_small"] + tally["black_hole"] + tally["unreachable"]
     if document["verdict"] == "carries_target":
-        return f"All {total} pairs carry packets of {target} bytes."
+        return f"{'The only pair carries' if total == 1 else f'All {total} pairs carry'} packets of {target} bytes."
     without = f" {tally['unknown']} without a verdict." if tally["unknown"] else ""
     if document["verdict"] == "fault":
-        return f"{bad} of {total} pairs {'does' if bad == 1 else 'do'} not carry packets of {target} bytes.{without}"
-    return (
-        f"No verdict for {tally['unknown']} of {total} pairs: too little data to say whether they carry {target} bytes."
-    )
+        share = f"{bad} of {total} pairs" if total > 1 else "The only pair"
+        return f"{share} {'does' if bad == 1 else 'do'} not carry packets of {target} bytes.{without}"
+    share = f"{tally['unknown']} of {total} pairs" if total > 1 else "the only pair"
+    they = "it carries" if tally["unknown"] == 1 else "they carry"
+    return f"No verdict for {share}: too little data to say whether {they} {target} bytes."
 
 
 def was_probed(document: Mapping[str, Any]) -> bool:
