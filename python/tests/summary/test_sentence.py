@@ -15,6 +15,11 @@ from framegauge.statistics.verdict import Verdict
 from framegauge.summary import intervals, words
 from framegauge.summary.sentence import Kind, answer, numbers
 
+
+def open_between(low: float, high: float) -> dict[str, Any]:
+    return {**one(UNDECIDED, rtt=low, ratio=1.01), "judged": {"interval": [low, high]}}
+
+
 CONTROL = one(INSIDE, level=1500)
 TIME = "completion_time"
 # Verdicts → the whole sentence.
@@ -136,6 +141,16 @@ TABLE = {
         [one(UNDECIDED), one(UNDECIDED, rtt=FAR, ratio=1.02)],
         "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; not "
         "decided (95 % intervals, corrected): goodput (all within +0.70 % to +2.31 %).",
+    ),
+    "undecided, and one without an interval": (
+        [open_between(0.998, 1.004), {**one(UNDECIDED, rtt=FAR, ratio=5.2), "judged": {"interval": None}}],
+        "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; not "
+        "decided (95 % intervals, corrected): goodput (−0.20 % to +0.40 % in 1 of 2, no usable interval in the other).",
+    ),
+    "undecided, and further apart than one interval may be wide": (
+        [open_between(0.05, 1.5), open_between(0.9, 20)],
+        "Undecided: these runs cannot tell whether jumbo frames (MTU 9000) help here, compared with MTU 1500; not "
+        "decided (95 % intervals, corrected): goodput (all within −95 % to +1,900 %).",
     ),
     "half inside, half open": (
         [one(INSIDE), one(UNDECIDED, rtt=FAR)],

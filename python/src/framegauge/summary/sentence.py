@@ -348,11 +348,14 @@ def _open(claim_list: Sequence[Claim]) -> str:
 
 
 def _hull(verdicts: Sequence[Verdict]) -> str:
-    """The interval that decides a verdict, or what all of several lie within."""
+    """The interval that decides a verdict, or what those of several lie within, and whether some have none."""
     intervals = [interval for verdict in verdicts if (interval := shown(verdict)) is not None]
     if not intervals:
         return words.change_interval(None)
-    ends = words.change_interval([min(low for low, _ in intervals), max(high for _, high in intervals)])
+    ends = words.change_range(min(low for low, _ in intervals), max(high for _, high in intervals))
+    if without := len(verdicts) - len(intervals):
+        others = "the other" if without == 1 else f"the other {without}"
+        return f"{ends} in {len(intervals)} of {len(verdicts)}, no usable interval in {others}"
     return ends if len(verdicts) == 1 else f"all within {ends}"
 
 

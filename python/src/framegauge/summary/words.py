@@ -13,31 +13,10 @@ from framegauge.summary.intervals import usable
 from framegauge.summary.units import figure, quantity, signed
 
 __all__ = [
-    "Cells",
-    "alternatives",
-    "arms",
-    "change",
-    "change_interval",
-    "condition",
-    "conditions",
-    "factor",
-    "figure",
-    "is_control",
-    "joined",
-    "level",
-    "levels",
-    "margin",
-    "metric",
-    "notes",
-    "of_all",
-    "of_workload",
-    "quantity",
-    "shares",
-    "span",
-    "subject",
-    "verdict",
-    "word",
-]
+    "Cells", "alternatives", "arms", "change", "change_interval", "change_range", "condition", "conditions",
+    "factor", "figure", "is_control", "joined", "level", "levels", "margin", "metric", "notes", "of_all",
+    "of_workload", "quantity", "shares", "span", "subject", "verdict", "word",
+]  # fmt: skip
 
 USUAL_MODERATION_SECONDS = 50e-6  # shown only if it differs
 _WORDS = {
@@ -221,6 +200,12 @@ def change_interval(interval: Sequence[float] | None) -> str:
     """An interval of ratios as changes: "+5.1 % to +5.5 %"."""
     ends = usable(interval)
     return "no usable interval" if ends is None else " to ".join(change(end, ends) for end in ends)
+
+
+def change_range(low: float, high: float) -> str:
+    """From the lowest to the highest of several changes: "+5.1 % to +5.5 %". They are no ends of one interval, so they
+    may be as far apart as what they are of."""
+    return f"{change(low, (low, high))} to {change(high, (low, high))}"
 
 
 def condition(name: str, value: Any) -> str:

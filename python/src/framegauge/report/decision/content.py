@@ -105,12 +105,11 @@ def _range(entries: Sequence[Verdict]) -> tuple[str, str]:
         return "-", "-"
     ratios = [float(entry["ratio"]) for entry in known]
     ends = sorted({min(ratios), max(ratios)})
-    change = words.change(ends[0], shown(known[0])) if len(ends) == 1 else words.change_interval(ends)
+    change = words.change(ends[0], shown(known[0])) if len(ends) == 1 else words.change_range(*ends)
     intervals = [interval for entry in known if (interval := shown(entry)) is not None]
     if len(intervals) < len(known):
         return change, words.change_interval(None)
-    hull = [min(low for low, _ in intervals), max(high for _, high in intervals)]
-    return change, words.change_interval(hull)
+    return change, words.change_range(min(low for low, _ in intervals), max(high for _, high in intervals))
 
 
 def _counted(verdicts: Sequence[str]) -> str:
