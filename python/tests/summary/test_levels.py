@@ -64,3 +64,11 @@ def test_two_levels_have_no_order(execute, tmp_path):
     found = document.summarise(read(tmp_path / "out"))
     assert found["smallest_levels"] == []
     assert list(levels.lines(found)) == []
+
+
+def test_an_interval_inside_the_margin_says_that_it_lacks_blocks(execute, tmp_path):
+    execute(study_file.parse(STUDY.replace("blocks: 10", "blocks: 5").replace(", 1 ms]", "]"), "x"))
+    [said] = levels.lines(document.summarise(read(tmp_path / "out")))
+    assert said.startswith(
+        "whether MTU 4200 already gives the goodput of MTU 9000 (within 2 %) is open until there are 8 blocks ("
+    )

@@ -44,7 +44,7 @@ class Enough(StrEnum):
 
 @dataclass(frozen=True)
 class Step:
-    """A level against the largest one; `ratio` is that of the cell in which it is worst."""
+    """A level against the largest one; `ratio` is that of the cell in which it is worst, or may be."""
 
     level: Any
     enough: Enough
@@ -246,7 +246,7 @@ def _over_all(chains: Sequence[_Chain], levels: Sequence[Any], alpha: float, rul
             else Enough.YES if all(answer is Enough.YES for answer, _ in judged)
             else Enough.OPEN
         )  # fmt: skip
-        steps.append(Step(level, enough, _worst([ratio for _, ratio in judged], chains[0].metric)))
+        steps.append(Step(level, enough, _worst([ratio for _, ratio in judged], chains[0].metric, enough)))
         if enough is not Enough.YES:
             break
     first = chains[0]
@@ -254,8 +254,16 @@ def _over_all(chains: Sequence[_Chain], levels: Sequence[Any], alpha: float, rul
     return Smallest(first.metric, first.margin, None, levels[0], steps, *only)
 
 
-def _worst(ratios: Sequence[Ratio | None], metric: str) -> Ratio | None:
+def _worst(ratios: Sequence[Ratio | None], metric: str, enough: Enough) -> Ratio | None:
+    """The ratio of the cell to tell: where the level is open, that whose interval reaches furthest to the worse side,
+    as it is why, and not a lower one that is sure."""
     estimates = [ratio for ratio in ratios if ratio is not None]
     if not estimates:
         return None
-    return (min if METRICS[metric].higher_is_better else max)(estimates, key=lambda ratio: ratio.ratio)
+    is_higher_better = METRICS[metric].higher_is_better
+
+    def told(ratio: Ratio) -> float:
+        end = ratio.low if is_higher_better else ratio.high
+        return ratio.ratio if enough is not Enough.OPEN or end is None else end
+
+    return (min if is_higher_better else max)(estimates, key=told)
