@@ -143,7 +143,7 @@ def test_from_the_command_line(study_path, tmp_path, capsys):
     capsys.readouterr()
     assert cli.main(["plan", str(study_path), "--pilot", str(out)]) == 0
     printed = capsys.readouterr().out
-    assert "18 runs: 6 blocks of 1 cells x 3 arms" in printed
+    assert "18 runs: 6 blocks of 1 cell x 3 arms" in printed
     assert "(pilot)" in printed
     assert cli.main(["plan", str(study_path), "--json", "--seed", "7"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from framegauge.cli.progress import Reporter
 from framegauge.experiment.busy import Process, Reading
-from framegauge.experiment.progress import Attempts, Estimate, Event, Losses, exclusions, left, line, said_of
+from framegauge.experiment.progress import Attempts, Estimate, Event, Losses, at_most, exclusions, left, line, said_of
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
@@ -47,6 +47,13 @@ def run(number: int, cell: int = 0, seconds: float = 1.0, excluded: Sequence[str
 )
 def test_time_is_said_as_people_say_it(seconds: float, said: str) -> None:
     assert left(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"), [(20, "1 min"), (61, "2 min"), (7141, "2 h 0 min"), (80_150, "22 h 16 min")]
+)
+def test_a_longest_time_is_said_in_whole_minutes(seconds: float, said: str) -> None:
+    assert at_most(seconds) == said
 
 
 def test_a_run_is_said_with_units() -> None:

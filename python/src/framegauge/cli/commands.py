@@ -26,7 +26,7 @@ from framegauge.errors import InputError, MissingRequirement, StudyError
 from framegauge.experiment import busy, extension, refusals, trial
 from framegauge.experiment.planning import expected_seconds, stated_conditions
 from framegauge.experiment.programs import lacking, program_lines
-from framegauge.experiment.progress import Event, Losses, has_attempts, tries
+from framegauge.experiment.progress import Event, Losses, has_attempts, left, tries
 from framegauge.experiment.runner import Outcome, Runner
 from framegauge.files.machines import full
 from framegauge.hosts import reach
@@ -375,7 +375,7 @@ def plan_lines(study: Study, may_adapt: bool = False) -> list[str]:
         f"testbed {study.testbed.kind}, treatment {study.treatment}, seed {study.seed}",
         "arms: " + ", ".join(f"{arm.role} {level_text(arm.level)}" for arm in arms(study)),
         f"{study.blocks} blocks of {len(cells(study))} x {len(arms(study))} runs: "
-        f"{len(slots)} runs, about {seconds:.0f} s",
+        f"{len(slots)} runs, about {left(seconds)}",
     ]
     lines += [*trial.lines(study, may_adapt), *narrow.lines(study), *refusals.lines(study)]
     own_hosts = not study.testbed.capabilities.builds_hosts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -100,12 +99,13 @@ def _document(example: Example, has_text: bool) -> dict[str, Any]:
 
 def _list(chosen: Sequence[Example]) -> None:
     from framegauge.cli.console import console
+    from framegauge.experiment.progress import at_most
     from framegauge.report import narrow
 
     rows = []
     for example in chosen:
         kind, seconds = _kind(example)
-        rows.append([example.name, kind, "" if seconds is None else f"{math.ceil(seconds / 60)} min", example.about])
+        rows.append([example.name, kind, "" if seconds is None else at_most(seconds), example.about])
     titles = ["name", "framegauge …", "at most", "what it is about"]
     output.show(*(line.rstrip() for line in narrow.aligned(titles, rows, console(COLUMNS).width)))
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -127,6 +126,7 @@ def run(words: Sequence[str]) -> None:
 def _list(as_json: bool) -> None:
     """Prints every study that is at hand: its duration, what to give for it, and its question."""
     from framegauge.experiment.planning import total_seconds
+    from framegauge.experiment.progress import at_most
     from framegauge.study import file as study_file
 
     studies = [(f"--preset {name}", study_file.load_preset(name)) for name in study_file.presets()]
@@ -137,9 +137,10 @@ def _list(as_json: bool) -> None:
     if as_json:
         output.show_json({"studies": rows}, indent=2)
         return
-    width = max(len(name) for name, _ in studies)
-    for name, study in studies:
-        output.show(f"{name:<{width}}  {math.ceil(total_seconds(study) / 60):>3} min  {study.question}")
+    durations = [at_most(total_seconds(study)) for _, study in studies]
+    width, wide = max(len(name) for name, _ in studies), max(map(len, durations))
+    for (name, study), duration in zip(studies, durations, strict=True):
+        output.show(f"{name:<{width}}  {duration:>{wide}}  {study.question}")
 
 
 def _chosen(options: argparse.Namespace) -> tuple[Study | None, str]:

@@ -8,7 +8,8 @@ from typing import Any
 
 from framegauge.experiment import trial
 from framegauge.experiment.planning import expected_seconds, stated_conditions
-from framegauge.quantities import print_seconds
+from framegauge.experiment.progress import left
+from framegauge.statistics.doubts import counted
 from framegauge.statistics.power import POWER, REFERENCE_OF_TWO, Spread, reach, upper_limit
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.verdict import LEAST_FOR_EQUALITY
@@ -174,8 +175,8 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield "arms: " + ", ".join(f"{arm['role']} {level_text(arm['level'])}" for arm in found["arms"])
     ends = "at most; the study ends once everything is settled" if found["stop"] == "settled" else "in any case"
     yield (
-        f"{found['runs']} runs: {found['blocks']} blocks of {found['cells']} cells x {len(found['arms'])} arms, "
-        f"{ends}; about {print_seconds(found['seconds'])} (budget {print_seconds(found['budget_seconds'])})"
+        f"{found['runs']} runs: {found['blocks']} blocks of {counted(found['cells'], 'cell')} x "
+        f"{len(found['arms'])} arms, {ends}; about {left(found['seconds'])} (budget {left(found['budget_seconds'])})"
     )
     if trial_plan := found["trial"]:
         yield trial.planned(trial_plan["bits_per_second"], trial_plan["adapts"])

@@ -59,6 +59,12 @@ def left(seconds: float) -> str:
     return f"{minutes + 60 * hours} min" if hours < 2 else f"{hours} h {minutes} min"
 
 
+def at_most(seconds: float) -> str:
+    """A time that is not exceeded, in whole minutes: 1 min, 22 h 16 min."""
+    minutes = math.ceil(seconds / 60)
+    return f"{minutes} min" if minutes < 2 else left(60.0 * minutes)
+
+
 def line(event: Event) -> str:
     """One event as one line."""
     about = "" if math.isnan(event.seconds_left) else f", about {left(event.seconds_left)} left"
