@@ -15,7 +15,18 @@ from rich.console import Console
 
 from framegauge.cli.progress import Reporter
 from framegauge.experiment.busy import Process, Reading
-from framegauge.experiment.progress import Attempts, Estimate, Event, Losses, at_most, exclusions, left, line, said_of
+from framegauge.experiment.progress import (
+    Attempts,
+    Estimate,
+    Event,
+    Losses,
+    at_most,
+    exclusions,
+    left,
+    line,
+    said_of,
+    so_far,
+)
 from framegauge.experiment.runner import Runner
 from framegauge.results.journal import Journal, Run
 from framegauge.study import file as study_file
@@ -54,6 +65,13 @@ def test_time_is_said_as_people_say_it(seconds: float, said: str) -> None:
 )
 def test_a_longest_time_is_said_in_whole_minutes(seconds: float, said: str) -> None:
     assert at_most(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"), [((5, 0, 24), "5 of 24 runs"), ((50, 46, 24), "4 of 24 runs (46 excluded)")]
+)
+def test_runs_that_are_tried_again_are_none_of_those_planned(counts: tuple[int, int, int], said: str) -> None:
+    assert so_far(*counts) == said
 
 
 def test_a_run_is_said_with_units() -> None:

@@ -191,6 +191,7 @@ def _hands(folder: Folder, again: str, seconds: float) -> Hands:
     from framegauge.cli.console import console
     from framegauge.cli.progress import Reporter
     from framegauge.decide.steps import Hands
+    from framegauge.experiment.progress import so_far
 
     began, last = time.monotonic(), [0.0]
 
@@ -207,8 +208,9 @@ def _hands(folder: Folder, again: str, seconds: float) -> Hands:
         with Reporter(console(stderr=True)) as reporter:
             finished = commands.run_study(next_study, folder.study, resumes, reporter, reporter.say)
         if finished.outcome.interrupted:
-            run_count, planned = finished.outcome.runs, finished.outcome.planned
-            raise Interrupted(f"interrupted after {run_count} of {planned} runs; continue with: {again}")
+            outcome = finished.outcome
+            done = so_far(outcome.runs, len(finished.summary["excluded"]), outcome.planned)
+            raise Interrupted(f"interrupted after {done}; continue with: {again}")
 
     return Hands(output.say, progress, study, seconds)
 

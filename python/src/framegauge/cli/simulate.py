@@ -159,6 +159,7 @@ def run_simulation(
     from framegauge.cli import commands, simulations, verdicts
     from framegauge.cli.console import console
     from framegauge.cli.progress import Reporter
+    from framegauge.experiment.progress import so_far
 
     folder = out or commands.choose_folder(Path(asked.source.name).stem)
     with Reporter(console(stderr=True)) as reporter:
@@ -170,7 +171,8 @@ def run_simulation(
     output.say_plainly(f"results: {finished.folder}")
     output.say_plainly(f"report: {finished.page}")
     outcome = finished.outcome
+    done = so_far(outcome.runs, len(finished.summary["excluded"]), outcome.planned)
     if outcome.interrupted:
         resume_with = shlex.join(["framegauge", "simulate", "--resume", "--out", str(finished.folder)])
-        raise Interrupted(f"interrupted after {outcome.runs} of {outcome.planned} runs; continue with: {resume_with}")
+        raise Interrupted(f"interrupted after {done}; continue with: {resume_with}")
     verdicts.demand_evidence(finished.summary)

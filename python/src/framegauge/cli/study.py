@@ -169,6 +169,7 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
     from framegauge.cli.console import console
     from framegauge.cli.progress import Reporter
     from framegauge.experiment import busy
+    from framegauge.experiment.progress import so_far
     from framegauge.rack import hand
 
     if not study.testbed.capabilities.is_invented and (line := hand.sharing()):
@@ -185,11 +186,12 @@ def _run(study: Study, folder: Path, options: argparse.Namespace) -> None:
     output.say_plainly(f"results: {finished.folder}")
     output.say_plainly(f"report: {finished.page}")
     outcome = finished.outcome
+    done = so_far(outcome.runs, len(finished.summary["excluded"]), outcome.planned)
     if outcome.interrupted:
         resume = f"framegauge study --resume --out {finished.folder}"
-        raise Interrupted(f"interrupted after {outcome.runs} of {outcome.planned} runs; continue with: {resume}")
+        raise Interrupted(f"interrupted after {done}; continue with: {resume}")
     if outcome.out_of_budget:
-        output.say_plainly(f"the budget was spent after {outcome.runs} of {outcome.planned} runs")
+        output.say_plainly(f"the budget was spent after {done}")
     verdicts.demand_evidence(finished.summary)
 
 

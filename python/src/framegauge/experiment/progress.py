@@ -21,8 +21,8 @@ from framegauge.study.model import Study
 from framegauge.summary import words
 
 __all__ = [
-    "FIDELITY", "Attempts", "Estimate", "Event", "Kept", "Losses", "exclusions", "has_attempts", "left", "line",
-    "progress", "remedy", "said_of", "tries",
+    "FIDELITY", "Attempts", "Estimate", "Event", "Kept", "Losses", "at_most", "exclusions",
+    "has_attempts", "left", "line", "progress", "remedy", "said_of", "so_far", "tries",
 ]  # fmt: skip
 
 Key = tuple[int, int, str]  # of a slot
@@ -70,6 +70,12 @@ def line(event: Event) -> str:
     about = "" if math.isnan(event.seconds_left) else f", about {left(event.seconds_left)} left"
     lost = f" ({event.excluded})" if event.excluded else ""
     return f"run {event.number} of {event.total}{lost}{about}: {one_line(event.text)}"
+
+
+def so_far(runs: int, excluded: int, planned: int) -> str:
+    """How many of the planned runs there are, of all that were tried: those excluded were tried again, beside the plan.
+    "4 of 24 runs (46 excluded)"."""
+    return f"{runs - excluded} of {planned} runs" + (f" ({excluded} excluded)" if excluded else "")
 
 
 class Kept(Protocol):
