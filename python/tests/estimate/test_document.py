@@ -14,9 +14,10 @@ from bench.truth.estimates import interval
 from helpers.schemas import conforms
 from hypothesis import given, strategies as st
 
-from framegauge.estimate import schema, terminal
+from framegauge.estimate import gains, schema, terminal
 from framegauge.estimate.document import estimate
 from framegauge.estimate.gains import Side, connection_gain, most_rounds
+from framegauge.estimate.load import loads
 
 Json = dict[str, Any]
 OLD, NEW = 1448, 8948  # payload of full segments at MTU 1500 and 9000
@@ -290,6 +291,42 @@ def test_what_the_other_end_does_is_known_if_it_is_asked() -> None:
     assert [each["targets"][1]["goodput"]["at_most"] for each in together["hosts"]] == [
         pytest.approx(expected, rel=0.001)
     ] * 2
+
+
+@pytest.mark.parametrize("speed", [GIGABIT, None])
+def test_of_connections_without_a_socket_here_the_link_alone_is_the_bound(speed: float | None) -> None:
+    """Those of containers and virtual machines, and what the host forwards: a tenth of a gigabit."""
+    part = way({(SEGMENTS // 10, 0): 1})
+    readings = host(part, way(), busy=SECONDS / 100, speed=speed)
+    readings["connections"] = []
+    document, found = estimated(readings)
+    assert found["goodput"]["at_most"] == (pytest.approx(10 * CEILINGS - 1, rel=0.001) if speed else None)
+    assert found["answer"] == "worth a study"
+    assert [note for note in document["hosts"][0]["notes"] if "without a socket here" in note and "100%" in note]
+    # What stays as it is gains nothing, wherever it ends.
+    small = host(way({(0, 100): 5000}), way({(0, 200): 5000}), speed=speed)
+    small["connections"] = []
+    assert estimated(small)[1]["goodput"]["at_most"] == 0
+
+
+@given(st.integers(1, 2000), st.integers(1, 2000))
+def test_connections_with_and_without_a_socket_here_count_by_their_segments(known: int, strange: int) -> None:
+    readings = host(way({(SEGMENTS // 20, 0): 1}), way(), busy=SECONDS / 10)
+    sample = readings["sample"]["interfaces"][0]
+    (own,) = sample["connections"]
+    links = gains.links_gain(loads(readings, (4200, 9000)), {"eth0": GIGABIT}, SECONDS, 9000, LINK)
+    assert links is not None
+
+    def carried_(count: int, end: str) -> Json:
+        return {**own, "local": end, "sent": {**own["sent"], "segments": 70 * count, "after": [30 * count, 10 * count]}}
+
+    sample["connections"] = [carried_(known, LOCAL)]
+    time = estimated(readings)[1]["goodput"]["at_most"]
+    assert time < links / 2
+    sample["connections"].append(carried_(strange, "192.0.2.9:1"))
+    free = strange / (known + strange)
+    expected = (1 - free) * time + free * links if free >= 0.01 else time
+    assert estimated(readings)[1]["goodput"]["at_most"] == pytest.approx(expected)
 
 
 def test_of_a_full_cpu_the_link_alone_is_the_bound() -> None:

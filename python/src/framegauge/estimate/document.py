@@ -16,13 +16,12 @@ from framegauge.estimate import fitting, gains
 from framegauge.estimate.gains import Gain
 from framegauge.estimate.host import BOUND, MEASUREMENT, READING, Ends, Host, cpu
 from framegauge.estimate.load import SAMPLE, Load, after, loads
-from framegauge.estimate.opaque import shown, text
+from framegauge.estimate.notes import LITTLE, notes, opaque, says_too_little
 from framegauge.estimate.windows import Senders, senders
 
 __all__ = ["LITTLE", "SCHEMA", "UNKNOWN", "estimate"]
 
 SCHEMA = 1
-LITTLE = 0.01  # of goodput and of CPU time: a gain that no larger MTU is worth
 # The answers for a host and an MTU.
 NO_TRAFFIC, ALREADY, NOT_POSSIBLE, NO, MAYBE = "no traffic", "already", "not possible", "do not", "worth a study"
 UNKNOWN = "cannot tell"
@@ -82,8 +81,8 @@ def _document(host: Host, targets: Sequence[int], ends: Ends) -> Json:
         "limits": _limits(readings),
         "targets": [_target(host, target, place, ends) for place, target in enumerate(targets)],
         "nagle": [_nagle(host, target, place) for place, target in enumerate(targets)],
-        "opaque": list(_opaque(host)),
-        "notes": list(_notes(host, ends)),
+        "opaque": list(opaque(host)),
+        "notes": list(notes(host, ends, len(targets))),
     }
 
 
@@ -236,8 +235,10 @@ def _goodput(hosts: Sequence[Host], target: int, place: int, ends: Ends) -> Json
 def _goodput_of(host: Host, target: int, place: int, ends: Ends) -> tuple[float, str]:
     link = host.readings["link_bytes"]
     time = gains.goodput_gain(_connection_gains(host, target, place, ends))
-    # Connections that nobody told of are as free as their bytes on the link allow.
     links = gains.links_gain(host.loads, host.speeds, host.readings["seconds"], target, link)
+    # Connections that nobody told of are as free as their bytes on the link allow.
+    if (free := host.elsewhere(place)) >= LITTLE:
+        time = (1 - free) * time + free * (math.inf if links is None else links)
     if links is not None and links < time:
         return links, "link"
     return time, "time"
@@ -268,19 +269,12 @@ def _connection_gains(host: Host, target: int, place: int, ends: Ends) -> Iterat
 
 def _speed(host: Host) -> float | None:
     """The fastest interface that carries something, by which every connection may go; None unless all are known."""
-    speeds = [host.speeds.get(load.interface) for load in host.loads if not _says_too_little(host, load)]
+    speeds = [host.speeds.get(load.interface) for load in host.loads if not says_too_little(host, load)]
     return (
         max((speed for speed in speeds if speed), default=None)
         if len(speeds) == len(host.loads) and all(speeds)
         else None
     )
-
-
-def _says_too_little(host: Host, load: Load) -> bool:
-    """Whether an interface carried more than the speed that it says it has, as virtual NICs do."""
-    speed = host.speeds.get(load.interface)
-    used = max(8 * carried / host.readings["seconds"] * load.times for carried in load.bytes)
-    return speed is not None and used > gains.FULL_LINK * speed
 
 
 def _answer(hosts: Sequence[Host], target: int, figures: Json) -> str:
@@ -335,61 +329,3 @@ def _nagle(host: Host, target: int, place: int) -> Json:
         "sockets": exposed,
         "unread_sockets": unread,
     }
-
-
-def _opaque(host: Host) -> Iterator[Json]:
-    for load in host.loads:
-        yield from shown(load.interface, load.opaque, sum(load.bytes), host.readings["tunnels"])
-
-
-def _of_opaque(load: Load, kinds: Sequence[Json]) -> str:
-    """That nothing is known of a part of the load, what it probably is, and where to look."""
-    ends = [name for kind in kinds for name in kind["tunnel_interfaces"]]
-    where = " and ".join(ends) or "the tunnel's own interface"
-    if any(kind["layer"] for kind in kinds):
-        where += ", whose MTU has to be raised as well"
-    return (
-        f"{load.interface}: {load.opaque_share:.0%} of the bytes are in packets that fill the MTU and have no TCP that "
-        f"can be read ({'; '.join(map(text, kinds)) or 'a tunnel that encrypts, QUIC, pieces of datagrams'}): what a "
-        f"larger MTU brings to them is not known; estimate at {where}, or measure it by a study"
-    )
-
-
-def _notes(host: Host, ends: Ends) -> Iterator[str]:
-    """What limits these figures, one line each."""
-    readings = host.readings
-    if readings["sample_error"] is not None:
-        yield f"no headers were sampled: {readings['sample_error']}"
-    for entry in readings["interfaces"]:
-        if entry["nic_error"] is not None and entry["sent"]["packets"] + entry["received"]["packets"]:
-            yield f"{entry['interface']}: {entry['nic_error']}"
-        if entry["mtu"] != entry["mtu_after"]:
-            yield f"{entry['interface']}: the MTU changed from {entry['mtu']} to {entry['mtu_after']} meanwhile"
-    for load in host.loads:
-        if load.opaque_share >= LITTLE:
-            yield _of_opaque(load, [entry for entry in _opaque(host) if entry["interface"] == load.interface])
-        if not host.speeds.get(load.interface):
-            yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--rate)"
-        elif _says_too_little(host, load):
-            yield f"{load.interface}: it carried more than the speed that it says it has (--rate)"
-    if host.cpu_is_full:
-        yield "a CPU was full: if there are packets to save, nothing bounds the goodput but the link"
-    if any(entry["retransmitted_bytes"] for entry in readings["connections"]):
-        yield "segments were lost: what fewer packets change about time-outs is not bounded but by the link"
-    if host.delayed and readings["connections"]:
-        yield (
-            f"acknowledgements were delayed ({host.delayed}): what senders of several segments lost by waiting, "
-            f"{host.delayed * gains.DELAYED_SECONDS:.1f} s at most, may be saved whole"
-        )
-    if alone := sum((entry["remote"], entry["local"]) not in ends for entry in readings["connections"]):
-        yield (
-            f"connections whose other end was not asked ({alone}): how long that was busy is not known, and what "
-            "waiting for its delayed acknowledgements costs is not in the bound of goodput"
-        )
-    if readings["more_connections"]:
-        yield f"{readings['more_connections']} more connections are not in the figures of goodput"
-    if any(
-        entry["open"] and entry["nodelay"] is None and any(entry["sent"]["between"]) for entry in host.sampled.values()
-    ):
-        for entry in readings["unread"]:
-            yield f"Nagle's algorithm: the sockets of {entry['program']} could not be read ({entry['why']})"

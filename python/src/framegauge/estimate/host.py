@@ -37,6 +37,18 @@ class Host:
         """Acknowledgements that a timer of this host sent, over all connections."""
         return max(0, int(self.readings["counters"].get("TcpExtDelayedACKs", 0)))
 
+    def elsewhere(self, place: int) -> float:
+        """The share of sampled segments of connections that have no socket here, as those of containers, virtual
+        machines and what the host forwards, and of which a larger MTU leaves fewer; `place` is that of the MTU."""
+        sockets = {(entry["local"], entry["remote"]) for entry in self.readings["connections"]}
+        whole = strange = 0
+        for ends, connection in self.sampled.items():
+            ways = connection["sent"], connection["received"]
+            segments = sum(way["segments"] for way in ways)
+            whole += segments
+            strange += segments if ends not in sockets and sum(way["after"][place] for way in ways) < segments else 0
+        return strange / whole if whole else 0.0
+
     def cpu_may_be_freed(self, target: int) -> bool:
         """Whether a CPU had no time left, and there are packets to save."""
         left = [after(entry, target) for entry in self.loads] if self.cpu_is_full else []
