@@ -704,6 +704,21 @@ def test_opaque_traffic_is_named(kind: Json, words: str) -> None:
     assert "port 53" not in note
 
 
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        (stranger("quic", 443, (900, 1350)), "is not known; measure it by a study"),
+        (stranger("datagram", 4791, (900, 1084)), "framegauge wire --rdma)): what a larger MTU brings to them is not"),
+        (stranger("datagram", 1701, (900, 1500)), "estimate at the interface of the tunnel, if it is one, or measure"),
+    ],
+)
+def test_no_interface_of_a_tunnel_is_named_that_is_none(kind: Json, words: str) -> None:
+    document = estimate({"a": with_strangers(kind)}, [4200, 9000])
+    [note] = [line for line in document["hosts"][0]["notes"] if "no TCP that can be read" in line]
+    assert words in note
+    assert "the tunnel's own" not in note
+
+
 def test_a_tunnel_among_many_small_packets_is_not_overlooked() -> None:
     """In the mean all packets without TCP are small; those of the tunnel are a third of the bytes."""
     tunnel = stranger("wireguard", 51_820, (200, 1500), **WIREGUARD)

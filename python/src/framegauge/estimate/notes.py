@@ -8,7 +8,7 @@ from typing import Any
 from framegauge.estimate import gains
 from framegauge.estimate.host import Ends, Host
 from framegauge.estimate.load import Load
-from framegauge.estimate.opaque import shown, text
+from framegauge.estimate.opaque import shown, text, whose_interface
 
 __all__ = ["LITTLE", "notes", "opaque", "says_too_little"]
 
@@ -33,13 +33,14 @@ def opaque(host: Host) -> Iterator[Json]:
 def _of_opaque(load: Load, kinds: Sequence[Json]) -> str:
     """That nothing is known of a part of the load, what it probably is, and where to look."""
     ends = [name for kind in kinds for name in kind["tunnel_interfaces"]]
-    where = " and ".join(ends) or "the tunnel's own interface"
+    where = f"estimate at {' and '.join(ends) or whose_interface(kinds)}, " if whose_interface(kinds) else ""
     if any(kind["layer"] for kind in kinds):
-        where += ", whose MTU has to be raised as well"
+        where += "whose MTU has to be raised as well, "
+    named = "; ".join(map(text, kinds)) or "a tunnel that encrypts, QUIC, pieces of datagrams"
     return (
         f"{load.interface}: {load.opaque_share:.0%} of the bytes are in packets that fill the MTU and have no TCP that "
-        f"can be read ({'; '.join(map(text, kinds)) or 'a tunnel that encrypts, QUIC, pieces of datagrams'}): what a "
-        f"larger MTU brings to them is not known; estimate at {where}, or measure it by a study"
+        f"can be read ({named}): what a larger MTU brings to them is not known; "
+        f"{where}{'or ' if where else ''}measure it by a study"
     )
 
 

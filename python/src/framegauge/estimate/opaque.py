@@ -10,13 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LITTLE", "Opaque", "of_sample", "shown", "text"]
+__all__ = ["LITTLE", "Opaque", "of_sample", "shown", "text", "whose_interface"]
 
 Json = Mapping[str, Any]
 LITTLE = 0.01  # of the bytes: less is left out
 LARGE_SHARE = 0.1  # of a kind's bytes in packets longer than half of the MTU, from which on it fills packets
 WAYS = ("sent", "received")
 TAILSCALE = 41_641
+ROCE_V2 = 4791  # IANA
+TUNNELS = ("wireguard", "esp", "esp in udp", "openvpn")
 NAMES = {
     "wireguard": "WireGuard", "esp": "ESP (IPsec)", "esp in udp": "ESP in UDP (IPsec)", "openvpn": "OpenVPN",
     "quic": "QUIC", "datagram": "UDP", "fragment": "fragments of datagrams", "other": "other protocols",
@@ -66,6 +68,8 @@ def shown(interface: str, opaque: Sequence[Opaque], of_bytes: int, tunnels: Sequ
 def text(kind: Json) -> str:
     """What it is, in a clause."""
     name = f"Tailscale ({NAMES['wireguard']})" if _is_tailscale(kind) else NAMES[kind["class"]]
+    if _is_rdma(kind):
+        return f"{kind['share']:.0%} RDMA (RoCEv2), whose packets are as long as its path MTU (framegauge wire --rdma)"
     port = "" if kind["port"] is None else f" on UDP port {kind['port']}"
     clause = f"{kind['share']:.0%} {name}{port.replace(' UDP', '') if kind['class'] == 'datagram' else port}"
     if kind["inner_mtu"] is None:
@@ -76,6 +80,19 @@ def text(kind: Json) -> str:
     if kind["tunnel_interfaces"]:
         clause += f", the MTU of {' and '.join(kind['tunnel_interfaces'])}, which ends here"
     return clause
+
+
+def whose_interface(kinds: Sequence[Json]) -> str:
+    """The interface that shows what is inside, in words; empty: nothing is."""
+    if any(kind["class"] in TUNNELS for kind in kinds):
+        return "the tunnel's own interface"
+    if all(kind["class"] == "quic" or _is_rdma(kind) for kind in kinds) and kinds:
+        return ""
+    return "the interface of the tunnel, if it is one"
+
+
+def _is_rdma(kind: Json) -> bool:
+    return bool(kind["class"] == "datagram" and kind["port"] == ROCE_V2)
 
 
 def _is_tailscale(kind: Json) -> bool:

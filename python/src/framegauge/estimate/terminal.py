@@ -20,7 +20,7 @@ ANSWERS = {
     ALREADY: "the MTU is that large already",
     NOT_POSSIBLE: "not possible: a NIC takes no MTU that large",
     NO: "don't: nothing here would be worth it",
-    UNKNOWN: "cannot tell: packets that fill the MTU are opaque (see the notes)",
+    UNKNOWN: "cannot tell: a part of the load cannot be read (see the notes)",
     MAYBE: "worth a study, which measures what really comes (framegauge study)",
 }
 SOURCES = {
