@@ -719,6 +719,19 @@ def test_no_interface_of_a_tunnel_is_named_that_is_none(kind: Json, words: str) 
     assert "the tunnel's own" not in note
 
 
+@pytest.mark.parametrize(("data", "answer"), [(0, "cannot tell"), (1000, "do not")])
+def test_acknowledgements_of_data_that_passes_elsewhere_are_unknown(data: int, answer: str) -> None:
+    """Data leaves by one interface, and is acknowledged at another: as many, or one for every second larger segment."""
+    sent = way({(0, 500): data} if data else {})
+    document, found = estimated(host(sent, way(acknowledgements=1000), full_bytes=0))
+    assert found["answer"] == answer
+    ratio = found["packets"]["ratio"]
+    assert (ratio["least"], ratio["most"]) == pytest.approx((1, 2 * 6 if data == 0 else 1))
+    notes = [note for note in document["hosts"][0]["notes"] if "did not pass here" in note]
+    assert bool(notes) == (data == 0)
+    assert (found["goodput"]["at_most"] is None) == (data == 0)
+
+
 def test_a_tunnel_among_many_small_packets_is_not_overlooked() -> None:
     """In the mean all packets without TCP are small; those of the tunnel are a third of the bytes."""
     tunnel = stranger("wireguard", 51_820, (200, 1500), **WIREGUARD)

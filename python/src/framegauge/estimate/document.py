@@ -300,7 +300,7 @@ def _answer(hosts: Sequence[Host], target: int, figures: Json) -> str:
 
 def _is_opaque(host: Host, target: int) -> bool:
     """Whether so much of a load is opaque that nothing bounds what a larger MTU brings to it."""
-    return any(load.mtu < target and load.opaque_share >= LITTLE for load in host.loads)
+    return any(load.mtu < target and max(load.opaque_share, load.unseen_share) >= LITTLE for load in host.loads)
 
 
 def _nagle(host: Host, target: int, place: int) -> Json:

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from framegauge.estimate.opaque import Opaque, of_sample
-from framegauge.estimate.packets import Way, predict
+from framegauge.estimate.packets import PER_SEGMENT, Way, predict
 from framegauge.estimate.windows import Senders, again_share, both_ways, narrow
 
 __all__ = ["HEADERS", "Group", "Left", "Load", "after", "counted_bounds", "loads"]
@@ -74,7 +74,7 @@ class Load:
     load is what was sampled. `payload` is that of TCP, `bytes` are from the IP header on, both sent and received.
     `aggregates`: as the host saw them, sampled as well; None where that is not known. `off`: by what share the whole
     load differs from the packets that were counted, since a sample is not like the rest to the last packet. `again`:
-    the share of the payload that was sent again."""
+    the share of the payload that was sent again. `unseen`: acknowledgements of what passed elsewhere."""
 
     interface: str
     source: str
@@ -91,6 +91,12 @@ class Load:
     opaque: Sequence[Opaque] = ()
     off: float = 0.0
     again: float = 0.0
+    unseen: int = 0
+
+    @property
+    def unseen_share(self) -> float:
+        """The share of its packets that acknowledge what passed elsewhere."""
+        return self.unseen / max(1, sum(self.packets))
 
     @property
     def opaque_share(self) -> float:
@@ -143,6 +149,8 @@ def after(load: Load, target: int) -> Left:
     opaque = sum(traffic.packets for traffic in load.opaque)
     fewest = sum(traffic.least(max(target, load.mtu)) for traffic in load.opaque)
     total = [load.unchanged + float(packets) for packets in (opaque, opaque, fewest, opaque)]
+    # One for each segment may become one for every second (RFC 5681 section 4.2), of which there are fewer.
+    total[2] -= load.unseen * (1 - PER_SEGMENT * load.mtu / max(target, load.mtu)) if target > load.mtu else 0
     for part in (group.left(target) for group in load.groups):
         for place, value in enumerate((part.before, part.after, part.least, part.most)):
             total[place] += value
@@ -155,8 +163,10 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
     opaque = of_sample(sample)
     groups = []
     unchanged = sum(sample[name]["others"] for name in WAYS) - sum(entry.packets for entry in opaque)
+    unseen = 0
     for way in sample["ways"]:
         if not way["full_bytes"]:
+            unseen += _unseen(sample, way)
             unchanged += sum(way[name][key] for name in ("sent", "received") for key in ("small", "acknowledgements"))
             continue
         groups.append(_group(interface["mtu"], way, targets, both_ways(sample["connections"], way["full_bytes"])))
@@ -173,7 +183,19 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
         (_payload(sample, "sent"), _payload(sample, "received")), (totals[0]["bytes"], totals[1]["bytes"]),
         (totals[0]["packets"], totals[1]["packets"]),
         (totals[0]["aggregates"], totals[1]["aggregates"]), full / packets, opaque, _off(interface, totals, times),
+        unseen=unseen,
     )  # fmt: skip
+
+
+def _unseen(sample: Json, way: Json) -> int:
+    """How many acknowledgements answer nothing in the sample: each answers a packet (data, a SYN, a FIN), and so the
+    rest of them what came another way."""
+    unseen = 0
+    for name, other in (WAYS, WAYS[::-1]):
+        strange = sum(kind[other]["packets"] for kind in sample["foreign"])
+        answered = way[other]["small"] + way[other]["acknowledgements"] + sample[other]["others"] - strange
+        unseen += max(0, way[name]["acknowledgements"] - answered)
+    return unseen
 
 
 def _off(interface: Json, totals: Sequence[Json], times: float) -> float:

@@ -57,6 +57,11 @@ def notes(host: Host, ends: Ends, targets: int) -> Iterator[str]:
     for load in host.loads:
         if load.opaque_share >= LITTLE:
             yield _of_opaque(load, [entry for entry in opaque(host) if entry["interface"] == load.interface])
+        if load.unseen_share >= LITTLE:
+            yield (
+                f"{load.interface}: {load.unseen_share:.0%} of the packets acknowledge data that did not pass here: "
+                "what a larger MTU brings to that is not known; estimate at the interface that it passes, too"
+            )
         if not host.speeds.get(load.interface):
             yield f"{load.interface}: its speed is not known, so that no link bounds the goodput (--rate)"
         elif says_too_little(host, load):

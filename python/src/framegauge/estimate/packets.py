@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 from framegauge.estimate.windows import Narrow
 
-__all__ = ["Prediction", "Way", "predict", "runs"]
+__all__ = ["PER_SEGMENT", "Prediction", "Way", "predict", "runs"]
 
 RUNS_SHARE = 0.5  # of the segments that are not full, those that end a run
 PER_SEGMENT = 0.5  # acknowledgements: one for every second segment
