@@ -495,6 +495,29 @@ def test_without_a_sample_and_a_histogram_the_counts_of_connections_tell_and_it_
     assert not one["nagle"][1]["is_known"]
 
 
+@pytest.mark.parametrize("own", [0, 1, 2000])
+def test_without_a_sample_what_no_connection_carried_is_unknown(own: int) -> None:
+    """Ten thousand packets of 1500 bytes, of a tunnel or forwarded, beside connections of the host itself."""
+    readings = host(way({(own, 0): 1} if own else {}), way(), sampled=False)
+    for key, more in (("packets", 10_000), ("bytes", 15_140_000)):
+        readings["interfaces"][0]["sent"][key] += more
+    document, found = estimated(readings)
+    assert (found["answer"], found["goodput"]["at_most"], found["cpu"]["at_most"]) == ("cannot tell", None, None)
+    ratio = found["packets"]["ratio"]
+    assert ratio["least"] >= 1
+    assert ratio["most"] == pytest.approx(6, rel=0.05)
+    [kind] = document["hosts"][0]["opaque"]
+    assert (kind["class"], kind["share"]) == ("unread", pytest.approx(10_000 / (10_000 + own), rel=0.01))
+    assert [note for note in document["hosts"][0]["notes"] if "of no connection of this host" in note]
+
+
+def test_an_idle_host_without_a_sample_has_no_traffic() -> None:
+    """What controls it is no load."""
+    readings = host(way(), way(), sampled=False)
+    readings["interfaces"][0]["received"] = {"packets": 300, "bytes": 60_000}
+    assert estimated(readings)[1]["answer"] == "no traffic"
+
+
 def test_how_many_segments_of_a_connection_are_full_is_between_two_bounds() -> None:
     """4,000 bytes are two full segments and an end, or three that are not full, for all that counts tell."""
     readings = host(way({(2, 1104): 100}), way(acknowledgements=100), sampled=False)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from framegauge.estimate.opaque import Opaque, of_sample
+from framegauge.estimate.opaque import ETHERNET, Opaque, of_sample, unread
 from framegauge.estimate.packets import PER_SEGMENT, Way, predict
 from framegauge.estimate.windows import Senders, again_share, both_ways, narrow
 
@@ -27,7 +27,6 @@ __all__ = ["HEADERS", "Group", "Left", "Load", "after", "counted_bounds", "loads
 Json = Mapping[str, Any]
 SAMPLE, NIC, CONNECTIONS = "sample", "nic", "connections"
 HEADERS = 52  # of IPv4 and TCP with timestamps (RFC 791, 9293, 7323), where nothing tells them
-ETHERNET = 14  # bytes before the IP header in what drivers count
 FCS = 4
 WAYS = ("sent", "received")
 SMALLEST = 127  # bytes of the frames that are taken for acknowledgements: the second range of RFC 2819
@@ -120,7 +119,7 @@ def loads(readings: Json, target_mtus: Sequence[int], known: Senders = MappingPr
         if sample is not None and sample["received"]["packets"] + sample["sent"]["packets"]:
             all_loads.append(_of_sample(interface, sample, target_mtus))
         elif nic is not None and nic["received"] and nic["sent"]:
-            all_loads.append(_of_nic(interface))
+            all_loads.append(_of_nic(interface, unread(readings, _carried(readings), interface["mtu"])))
     if not all_loads:
         all_loads += _of_connections(readings)
     again = again_share(readings, known)
@@ -242,8 +241,9 @@ def _full(group: Group) -> int:
     return sum(way.payloads.get(group.full_bytes, 0) for way in group.likely)
 
 
-def _of_nic(interface: Json) -> Load:
-    """From frames by ranges of size: those in the range of the MTU are full, the smallest acknowledge."""
+def _of_nic(interface: Json, strange: Sequence[Opaque]) -> Load:
+    """From frames by ranges of size: those in the range of the MTU are full, the smallest acknowledge. Where some are
+    `strange`, of no connection of the host, frames do not tell which, and none is taken for TCP."""
     mtu, nic = interface["mtu"], interface["nic"]
     size, frame = mtu - HEADERS, mtu + ETHERNET + FCS
     ways, packets, payloads, bytes_ = [], [], [], []
@@ -266,9 +266,10 @@ def _of_nic(interface: Json) -> Load:
         payloads.append(payload)
         bytes_.append(carried)
     group = Group(mtu, size, (ways[0], ways[1]), [(ways[0], ways[1])])
+    opaque = [Opaque(strange[0].kind, *carried) for carried in zip(packets, bytes_, strict=True)] if strange else ()
     return Load(
-        interface["interface"], NIC, mtu, [group], 0, 1.0, HEADERS, (payloads[0], payloads[1]), (bytes_[0], bytes_[1]),
-        (packets[0], packets[1]), None, _full(group) / max(1, sum(packets)),
+        interface["interface"], NIC, mtu, [] if strange else [group], 0, 1.0, HEADERS, (payloads[0], payloads[1]),
+        (bytes_[0], bytes_[1]), (packets[0], packets[1]), None, _full(group) / max(1, sum(packets)), opaque,
     )  # fmt: skip
 
 
@@ -279,6 +280,17 @@ def counted_bounds(packets: int, payload: int, size: int) -> tuple[int, int]:
     most = min(packets, max(0, payload - packets) // max(1, size - 1))
     least = max(0, payload - packets * (size - 1))
     return min(least, most), most
+
+
+def _carried(readings: Json) -> dict[str, tuple[int, int]]:
+    """Packets of the connections of a host, and their bytes with headers, by direction."""
+    return {
+        way: (
+            sum(entry[f"segments_{way}"] for entry in readings["connections"]),
+            sum(entry[f"{way}_bytes"] + entry[f"segments_{way}"] * HEADERS for entry in readings["connections"]),
+        )
+        for way in WAYS
+    }
 
 
 def _of_connections(readings: Json) -> Iterator[Load]:
@@ -310,8 +322,11 @@ def _of_connections(readings: Json) -> Iterator[Load]:
         # Segments are as full as their bytes allow, mostly: TCP fills them up.
         likely = highs[0], highs[1]
         groups.append(Group(interface["mtu"], size, likely, [(lows[0], lows[1]), likely]))
-    if groups:
+    opaque = unread(readings, _carried(readings), interface["mtu"])
+    for place, traffic in enumerate(opaque):
+        packets[place], bytes_[place] = packets[place] + traffic.packets, bytes_[place] + traffic.bytes
+    if groups or opaque:
         yield Load(
             interface["interface"], CONNECTIONS, interface["mtu"], groups, 0, 1.0, HEADERS, (payloads[0], payloads[1]),
-            (bytes_[0], bytes_[1]), (packets[0], packets[1]), None, full_packets / sum(packets),
+            (bytes_[0], bytes_[1]), (packets[0], packets[1]), None, full_packets / max(1, sum(packets)), opaque,
         )  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 from framegauge.estimate import gains
 from framegauge.estimate.host import Ends, Host
 from framegauge.estimate.load import Load
-from framegauge.estimate.opaque import shown, text, whose_interface
+from framegauge.estimate.opaque import UNREAD, shown, text, whose_interface
 
 __all__ = ["LITTLE", "notes", "opaque", "says_too_little"]
 
@@ -32,6 +32,12 @@ def opaque(host: Host) -> Iterator[Json]:
 
 def _of_opaque(load: Load, kinds: Sequence[Json]) -> str:
     """That nothing is known of a part of the load, what it probably is, and where to look."""
+    if any(kind["class"] == UNREAD for kind in kinds):
+        return (
+            f"{load.interface}: {kinds[0]['share']:.0%} of the bytes are of no connection of this host, such as those "
+            "of tunnels, containers and what it forwards, and headers were not read: what a larger MTU brings to them "
+            "is not known; read headers (CAP_NET_RAW)"
+        )
     ends = [name for kind in kinds for name in kind["tunnel_interfaces"]]
     where = f"estimate at {' and '.join(ends) or whose_interface(kinds)}, " if whose_interface(kinds) else ""
     if any(kind["layer"] for kind in kinds):

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["LITTLE", "Opaque", "of_sample", "shown", "text", "whose_interface"]
+__all__ = ["LITTLE", "UNREAD", "Opaque", "of_sample", "shown", "text", "unread", "whose_interface"]
 
 Json = Mapping[str, Any]
 LITTLE = 0.01  # of the bytes: less is left out
@@ -18,10 +18,15 @@ LARGE_SHARE = 0.1  # of a kind's bytes in packets longer than half of the MTU, f
 WAYS = ("sent", "received")
 TAILSCALE = 41_641
 ROCE_V2 = 4791  # IANA
+UNREAD = "unread"  # the class of what no connection of the host has carried, where no headers were sampled
+UNREAD_SHARE = 0.05  # of the bytes: what is taken of headers, repeats and handshakes is not exact
+UNREAD_RATE = 10_000  # bytes per second: less is no load, such as what controls the host
+ETHERNET = 14  # bytes before the IP header in what drivers count
 TUNNELS = ("wireguard", "esp", "esp in udp", "openvpn")
 NAMES = {
     "wireguard": "WireGuard", "esp": "ESP (IPsec)", "esp in udp": "ESP in UDP (IPsec)", "openvpn": "OpenVPN",
     "quic": "QUIC", "datagram": "UDP", "fragment": "fragments of datagrams", "other": "other protocols",
+    UNREAD: "packets whose headers were not read",
 }  # fmt: skip
 
 
@@ -50,6 +55,25 @@ def of_sample(sample: Json) -> list[Opaque]:
     ]
 
 
+def unread(readings: Json, carried: Mapping[str, tuple[int, int]], mtu: int) -> list[Opaque]:
+    """What interfaces counted beyond what connections of the host have `carried` (packets and bytes with headers), by
+    direction: forwarded, of tunnels, of other network namespaces, for all that is known. Empty if it is little."""
+    kind: dict[str, Any] = dict.fromkeys(("family", "port", "longest_bytes", "layer", "inner_mtu"))
+    whole = 0
+    for way in WAYS:
+        counted = [entry[way] for entry in readings["interfaces"]]
+        octets, packets = (sum(entry[key] for entry in counted) for key in ("bytes", "packets"))
+        octets = max(0, octets - ETHERNET * packets)
+        whole += octets
+        rest = max(0, octets - carried[way][1])
+        kind[way] = {"packets": max(packets - carried[way][0], -(-rest // mtu)) if rest else 0, "bytes": rest}
+    rest = sum(kind[way]["bytes"] for way in WAYS)
+    if rest < max(UNREAD_SHARE * whole, UNREAD_RATE * readings["seconds"]):
+        return []
+    kind["class"] = UNREAD
+    return [Opaque(kind, kind[way]["packets"], kind[way]["bytes"]) for way in WAYS]
+
+
 def shown(interface: str, opaque: Sequence[Opaque], of_bytes: int, tunnels: Sequence[Json]) -> Iterator[dict[str, Any]]:
     """Each kind of an interface that is not too little, the largest first. `tunnels`: those that end on the host."""
     kinds = {id(entry.kind): entry.kind for entry in opaque}.values()
@@ -60,7 +84,8 @@ def shown(interface: str, opaque: Sequence[Opaque], of_bytes: int, tunnels: Sequ
         inner = kind["inner_mtu"]
         ends = [entry["interface"] for entry in tunnels if inner is not None and entry["mtu"] == inner]
         yield {
-            "kind": "measurement", "interface": interface, "share": share, "tunnel_interfaces": ends,
+            "kind": "reading" if kind["class"] == UNREAD else "measurement",
+            "interface": interface, "share": share, "tunnel_interfaces": ends,
             **{key: kind[key] for key in ("class", "family", "port", "longest_bytes", "layer", "inner_mtu")},
         }  # fmt: skip
 
