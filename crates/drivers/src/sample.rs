@@ -240,6 +240,7 @@ fn read_packet(
             payload_bytes: bytes.saturating_sub(family.header_bytes() + UDP_BYTES),
             segment_bytes,
             numbers: (0, 0),
+            pushed: false,
             nanoseconds,
             foreign: Some(foreign),
         });
@@ -253,8 +254,19 @@ fn read_packet(
     let bytes = if segment.payload_bytes == 0 { segment.ip_bytes } else { bytes };
     let payload_bytes = segment.payload_bytes;
     let (ends, kind, numbers) = (Some(ends), kind(&segment), (segment.seq, segment.ack));
-    let foreign = None;
-    Some(Packet { outgoing, ends, kind, bytes, payload_bytes, segment_bytes, numbers, nanoseconds, foreign })
+    let (pushed, foreign) = (segment.flags.contains(TcpFlags::PSH), None);
+    Some(Packet {
+        outgoing,
+        ends,
+        kind,
+        bytes,
+        payload_bytes,
+        segment_bytes,
+        numbers,
+        pushed,
+        nanoseconds,
+        foreign,
+    })
 }
 
 /// What a packet is in which no TCP can be read.

@@ -12,6 +12,7 @@ mod delays;
 mod error;
 pub mod foreign;
 mod mounts;
+mod packet;
 mod pressure;
 mod process_stat;
 mod schedstat;

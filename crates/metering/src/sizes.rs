@@ -8,11 +8,13 @@
 //!   messages  |      3 full, end         |  | end |  |    2 full   |     the last was cut off by the window
 //! ```
 //!
-//! What a full segment is depends on the connection: one as large as the MTU permits, or as those of which the host's
-//! aggregates are made. Connections are grouped by it, since acknowledgements belong to the data of the other direction.
+//! What a full segment is depends on the connection: one as large as the MTU permits, as those of which the host's
+//! aggregates are made, or as those into which a sender cuts what it has (`packet::Series`). Connections are grouped by it, since acknowledgements belong to the data of the other direction.
 
 use crate::answers::{Answer, Data, Left, Window};
-use crate::foreign::{Foreign, Strangers};
+use crate::foreign::Strangers;
+use crate::packet::Series;
+pub use crate::packet::{Kind, Packet};
 pub use crate::total::Total;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,69 +26,6 @@ const MOST_CONNECTIONS: usize = 20_000;
 const MOST_MESSAGES: usize = 1_024;
 /// Sizes of full segments that are told apart, which other hosts choose by their MSS; connections with others have none.
 const MOST_SIZES: usize = 16;
-
-/// What a packet is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// TCP with payload.
-    Data,
-    /// TCP that only acknowledges.
-    Acknowledgement,
-    /// A SYN: a larger MTU leaves it as it is.
-    Opening,
-    /// Ends, resets, and what is not TCP: this as well.
-    Other,
-}
-
-/// A packet as the host sees it, which may be an aggregate.
-#[derive(Debug, Clone, Copy)]
-pub struct Packet {
-    /// Sent by this host, not received.
-    pub outgoing: bool,
-    /// The host's end, and the other; `None` where it is not TCP.
-    pub ends: Option<(SocketAddr, SocketAddr)>,
-    /// What it is.
-    pub kind: Kind,
-    /// Its bytes from the IP header on, before it is segmented.
-    pub bytes: u32,
-    /// Of that, what is behind the TCP header, or behind the last header that was read.
-    pub payload_bytes: u32,
-    /// Of an aggregate, the payload of its segments but the last.
-    pub segment_bytes: Option<u32>,
-    /// Of TCP: its first byte, and the first that is expected of the other end.
-    pub numbers: (u32, u32),
-    /// When it passed, by any clock.
-    pub nanoseconds: u64,
-    /// What it is where it is not TCP.
-    pub foreign: Option<Foreign>,
-}
-
-impl Packet {
-    fn header_bytes(&self) -> u32 {
-        self.bytes.saturating_sub(self.payload_bytes)
-    }
-
-    /// Segments of the largest size in it, that size, and the payload of the last one if it is smaller.
-    fn cut(&self) -> (u64, u32, u32) {
-        match self.segment_bytes.filter(|size| *size < self.payload_bytes) {
-            Some(size) => (u64::from(self.payload_bytes / size), size, self.payload_bytes % size),
-            None => (0, self.payload_bytes, self.payload_bytes),
-        }
-    }
-
-    /// How many packets it is on the wire.
-    fn packets(&self) -> u64 {
-        let (full, _, end) = self.cut();
-        (full + u64::from(end > 0)).max(1)
-    }
-
-    /// The payload of its full segments, if it has any on a link of this MTU.
-    fn full_bytes(&self, mtu: u32) -> Option<u32> {
-        let (full, size, _) = self.cut();
-        let is_full = full > 0 || self.bytes >= mtu;
-        (self.kind == Kind::Data && is_full).then_some(size)
-    }
-}
 
 /// One direction of the connections whose full segments are of one size.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -185,9 +124,11 @@ impl Sizes {
 
     /// Takes in the packets of a window, in their order; `until`: when it ended, by the clock of packets.
     pub fn window(&mut self, packets: &[Packet], until: u64) {
+        let mut series = Series::default();
         for (packet, ends) in packets.iter().filter_map(|packet| Some((packet, packet.ends?))) {
             let room = self.full.len() < MOST_CONNECTIONS || self.full.contains_key(&ends);
-            if let Some(size) = packet.full_bytes(self.mtu).filter(|size| room && self.knows(*size)) {
+            let size = series.cut(packet, ends).or_else(|| packet.full_bytes(self.mtu));
+            if let Some(size) = size.filter(|size| room && self.knows(*size)) {
                 let largest = self.full.entry(ends).or_insert(size);
                 *largest = size.max(*largest);
             }
@@ -422,6 +363,7 @@ mod tests {
             payload_bytes,
             segment_bytes,
             numbers: (0, 0),
+            pushed: true,
             nanoseconds: 0,
             foreign: None,
         }
@@ -533,6 +475,27 @@ mod tests {
         assert_eq!(way.messages, BTreeMap::from([((10, 7), 1), ((1, 0), 1)]));
     }
 
+    /// What a host sends in segments of 1348 bytes, one by one, on a link that permits 1448: bulk without PSH, of which
+    /// one is missing, and messages of that size, each with PSH.
+    #[test]
+    fn a_smaller_mss_is_known_without_aggregates_and_equal_messages_are_none() {
+        let sent = |pushed, missing: u32| {
+            let segments = (0..20).filter(move |place| *place != missing);
+            let packets = segments.map(move |place| Packet {
+                numbers: ((u32::MAX - 5000).wrapping_add(place * 1348), 7),
+                pushed,
+                ..packet(1, true, 1348, None)
+            });
+            sampled(&packets.collect::<Vec<_>>())
+        };
+        let way = |sizes: &Sizes, class| {
+            sizes.ways().get(&class).map_or((0, 0), |ways| (ways[1].full, ways[1].small))
+        };
+        assert_eq!(way(&sent(false, 20), 1348), (20, 0));
+        assert_eq!(way(&sent(false, 9), 1348), (19, 0));
+        assert_eq!((way(&sent(true, 20), 1348), way(&sent(true, 20), 0)), ((0, 0), (0, 20)));
+    }
+
     #[test]
     fn messages_between_two_segment_sizes_are_told_by_connection() {
         let mut packets = cut(1, &[2000, 4000, 5000, 100, 100_000], 1);
@@ -569,6 +532,7 @@ mod tests {
             payload_bytes: 10_000,
             segment_bytes: Some(1000),
             numbers: (0, 0),
+            pushed: true,
             nanoseconds: 0,
             foreign: None,
         };

@@ -33,6 +33,7 @@ fn packets(recorded: &str) -> Vec<Packet> {
             segment_bytes: None,
             numbers,
             nanoseconds: u64::from(microseconds) * 1000,
+            pushed: true,
             foreign: None,
         }
     };
