@@ -351,6 +351,11 @@ def test_of_a_full_cpu_the_link_alone_is_the_bound() -> None:
     # Where no packet can be saved, none is waited for less.
     _, small = estimated(host(way({(0, 100): 5000}), way({(0, 200): 5000}), busy=SECONDS, cpu=full))
     assert small["goodput"]["at_most"] == 0
+    # Nor where the sample and the counters differ by a packet.
+    readings = host(way({(0, 100): 5000}), way({(0, 200): 5000}), busy=SECONDS, cpu=full)
+    readings["interfaces"][0]["sent"]["packets"] += 200
+    _, off = estimated(readings)
+    assert (off["goodput"]["at_most"], off["cpu"]["at_most"], off["packets"]["ratio"]["most"]) == (0, 0, 1)
 
 
 def both(here: Json, there: Json) -> Json:

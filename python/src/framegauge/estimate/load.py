@@ -144,7 +144,17 @@ def _held(group: Group, readings: Json, known: Senders, targets: Sequence[int]) 
 
 
 def after(load: Load, target: int) -> Left:
-    """The packets of a load at another MTU, per interval."""
+    """The packets of a load at another MTU, per interval. That a sample is not like the rest to the last packet saves
+    none where none can be saved, and a larger MTU makes none more."""
+    before, likely, least, most = (value * load.times for value in _sampled_after(load, target))
+    off = load.off if least < before * (1 - 1e-9) else 0.0
+    # What was sent again may not have to be, and had an acknowledgement of its own (RFC 2018).
+    least *= (1 - off) * max(0.0, 1 - 2 * load.again)
+    return Left(before, likely, least, max(likely, min(before, most * (1 + off))))
+
+
+def _sampled_after(load: Load, target: int) -> list[float]:
+    """Packets of a sample before, the estimate of those after, the least, and the most."""
     opaque = sum(traffic.packets for traffic in load.opaque)
     fewest = sum(traffic.least(max(target, load.mtu)) for traffic in load.opaque)
     total = [load.unchanged + float(packets) for packets in (opaque, opaque, fewest, opaque)]
@@ -153,9 +163,7 @@ def after(load: Load, target: int) -> Left:
     for part in (group.left(target) for group in load.groups):
         for place, value in enumerate((part.before, part.after, part.least, part.most)):
             total[place] += value
-    before, likely, least, most = (value * load.times for value in total)
-    # What was sent again may not have to be, and had an acknowledgement of its own (RFC 2018).
-    return Left(before, likely, least * (1 - load.off) * max(0.0, 1 - 2 * load.again), most * (1 + load.off))
+    return total
 
 
 def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
