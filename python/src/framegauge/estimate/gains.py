@@ -36,7 +36,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from framegauge.estimate.load import HEADERS, Load, after, counted_bounds
+from framegauge.estimate.load import HEADERS, Load, after, counted_bounds, headers_of, larger_segment
 
 __all__ = [
     "DELAYED_SECONDS",
@@ -117,10 +117,11 @@ def rounds_by_size(readings: Json, target: int) -> dict[int, dict[str, int]]:
     by_size: dict[int, dict[str, int]] = {}
     mtus = {interface["interface"]: interface["mtu"] for interface in readings["interfaces"]}
     for part in (readings["sample"] or {"interfaces": []})["interfaces"]:
+        mtu = mtus[part["interface"]]
         for way in part["ways"]:
             size = way["full_bytes"]
             known = by_size.setdefault(size, {"sent": 1, "received": 1})
-            larger = max(size, target - (mtus[part["interface"]] - size))
+            larger = larger_segment(mtu, size, target, headers_of(part, mtu))
             for name in known if size else ():
                 known[name] = max(known[name], most_rounds(way[name], size, larger))
     return by_size

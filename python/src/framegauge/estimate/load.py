@@ -22,13 +22,24 @@ from framegauge.estimate.opaque import ETHERNET, Opaque, of_sample, unread
 from framegauge.estimate.packets import PER_SEGMENT, Way, predict
 from framegauge.estimate.windows import Senders, again_share, both_ways, narrow
 
-__all__ = ["HEADERS", "Group", "Left", "Load", "after", "counted_bounds", "loads"]
+__all__ = [
+    "HEADERS",
+    "Group",
+    "Left",
+    "Load",
+    "after",
+    "counted_bounds",
+    "headers_of",
+    "larger_segment",
+    "loads",
+]
 
 Json = Mapping[str, Any]
 SAMPLE, NIC, CONNECTIONS = "sample", "nic", "connections"
 HEADERS = 52  # of IPv4 and TCP with timestamps (RFC 791, 9293, 7323), where nothing tells them
 FCS = 4
 WAYS = ("sent", "received")
+OPTIONS = 12  # bytes of TCP options that packets have in the mean beyond those of full segments, or these beyond others
 SMALLEST = 127  # bytes of the frames that are taken for acknowledgements: the second range of RFC 2819
 
 
@@ -46,16 +57,17 @@ class Left:
 class Group:
     """Both directions, sent and received, of connections with full segments of `full_bytes` payload on a link of this
     MTU. `likely`: with their messages, or with the likeliest number of full segments; `possible`: all that counts
-    allow."""
+    allow. `headers`: bytes of a full segment before its payload; None: it fills the MTU."""
 
     mtu: int
     full_bytes: int
     likely: tuple[Way, Way]
     possible: Sequence[tuple[Way, Way]]
+    headers: int | None = None
 
     def larger(self, target: int) -> int:
         """The payload of full segments at another MTU: headers stay as they are. Unchanged for a smaller one."""
-        return _larger(self.mtu, self.full_bytes, target)
+        return larger_segment(self.mtu, self.full_bytes, target, self.headers)
 
     def left(self, target: int) -> Left:
         """Packets at another MTU."""
@@ -103,8 +115,20 @@ class Load:
         return sum(traffic.bytes for traffic in self.opaque) / max(1, sum(self.bytes))
 
 
-def _larger(mtu: int, full_bytes: int, target: int) -> int:
-    return max(full_bytes, target - (mtu - full_bytes))
+def larger_segment(mtu: int, full_bytes: int, target: int, headers: int | None) -> int:
+    """The payload of full segments at another MTU; `headers` as in `Group`."""
+    return full_bytes if target <= mtu else max(full_bytes, target - (mtu - full_bytes if headers is None else headers))
+
+
+def headers_of(sample: Json, mtu: int) -> int | None:
+    """The headers of full segments that do not fill the MTU, as of a path with a smaller MSS; None: they fill it, or
+    there are several sizes, and nothing tells which headers are whose."""
+    sizes = [way["full_bytes"] for way in sample["ways"]]
+    packets, octets = (sum(sample[name][key] for name in WAYS) for key in ("tcp_packets", "tcp_header_bytes"))
+    if len(sizes) != 1 or not sizes[0] or not packets:
+        return None
+    headers = round(octets / packets)
+    return headers if headers + sizes[0] + OPTIONS < mtu else None
 
 
 def loads(readings: Json, target_mtus: Sequence[int], known: Senders = MappingProxyType({})) -> list[Load]:
@@ -176,7 +200,8 @@ def _of_sample(interface: Json, sample: Json, targets: Sequence[int]) -> Load:
             unseen += _unseen(sample, way)
             unchanged += sum(way[name][key] for name in ("sent", "received") for key in ("small", "acknowledgements"))
             continue
-        groups.append(_group(interface["mtu"], way, targets, both_ways(sample["connections"], way["full_bytes"])))
+        mutual = both_ways(sample["connections"], way["full_bytes"])
+        groups.append(_group(interface["mtu"], way, targets, mutual, headers_of(sample, interface["mtu"])))
     totals = sample["sent"], sample["received"]
     aggregate_bytes = sum(entry["aggregate_bytes"] + ETHERNET * entry["aggregates"] for entry in totals)
     counted = interface["sent"]["bytes"] + interface["received"]["bytes"]
@@ -216,9 +241,9 @@ def _payload(sample: Json, name: str) -> int:
     return sum(way[name]["full"] * way["full_bytes"] + way[name]["small_bytes"] for way in sample["ways"])
 
 
-def _group(mtu: int, way: Json, targets: Sequence[int], mutual: float) -> Group:
+def _group(mtu: int, way: Json, targets: Sequence[int], mutual: float, headers: int | None) -> Group:
     size = way["full_bytes"]
-    sizes = [_larger(mtu, size, target) for target in targets]
+    sizes = [larger_segment(mtu, size, target, headers) for target in targets]
     counts, likely = [], []
     for direction in (way["sent"], way["received"]):
         small, small_bytes = direction["small"], direction["small_bytes"]
@@ -233,7 +258,7 @@ def _group(mtu: int, way: Json, targets: Sequence[int], mutual: float) -> Group:
         counts.append(known)
         messages = {(message["full"], message["end_bytes"]): message["count"] for message in direction["messages"]}
         likely.append(replace(known, runs=None if direction["more_messages"] else messages))
-    return Group(mtu, size, (likely[0], likely[1]), [(counts[0], counts[1])])
+    return Group(mtu, size, (likely[0], likely[1]), [(counts[0], counts[1])], headers)
 
 
 def _acknowledged(way: Json, sizes: Sequence[int]) -> dict[int, tuple[float, float, float]] | None:

@@ -13,9 +13,6 @@ from framegauge.estimate.opaque import UNREAD, shown, text, whose_interface
 __all__ = ["LITTLE", "notes", "opaque", "says_too_little"]
 
 LITTLE = 0.01  # of goodput and of CPU time: a gain that no larger MTU is worth
-OPTIONS = (
-    12  # bytes of TCP options that acknowledgements have beyond data, or data beyond acknowledgements, in the mean
-)
 
 Json = Mapping[str, Any]
 
@@ -53,19 +50,15 @@ def _of_opaque(load: Load, kinds: Sequence[Json]) -> str:
     )
 
 
-def _smaller(host: Host, load: Load) -> Iterator[str]:
-    """That full segments are smaller than the MTU permits, where all connections of an interface have the same."""
-    sample = host.readings["sample"] or {"interfaces": []}
-    ways = [way for part in sample["interfaces"] if part["interface"] == load.interface for way in part["ways"]]
-    if len(ways) != 1 or len(load.groups) != 1:
-        return
-    (group,) = load.groups
-    permitted = round(load.mtu - load.header_bytes)
-    if group.full_bytes + OPTIONS < permitted:
-        yield (
-            f"{load.interface}: full segments have {group.full_bytes} bytes, where its MTU permits {permitted}: a "
-            "smaller MTU or MSS elsewhere is the limit, and is taken to be raised as well"
-        )
+def _smaller(load: Load) -> Iterator[str]:
+    """That full segments are smaller than the MTU permits."""
+    for group in load.groups:
+        if group.headers is not None:
+            yield (
+                f"{load.interface}: full segments have {group.full_bytes} bytes, where its MTU permits "
+                f"{load.mtu - group.headers}: a smaller MTU or MSS elsewhere is the limit, and is taken to be raised "
+                "as well"
+            )
 
 
 def notes(host: Host, ends: Ends, targets: int) -> Iterator[str]:
@@ -81,7 +74,7 @@ def notes(host: Host, ends: Ends, targets: int) -> Iterator[str]:
     for load in host.loads:
         if load.opaque_share >= LITTLE:
             yield _of_opaque(load, [entry for entry in opaque(host) if entry["interface"] == load.interface])
-        yield from _smaller(host, load)
+        yield from _smaller(load)
         if load.unseen_share >= LITTLE:
             yield (
                 f"{load.interface}: {load.unseen_share:.0%} of the packets acknowledge data that did not pass here: "
