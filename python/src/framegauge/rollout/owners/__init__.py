@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from framegauge.rollout.owners import (
     cloud,
+    cmdline,
     cni,
     dhcp,
     docker,
@@ -87,6 +88,7 @@ def ownership(
         claims += [claim for claim in batch if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
     claims += tried(lambda: dhcp.claims(files, nic, running), [])
     claims += elsewhere.claims(files, nic) + docker.claims(files, nic)
+    claims += cmdline.claims(files, nic, mtu)
     unclear: list[Mention] = tried(lambda: ifupdown.unclear(files, nic, others or {}), [])
     if unclear:  # a stanza with such a hook is not said to set none, and gets no line that the hook would undo
         claims = [claim for claim in claims if claim.owner != "ifupdown" or claim.mtu is not None]
@@ -99,6 +101,7 @@ def ownership(
     edits = tried(lambda: _edits(files, written, nic, mtu, claims, running, kept, shared), none)
     loose = () if kept is None else tried(lambda: _loose({**files, **_after(edits)}, nic, kept), kept.routes)
     pods = tried(lambda: cni.pods(files), None)
+    unclear += cmdline.unclear(files, nic, mtu)
     unclear += tried(lambda: networkd.unclear(files, nic), [])
     unclear += tried(lambda: networkmanager.unclear(written, nic), [])
     unclear += tried(lambda: ifcfg.unclear(files, nic), [])

@@ -27,7 +27,10 @@ LEFT = re.compile(
 ENCODED = re.compile(r"\s*[A-Za-z0-9+/]{40,}={0,2}\s*")
 PATH = re.compile(r"/[\w./@:+-]+")
 # Read by who owns them, but not for whatever they may say of an interface.
-READ_FOR_OTHERS = ("/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/network/ifupdown")
+READ_FOR_OTHERS = (
+    "/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/network/ifupdown", "/etc/kernel/cmdline", "/etc/cmdline.d/",
+    "/etc/dracut.conf", "/etc/default/grub",
+)  # fmt: skip
 OWN = ("/etc/framegauge/", dhcp.HOOK_FILE)
 # Whose files have an MTU of the tunnel that they make, beside the name of the interface that it runs over (wg-quick(8),
 # pppd(8)).

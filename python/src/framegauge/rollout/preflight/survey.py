@@ -14,7 +14,7 @@ from framegauge.check.plan import Member
 from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
-from framegauge.rollout.owners import cni, docker, elsewhere, networkmanager
+from framegauge.rollout.owners import cmdline, cni, docker, elsewhere, networkmanager
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -108,6 +108,15 @@ for f in {" ".join(FILES)}; do
     {SECRET}) part "file $f" "$(bounded "$f" | grep -E '{PUBLIC}'; printf x)" ;;
     *) part "file $f" "$(bounded "$f"; printf x)" ;;
   esac
+done
+for f in {" ".join(cmdline.FILES)}; do  # a command line may hold secrets
+  [ -r "$f" ] || continue
+  part "file $f" "$(bounded "$f" | awk '{{
+    line = ""; n = split($0, word, /[ \\t"\\047]+/)
+    for (i = 1; i <= n && $0 !~ /^[ \\t]*#/; i++)
+      if (word[i] ~ /^({"|".join(cmdline.WORDS)})=/) line = line " " word[i]
+    print line
+  }}'; printf x)"
 done
 names=$(for d in /sys/class/net/*; do
   if [ "${{d##*/}}" != lo ]; then echo "${{d##*/}}"; cat "$d/address"; fi
