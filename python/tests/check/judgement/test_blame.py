@@ -530,6 +530,16 @@ def test_a_router_port_towards_a_subnet_is_not_blamed_on_its_hosts():
     assert found["where"] == f"between router {R1} and 10.2.0.0/24, towards the hosts"
 
 
+def test_hosts_of_one_subnet_share_the_answer_that_a_router_gave_for_one_of_them():
+    """A router limits how often it answers: for the others it answered small packets only."""
+    lab = Lab((1, 3))
+    lab.fault(lab.some(lambda a, b: (a, b) == ("a", "b")), hops=[(R1, "expired"), ("", "silent")])
+    lab.fault(lab.some(lambda a, b: a == "a" and b in "cd"), hops=[(R1, "silent"), ("", "silent")])
+    found = only(lab, "router_drops_silently")
+    assert found["where"] == f"between router {R1} and 10.2.0.0/24, towards the hosts"
+    assert len(found["pairs"]) == 3
+
+
 def overlay(lab: Lab, tunnel_mtu: int) -> None:
     for name in lab.hosts:
         lab.device(name).update(name="vx0", kind="vxlan", mtu=tunnel_mtu, parent="eth1", overhead_bytes=50, driver=None)

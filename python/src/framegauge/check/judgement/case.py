@@ -139,6 +139,11 @@ def _link(mesh: Mesh, pair: Pair, segment: Segment) -> _Link:
     return (segment.hidden, *ends)
 
 
+def _ends(mesh: Mesh, pair: Pair, segment: Segment) -> tuple[int, frozenset[object]]:
+    """The same for both directions of a link."""
+    return segment.hidden, frozenset(_link(mesh, pair, segment)[1:])
+
+
 def _is_certain(pair: Pair, trace: Trace, place: Segment) -> bool:
     """Whether the trace's large packets are known to have come as far as the place: its router answered one, or it is
     the host's own link. Else routers that have answered enough look the same."""
@@ -165,7 +170,10 @@ def _places(
                 )
     first = Counter((pair.path_mtu, _link(mesh, pair, entry[0])) for pair, _, entry in traces if entry)
     # Silence alone names no place: some trace must.
-    certain = {entry[0].ends for pair, trace, entry in traces if entry and _is_certain(pair, trace, entry[0])}
+    named = [(pair, entry[0]) for pair, trace, entry in traces if entry and _is_certain(pair, trace, entry[0])]
+    certain = {segment.ends for _, segment in named}
+    # Nor does it for a host whose neighbour loses the same sizes behind the same router.
+    beside = {(pair.path_mtu, _ends(mesh, pair, segment)) for pair, segment in named}
 
     def votes(pair: Pair, segment: Segment) -> int:
         return first[pair.path_mtu, _link(mesh, pair, segment)]
@@ -196,7 +204,7 @@ def _places(
         among = [known for known in among if votes(pair, known) * FAR_AHEAD > votes(pair, among[0])]
         is_one = len({known.ends for known in among}) == 1  # both directions of a link are one
         place = among[0] if is_one else place
-        if place.ends in certain:
+        if place.ends in certain or (pair.path_mtu, _ends(mesh, pair, place)) in beside:
             places[pair.key].add(place)
     return places
 
