@@ -530,6 +530,20 @@ def test_a_router_port_towards_a_subnet_is_not_blamed_on_its_hosts():
     assert found["where"] == f"between router {R1} and 10.2.0.0/24, towards the hosts"
 
 
+@pytest.mark.parametrize(("size", "count"), [(1500, 1), (1504, 1), (1400, 2)])
+def test_both_directions_of_a_routers_link_with_a_subnet_are_one_cause(size: int, count: int):
+    """The router answers by another address each way; of another size the other direction has another cause."""
+    lab = Lab((1, 3))
+    lab.fault(lab.some(lambda a, b: a == "a"), 1500, hops=[(R1, "expired"), ("", "silent")])
+    lab.fault(lab.some(lambda a, b: b == "a"), size, hops=[(R2, "silent"), ("", "silent")])
+    found = lab.faults()
+    assert len(found) == count
+    if count == 1:
+        assert found[0]["kind"] == "router_drops_silently"
+        assert found[0]["where"] == f"between routers {R1} and {R2} and 10.2.0.0/24, towards the hosts and from them"
+        assert len(found[0]["pairs"]) == 6
+
+
 def test_hosts_of_one_subnet_share_the_answer_that_a_router_gave_for_one_of_them():
     """A router limits how often it answers: for the others it answered small packets only."""
     lab = Lab((1, 3))

@@ -17,6 +17,7 @@ __all__ = ["between_routers", "branches", "ports"]
 # never answer two are enough: they may as well be one link.
 SHARED_LINKS = 3
 _Links = dict[Segment, list[Pair]]
+_Side = tuple[Node, list[str], list[Pair]]  # of a subnet: a router beside it, hosts, and their pairs
 
 
 def between_routers(case: Case) -> None:
@@ -175,10 +176,7 @@ def ports(case: Case) -> None:
     for (host, direction), routers in edges.items():
         for router in routers:
             shared[router, direction].append(host)
-    for (router, direction), hosts in sorted(shared.items()):
-        pairs = [pair for host in sorted(hosts) for pair in edges[host, direction][router] if pair.key in case.open]
-        if pairs and len(hosts) > 1:
-            _subnet_port(case, router, direction, hosts, pairs)
+    _subnet_ports(case, edges, shared)
     own: dict[str, list[dict[str, dict[Node, list[Pair]]]]] = defaultdict(list)
     for (host, direction), routers in sorted(edges.items()):
         left = {
@@ -201,6 +199,11 @@ def _is_same_port(ways: Mapping[str, Mapping[Node, list[Pair]]], left: Mapping[N
     beyond its MTU."""
     one = [pair for routers in ways.values() for losing_pairs in routers.values() for pair in losing_pairs]
     other = [pair for losing_pairs in left.values() for pair in losing_pairs]
+    return _have_same_size(one, other)
+
+
+def _have_same_size(one: list[Pair], other: list[Pair]) -> bool:
+    """Whether two directions lose the same sizes, but for what a device takes in beyond its MTU, and as partially."""
     sizes = _limit(one), _limit(other)
     are_partial = any(pair.is_partial for pair in one), any(pair.is_partial for pair in other)
     if None in sizes:
@@ -208,19 +211,60 @@ def _is_same_port(ways: Mapping[str, Mapping[Node, list[Pair]]], left: Mapping[N
     return abs((sizes[0] or 0) - (sizes[1] or 0)) <= SPARE_BYTES and are_partial[0] == are_partial[1]
 
 
-def _subnet_port(case: Case, router: Node, direction: str, hosts: list[str], pairs: list[Pair]) -> None:
-    end = 1 if direction == "receiving" else 0
-    subnets = remedies.listing({case.ways(pair)[end] for pair in pairs})
+def _subnet_ports(
+    case: Case,
+    edges: Mapping[tuple[str, str], Mapping[Node, list[Pair]]],
+    shared: Mapping[tuple[Node, str], list[str]],
+) -> None:
+    """A router's interface, where several hosts beside it lose packets; both directions are one cause."""
+    subnets: list[dict[str, _Side]] = []
+    for (router, direction), hosts in sorted(shared.items()):
+        pairs = [pair for host in sorted(hosts) for pair in edges[host, direction][router] if pair.key in case.open]
+        if not pairs or len(hosts) < 2:
+            continue
+        other = next((ways for ways in subnets if _is_same_subnet(case, ways, direction, pairs)), None)
+        if other is None:
+            subnets.append({direction: (router, hosts, pairs)})
+        else:
+            other[direction] = router, hosts, pairs
+    for ways in subnets:
+        _subnet_port(case, ways)
+
+
+def _end(direction: str) -> int:
+    """Where the hosts are in the ends of their pairs."""
+    return 1 if direction == "receiving" else 0
+
+
+def _is_same_subnet(case: Case, ways: Mapping[str, _Side], direction: str, pairs: list[Pair]) -> bool:
+    """Whether what one direction loses has the cause of the other's: the same size between the same subnets. A router
+    has a name for each direction."""
+    if direction in ways:
+        return False
+    ((_, _, others),) = ways.values()
+    there, back = {case.ways(pair) for pair in others}, {case.ways(pair)[::-1] for pair in pairs}
+    return there == back and _have_same_size(others, pairs)
+
+
+def _subnet_port(case: Case, ways: Mapping[str, _Side]) -> None:
+    """`ways`: by direction of the hosts, the router beside them, their names, and the pairs that lose packets."""
+    (router, _, one), *others = ways.values()
+    end, hosts = _end(next(iter(ways))), {host for _, names, _ in ways.values() for host in names}
+    pairs = [*one, *(pair for _, _, other in others for pair in other)]
+    subnets = remedies.listing({case.ways(pair)[end] for pair in one})
     limit, partial = _limit(pairs), any(pair.is_partial for pair in pairs)
-    place = f"between {router.text(case.mesh)} and {subnets}{_hidden(case, pairs)}"
-    where = f"{place}, {'towards' if end else 'from'} the hosts"
+    names = {node.name for node, _, _ in ways.values()}
+    routers = router.text(case.mesh) if len(names) == 1 else f"routers {remedies.listing(names)}"
+    place = f"between {routers} and {subnets}{_hidden(case, pairs)}"
+    towards = "towards the hosts and from them" if others else f"{'towards' if end else 'from'} the hosts"
+    where = f"{place}, {towards}"
     everything = [*pairs, *case.alike(pairs)]
     lost = remedies.sizes_text(limit)
-    shared = f"{remedies.count_of(len(set(hosts)), 'host')} are affected, so the cause is a link that they share."
+    shared = f"{remedies.count_of(len(hosts), 'host')} are affected, so the cause is a link that they share."
     evidence = [f"Traces of {remedies.count_of(len(pairs), 'pair')} agree: {lost} {where}. {shared}"]
     evidence += [_share(pairs)] if partial else []
     evidence += case.remarks(everything, limit)
-    peer = pairs[0].destination_address if end else pairs[0].source_address
+    peer = one[0].destination_address if end else one[0].source_address
     case.add(
         Finding.about(
             "member_too_small" if partial else "router_drops_silently", where, [],
