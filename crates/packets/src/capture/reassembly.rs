@@ -8,16 +8,22 @@
 //! A first fragment waits for the others. It goes on alone, with its own bytes, where they cannot come any more: when the next
 //! segment of its sender comes, which sends one packet after the other, or when the other end acknowledges some of its bytes,
 //! which it can only have of a whole packet.
+//!
+//! Where the fragments of several packets of a host are mixed, as a NIC with several queues mixes them (only first ones have
+//! ports to choose a queue by), the next segment tells nothing: there, only packets that become whole are segments.
 
 use super::segment::LATEST_NANOSECONDS;
 use super::{Fragment, FragmentedPacket, Segment};
 use crate::TcpFlags;
 use crate::view::PROTOCOL_TCP;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 use std::ops::Range;
 
 /// Packets that wait at a time; the oldest goes on as it is.
 const MOST_PACKETS: usize = 256;
+/// First ones that have gone on alone are remembered, and so many pairs of hosts with mixed fragments.
+const MOST_REMEMBERED: usize = 64;
 /// An identification comes again: so much later it is that of another packet (RFC 8200 section 4.5 gives a packet 60 seconds).
 const LONGEST_NANOSECONDS: i64 = 60_000_000_000;
 
@@ -28,6 +34,10 @@ pub struct Reassembly<T> {
     /// Those of them whose first fragment came.
     firsts: usize,
     ready: VecDeque<(Segment, T)>,
+    /// The newest whose first fragment went on when the next segment came, and their interfaces.
+    alone: VecDeque<(FragmentedPacket, u32)>,
+    /// Who sends to whom what comes mixed.
+    mixed: VecDeque<(IpAddr, IpAddr)>,
 }
 
 /// A packet that is not whole.
@@ -46,7 +56,13 @@ struct Waiting<T> {
 
 impl<T> Default for Reassembly<T> {
     fn default() -> Reassembly<T> {
-        Reassembly { waiting: VecDeque::new(), firsts: 0, ready: VecDeque::new() }
+        Reassembly {
+            waiting: VecDeque::new(),
+            firsts: 0,
+            ready: VecDeque::new(),
+            alone: VecDeque::new(),
+            mixed: VecDeque::new(),
+        }
     }
 }
 
@@ -98,7 +114,7 @@ impl<T> Reassembly<T> {
             Some((segment, _)) => self.pass_by(segment, interface, Some(fragment.packet)),
             // What else it may be part of is no segment.
             None if fragment.packet.protocol != PROTOCOL_TCP => return,
-            None => {}
+            None => self.note_mixed(fragment, interface),
         }
         self.firsts += usize::from(first.is_some());
         let place = self.waiting.iter().position(|all| all.lacks(fragment, interface, now));
@@ -123,6 +139,19 @@ impl<T> Reassembly<T> {
         }
     }
 
+    /// A first fragment that went on alone was not: the next segment of its sender had come between.
+    fn note_mixed(&mut self, fragment: &Fragment, interface: u32) {
+        let Some(place) = self.alone.iter().position(|one| *one == (fragment.packet, interface)) else {
+            return;
+        };
+        self.alone.remove(place);
+        remember(&mut self.mixed, (fragment.packet.source, fragment.packet.destination));
+    }
+
+    fn is_mixed(&self, packet: &FragmentedPacket) -> bool {
+        self.mixed.contains(&(packet.source, packet.destination))
+    }
+
     /// Whether first fragments wait, which other segments may release.
     #[inline]
     pub fn waits(&self) -> bool {
@@ -138,6 +167,7 @@ impl<T> Reassembly<T> {
     fn pass_by(&mut self, segment: &Segment, interface: u32, packet: Option<FragmentedPacket>) {
         let mut place = 0;
         while self.firsts > 0 && place < self.waiting.len() {
+            let is_mixed = self.is_mixed(&self.waiting[place].packet);
             let all = &mut self.waiting[place];
             let is_other = all.interface == interface && packet != Some(all.packet);
             let own = all.first.as_mut().filter(|_| is_other).map(|(first, ..)| first);
@@ -150,9 +180,13 @@ impl<T> Reassembly<T> {
                     // It was there before the segment is whole, or goes on.
                     first.nanoseconds = first.nanoseconds.max(segment.nanoseconds);
                 }
-                (same, back && acknowledges)
+                let is_repeat = segment.seq == first.seq && segment.payload_bytes > 0;
+                (same && (is_repeat || !is_mixed), back && acknowledges)
             });
             if is_next || is_answered {
+                if is_next && !is_mixed {
+                    remember(&mut self.alone, (self.waiting[place].packet, interface));
+                }
                 self.release(place, 0);
             } else {
                 place += 1;
@@ -176,8 +210,22 @@ impl<T> Reassembly<T> {
     fn release(&mut self, place: usize, now: i64) {
         let Some(all) = self.waiting.remove(place) else { return };
         self.firsts -= usize::from(all.first.is_some());
+        if self.is_mixed(&all.packet) && !all.is_whole() {
+            return;
+        }
         self.ready.extend(all.segment(now));
     }
+}
+
+/// Adds a newest one, unless it is there.
+fn remember<K: PartialEq>(all: &mut VecDeque<K>, one: K) {
+    if all.contains(&one) {
+        return;
+    }
+    if all.len() == MOST_REMEMBERED {
+        all.pop_front();
+    }
+    all.push_back(one);
 }
 
 #[cfg(test)]
@@ -300,6 +348,32 @@ mod tests {
     }
 
     proptest! {
+        /// However many packets are mixed, in whatever order: once that is known, each segment is whole, and comes once.
+        #[test]
+        fn what_is_mixed_is_whole_again(
+            packets in proptest::collection::vec((21usize..9000, 64usize..3000), 1..40), seed in any::<u64>()
+        ) {
+            let mut all = Reassembly::default();
+            let known = [cut(1000, 1480, 800), cut(1001, 1480, 800)];
+            for (packet, piece) in [(0, 0), (1, 0), (0, 1), (1, 1)] {
+                give(&mut all, &known[packet][piece], 1, MS);
+            }
+            ready(&mut all);
+            let (mut pieces, mut sizes, mut seq) = (Vec::new(), Vec::new(), 2u32);
+            for (number, (bytes, most)) in packets.into_iter().enumerate() {
+                pieces.extend(cut(number as u32, bytes, most).into_iter().map(|piece| (piece, seq)));
+                sizes.push((seq, bytes as u32 - 20, true));
+                seq = seq.wrapping_add(bytes as u32 - 20);
+            }
+            let turn = |(place, _): &(usize, _)| (*place as u64 + 1).wrapping_mul(seed | 1).rotate_left(20);
+            let mut pieces: Vec<_> = pieces.into_iter().enumerate().collect();
+            pieces.sort_by_key(turn);
+            pieces.iter().for_each(|(_, (piece, seq))| give(&mut all, piece, *seq, MS));
+            let mut whole = ready(&mut all);
+            whole.sort_unstable();
+            prop_assert_eq!(whole, sizes);
+        }
+
         /// However packets are cut, and in whatever order the fragments of each come: each segment is whole, and comes once.
         #[test]
         fn what_is_cut_is_whole_again(
