@@ -90,6 +90,8 @@ const ANSWERS: Table = (
         (Connection::has_closed_end, Cause::Shown(Kind::ZeroWindow)),
         // What was sent again in vain stays lost until it is answered.
         (Connection::answers_nothing, Cause::GoesOn),
+        // A probe of that window, its answer, or the end of the wait.
+        (Connection::is_short_of_room, Cause::Shown(Kind::ReceiverLimited)),
         (Connection::has_nothing_to_answer, Cause::Known(Kind::ApplicationLimited)),
         // Delayed or not, it is room that the sender waits for.
         (Connection::waits_for_room, Cause::Shown(Kind::ReceiverLimited)),
@@ -350,40 +352,6 @@ impl Connection {
             && self.pace(gap.from, gap.limits) == Kind::ApplicationLimited
             && self.is_sender_seen(gap.from)
             && self.has_just_left(gap.segment, gap.from, gap.length)
-    }
-
-    /// Bytes of a window that a sender may leave: it waits until it can send some segments at once, where the window has
-    /// room for many.
-    fn slack(&self, sender: Side, limits: &Thresholds) -> u64 {
-        let mss = u64::from(self.mss(sender));
-        let window = self.half(sender).way.window();
-        (mss * u64::from(limits.window_slack_segments)).min(window / 8).max(mss)
-    }
-
-    /// Whether a sender stopped because the other end's window left it less than some bytes.
-    fn is_windowed(&self, sender: Side, needed: u64, limits: &Thresholds) -> bool {
-        let half = self.half(sender);
-        half.way.knows_window()
-            && half.way.room() < needed
-            && !self.repeats_all(sender)
-            && !half.rounds.fills_slow_start(
-                half.way.una(),
-                self.slack(sender, limits),
-                self.mss(sender).into(),
-            )
-    }
-
-    /// Whether a sender is about to repeat all that was under way, after a timeout or because a router had refused it: what lies
-    /// before it fits into the receiver's window, and only congestion control lets it wait.
-    fn repeats_all(&self, sender: Side) -> bool {
-        let half = self.half(sender);
-        let is_lost = || self.notes.tell_too_big() || half.silences.is_repaired_by_timer(half.run.end());
-        half.sent.is_repeat() && half.run.end() < half.way.high() && is_lost()
-    }
-
-    /// Whether an end's window is closed.
-    fn is_shut(&self) -> bool {
-        self.halves.iter().any(|half| half.way.is_shut())
     }
 
     /// Whether the newest RTT is far above the smallest.

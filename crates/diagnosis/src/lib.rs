@@ -51,6 +51,7 @@ mod repairs;
 mod repeated;
 mod resends;
 mod resets;
+mod room;
 mod rounds;
 mod rtt;
 mod sent;

@@ -2,6 +2,7 @@
 
 use crate::scene::{CLIENT, MS, MSS, SERVER, Scene, kinds, one};
 use framegauge_diagnosis::{Diagnosis, Kind};
+use framegauge_packets::TcpFlags;
 use proptest::prelude::*;
 
 const RTT: i64 = 10 * MS;
@@ -274,4 +275,39 @@ proptest! {
         prop_assert!(kinds(&found).iter().all(|kind| *kind == expected), "{:#?}", found.findings);
         prop_assert!(one(&found, expected).lost_seconds >= silence as f64 / 1e9 - 1e-9);
     }
+}
+
+/// A window of less than a segment is left to a sender with more to send; its probe repeats what was acknowledged, without data.
+#[test]
+fn a_window_below_a_segment_is_the_limit_until_it_opens() {
+    let starved = |left: u16, bytes: u32| {
+        let mut scene = Scene::met(RTT);
+        scene.talk(10, RTT);
+        for _ in 0..5 {
+            (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+            scene.send(CLIENT, bytes, TcpFlags::ACK);
+            scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(bytes);
+            scene.pass(RTT);
+            let open = std::mem::replace(&mut scene.window[SERVER], left);
+            scene.ack(SERVER);
+            scene.pass(220 * MS);
+            scene.next[CLIENT] = scene.next[CLIENT].wrapping_sub(1);
+            scene.send(CLIENT, 0, TcpFlags::ACK);
+            scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(1);
+            scene.pass(RTT);
+            scene.ack(SERVER);
+            scene.pass(200 * MS);
+            scene.window[SERVER] = open;
+            scene.ack(SERVER);
+            scene.pass(AT_ONCE);
+        }
+        scene.talk(1, RTT);
+        scene.diagnosis()
+    };
+    let found = starved(2, MSS);
+    assert_eq!(kinds(&found), [Kind::ReceiverLimited]);
+    assert!(one(&found, Kind::ReceiverLimited).lost_seconds > 2.0, "{:#?}", found.findings);
+    // Room for a segment, or nothing more to send.
+    assert!(kinds(&starved(200, MSS)).is_empty());
+    assert!(kinds(&starved(2, 700)).is_empty());
 }
