@@ -8,6 +8,8 @@ pub(crate) struct Counts {
     bytes: u64,
     resent_segments: u64,
     resent_bytes: u64,
+    resized_segments: u64,
+    resized_bytes: u64,
     unseen_bytes: u64,
     aggregates: u64,
     pure_acks: u64,
@@ -39,6 +41,16 @@ impl Counts {
     /// Their bytes.
     pub(crate) fn resent_bytes(&self) -> u64 {
         self.resent_bytes
+    }
+
+    /// Segments of those that were sent again because their size was wrong.
+    pub(crate) fn resized_segments(&self) -> u64 {
+        self.resized_segments
+    }
+
+    /// Their bytes.
+    pub(crate) fn resized_bytes(&self) -> u64 {
+        self.resized_bytes
     }
 
     /// Acknowledged bytes that the capture has not.
@@ -88,6 +100,12 @@ impl Counts {
     pub(crate) fn resend(&mut self, bytes: u64) {
         self.resent_segments += 1;
         self.resent_bytes += bytes;
+    }
+
+    /// It was sent before, in another size, which its sender has given up.
+    pub(crate) fn resize(&mut self, bytes: u64) {
+        self.resized_segments += 1;
+        self.resized_bytes += bytes;
     }
 
     /// The other end acknowledges something new.

@@ -54,6 +54,8 @@ pub(crate) struct Half {
     pub(crate) progress: Progress,
     pub(crate) run: Run,
     pub(crate) counts: Counts,
+    /// What left before this place, its sender sends again in smaller segments.
+    pub(crate) resized: u64,
     pub(crate) checksums: Checksums,
     pub(crate) discarded: Discarded,
     pub(crate) tracking: Tracking,

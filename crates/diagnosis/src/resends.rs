@@ -50,11 +50,11 @@ impl Connection {
         let is_no_loss = self.repeats_size_probe(from, range.0, segment.payload_bytes)
             || self.half(from).way.was_withdrawn(range);
         let again = self.again(segment, from, range, now, revealed);
+        self.count_resend(segment, from, range);
         let half = self.half_mut(from);
         if segment.payload_bytes > 0 {
             half.repairs.take(&again);
         }
-        half.counts.resend(range.1 - range.0);
         half.repeated.take(range);
         half.tracking.resend(range, segment.number, now);
         half.run.take(range.0, range.1);
@@ -87,6 +87,21 @@ impl Connection {
         if is_answered && half.paused() < now && half.counts.unseen_bytes() == 0 {
             self.half_mut(from).silences.tell_needless();
             self.note(Kind::SpuriousRetransmit, now, now, 0, &[segment.number]);
+        }
+    }
+
+    /// Counts a resend, and whether its size was the reason: it is a part of what had been one segment, or behind such a part, among
+    /// what had left before that. A part that fills a segment may be one of an aggregate that a NIC has cut.
+    fn count_resend(&mut self, segment: &Segment, from: Side, (begin, end): (u64, u64)) {
+        let half = self.half_mut(from);
+        let bytes = segment.payload_bytes;
+        let is_part = |piece: &Piece| end < piece.end && bytes < piece.bytes;
+        if bytes < half.mss() && half.way.flight().at(begin).is_some_and(is_part) {
+            half.resized = half.resized.max(half.way.high());
+        }
+        half.counts.resend(end - begin);
+        if end <= half.resized {
+            half.counts.resize(end - begin);
         }
     }
 

@@ -329,3 +329,30 @@ fn where_all_repeats_were_needless_there_is_no_storm_of_losses() {
     assert_eq!(storm(true), [Kind::SpuriousRetransmit]);
     assert!(storm(false).contains(&Kind::RetransmitStorm));
 }
+
+/// A sender that learns that its segments are too large sends all of them again in smaller ones; one whose segments are lost sends
+/// them again as they were.
+#[test]
+fn what_is_sent_again_for_its_size_makes_no_storm_of_losses() {
+    let resent = |bytes: u32| {
+        let mut scene = Scene::met(4 * MS);
+        scene.talk(5, 4 * MS);
+        let begins: Vec<u32> = (0..40).map(|_| scene.data(CLIENT, MSS)).collect();
+        scene.pass(250 * MS);
+        let (mut begin, end) = (begins[0], scene.next[CLIENT]);
+        while begin != end {
+            let size = bytes.min(end.wrapping_sub(begin));
+            scene.again(CLIENT, begin, size);
+            scene.pass(4 * MS);
+            begin = begin.wrapping_add(size);
+            scene.sack(SERVER, begin, &[]);
+            scene.pass(10_000);
+        }
+        scene.talk(1, 4 * MS);
+        kinds(&scene.diagnosis())
+    };
+    for bytes in [1348, 1024, 512] {
+        assert!(!resent(bytes).contains(&Kind::RetransmitStorm), "{bytes}");
+    }
+    assert!(resent(MSS).contains(&Kind::RetransmitStorm));
+}
