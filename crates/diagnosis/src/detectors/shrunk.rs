@@ -12,10 +12,11 @@ use super::{Data, Detector};
 use crate::Thresholds;
 use crate::account::Account;
 use crate::cause::Cause;
-use crate::connection::{Connection, SIDES};
+use crate::connection::{Connection, SIDES, Side};
 use crate::findings::Tally;
 use crate::gap::Gap;
 use crate::kinds::Kind;
+use crate::rtt::RoundTrip;
 use crate::sizes::{Grade, Sizes};
 use framegauge_packets::TcpFlags;
 
@@ -51,7 +52,7 @@ impl Detector for Shrunk {
     fn pause(&mut self, of: &Connection, gap: &Gap, _: Cause, _: &mut Account) {
         let half = of.half(gap.from);
         let bytes = gap.segment.payload_bytes;
-        if bytes == 0 || gap.length <= half.round_trip.timeout().saturating_mul(TIMEOUTS) {
+        if bytes == 0 || gap.length <= timeout(of, gap.from).saturating_mul(TIMEOUTS) {
             return;
         }
         let largest = half.sent.largest_bytes();
@@ -113,6 +114,17 @@ impl Detector for Shrunk {
             account.correct(&TOLD, rest.tally, sender);
         }
     }
+}
+
+/// The sender's timer, which the handshake tells as well (RFC 6298 section 2.2) where nothing of it was ever acknowledged here.
+fn timeout(of: &Connection, sender: Side) -> i64 {
+    let round_trip = &of.half(sender).round_trip;
+    if round_trip.samples() > 0 || of.path_rtt() == 0 {
+        return round_trip.timeout();
+    }
+    let mut of_handshake = RoundTrip::default();
+    of_handshake.sample(of.path_rtt());
+    of_handshake.timeout()
 }
 
 /// Whether something was lost before it came here. Numbers or a hole show it. Where nothing could, the size alone says that the

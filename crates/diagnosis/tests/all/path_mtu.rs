@@ -296,6 +296,34 @@ fn behind_the_place_a_sender_that_was_silent_goes_on_with_less_than_the_syns_all
     }
 }
 
+/// Nothing of the sender was ever acknowledged here: the handshake tells how long its timer is.
+#[test]
+fn behind_the_place_a_server_comes_back_with_smaller_segments_than_it_ever_sent() {
+    let answered = |length: i64| {
+        let mut scene = Scene::met(RTT);
+        scene.data(CLIENT, 300);
+        scene.pass(RTT);
+        scene.got[SERVER] = scene.next[CLIENT];
+        let next = scene.next[SERVER];
+        scene.next[SERVER] = next.wrapping_add(14_480);
+        scene.identification[SERVER] += 10;
+        scene.send(SERVER, 0, TcpFlags::ACK);
+        scene.next[SERVER] = next;
+        scene.pass(length);
+        scene.identification[SERVER] += 2;
+        for _ in 0..12 {
+            scene.send(SERVER, 1024, TcpFlags::ACK);
+            scene.next[SERVER] = scene.next[SERVER].wrapping_add(1024);
+            scene.pass(20_000);
+            scene.ack(CLIENT);
+            scene.pass(RTT);
+        }
+        kinds(&scene.diagnosis())
+    };
+    assert_eq!(answered(1_300 * MS), [Kind::PmtuBlackHole]);
+    assert!(!answered(300 * MS).contains(&Kind::PmtuBlackHole));
+}
+
 #[test]
 fn a_copy_whose_answer_was_not_due_when_the_capture_ended_was_not_in_vain() {
     for (wait, lost) in [(10 * MS, 1024), (9_000 * MS, 512)] {
