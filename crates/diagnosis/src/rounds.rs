@@ -28,6 +28,11 @@ pub(crate) struct Rounds {
     last_opening: u64,
     last_room: u64,
     last_begin: u64,
+    /// When it began, and how fast the last one was answered, in bytes and nanoseconds.
+    since: i64,
+    pace: (u64, i64),
+    /// It was answered faster than the one before, by half or more: nothing on the path was full.
+    gains: bool,
 }
 
 impl Rounds {
@@ -64,6 +69,19 @@ impl Rounds {
         self.at_data
     }
 
+    /// How fast the last round was answered: so many bytes in so many nanoseconds.
+    pub(crate) fn pace(&self) -> (u64, i64) {
+        self.pace
+    }
+
+    /// The same of the round that goes on, which is as much faster as more is under way, unless something on the path is full.
+    pub(crate) fn pace_now(&self) -> (u64, i64) {
+        let (bytes, took) = self.pace;
+        let is_faster = self.gains && self.last_peak > 0 && self.peak > self.last_peak;
+        let more = u128::from(bytes) * u128::from(self.peak) / u128::from(self.last_peak.max(1));
+        (if is_faster { u64::try_from(more).unwrap_or(u64::MAX) } else { bytes }, took)
+    }
+
     /// The sender has rested: the most bytes under way since it did before.
     pub(crate) fn rest(&mut self) -> u64 {
         std::mem::take(&mut self.busy_peak)
@@ -77,7 +95,7 @@ impl Rounds {
 
     /// Takes the bytes under way after data left or was acknowledged, and those that the other end's window leaves. Whether a
     /// round has ended, of which `last_peak` tells.
-    pub(crate) fn take(&mut self, flight: u64, una: u64, high: u64, room: u64) -> bool {
+    pub(crate) fn take(&mut self, flight: u64, (una, high): (u64, u64), room: u64, now: i64) -> bool {
         self.room = self.room.min(room);
         self.largest_peak = self.largest_peak.max(flight);
         self.busy_peak = self.busy_peak.max(flight);
@@ -93,11 +111,14 @@ impl Rounds {
             self.last_peak = self.peak;
             (self.last_opening, self.last_room, self.last_begin) = (self.opening, self.room, self.begin);
             self.ceiling = self.ceiling.max(self.peak);
+            let pace = (una.saturating_sub(self.begin), now - self.since);
+            self.gains = self.pace.1 > 0 && is_as_fast(pace, self.pace, (3, 2));
+            self.pace = pace;
             self.end = 0;
         }
         if self.end == 0 {
             (self.peak, self.room) = (flight, room);
-            self.begin = una;
+            (self.begin, self.since) = (una, now);
         }
         if self.begin == una {
             self.opening = self.peak;
@@ -105,4 +126,10 @@ impl Rounds {
         }
         has_ended
     }
+}
+
+/// Whether so many bytes in so many nanoseconds are as fast as others, times a share.
+pub(crate) fn is_as_fast(pace: (u64, i64), other: (u64, i64), share: (i128, i128)) -> bool {
+    let product = |bytes: u64, nanoseconds: i64| i128::from(bytes) * i128::from(nanoseconds);
+    product(pace.0, other.1) * share.1 >= product(other.0, pace.1) * share.0
 }

@@ -9,10 +9,13 @@
 //!   under   ████                            ▂▂ first round: half of that, or less
 //!   way     ████                            ▂▂▄▄ second: half as much again, at once: it had waited
 //! ```
+//!
+//! Where the path carries as much as before a loss, its slowest link is the limit: only the queue before that has become smaller.
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
 use crate::kinds::Kind;
+use crate::rounds::is_as_fast;
 use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 
@@ -28,6 +31,8 @@ pub(crate) struct Watch {
     /// The connection's network-limited time when rounds began to count.
     limited: Option<i64>,
     rounds: u32,
+    /// How fast the last round before it was answered, in bytes and nanoseconds.
+    pace: (u64, i64),
     first: u64,
     proven: bool,
     number: u64,
@@ -93,6 +98,7 @@ impl Connection {
             begin: 0,
             limited: None,
             rounds: 0,
+            pace: half.rounds.pace_now(),
             first: 0,
             proven: false,
             number,
@@ -106,7 +112,7 @@ impl Connection {
         let half = &mut self.halves[sender as usize];
         let (flight, una, high, room) =
             (half.way.flight().bytes(), half.way.una(), half.way.high(), half.way.room());
-        if half.rounds.take(flight, una, high, room) && self.watches[sender as usize].is_some() {
+        if half.rounds.take(flight, (una, high), room, now) && self.watches[sender as usize].is_some() {
             self.judge_round(sender, now);
         }
     }
@@ -120,6 +126,7 @@ impl Connection {
         let last_request = if other.counts.data_segments() > 0 { other.sent.at() } else { i64::MIN };
         let half = &mut self.halves[sender as usize];
         let (peak, window, una) = (half.rounds.last_peak(), half.way.window(), half.way.una());
+        let pace = half.rounds.pace();
         let is_windowed = half.way.knows_window() && window < peak + mss;
         let Some(watch) = &mut self.watches[sender as usize] else { return };
         if una < watch.from {
@@ -143,6 +150,7 @@ impl Connection {
         if has_timed_out
             || (peak > watch.small && !has_waited)
             || is_windowed
+            || watch.is_as_fast(pace)
             || (watch.rounds == 2 && !watch.proven && !watch.may_go_on(grows))
         {
             self.end_watch(sender);
@@ -181,7 +189,15 @@ impl Connection {
     }
 }
 
+/// A round that is answered by so much as fast as one before is as fast: what the path carries varies.
+const AS_FAST: (i128, i128) = (3, 4);
+
 impl Watch {
+    /// Whether a round after a loss is answered as fast as those before it: a larger window would not be faster.
+    fn is_as_fast(&self, pace: (u64, i64)) -> bool {
+        self.kind == Kind::CwndCollapse && self.pace.0 > 0 && is_as_fast(pace, self.pace, AS_FAST)
+    }
+
     /// After a pause a window that was the limit grows by half or more each round.
     fn may_go_on(&self, grows: bool) -> bool {
         self.kind == Kind::CwndCollapse || grows

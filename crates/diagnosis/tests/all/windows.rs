@@ -311,3 +311,29 @@ fn a_window_below_a_segment_is_the_limit_until_it_opens() {
     assert!(kinds(&starved(200, MSS)).is_empty());
     assert!(kinds(&starved(2, 700)).is_empty());
 }
+
+/// A link of a slowest rate with a queue before it: what overflows that is lost, and the window falls to what the link carries.
+#[test]
+fn a_window_that_still_fills_the_slowest_link_is_no_collapse() {
+    let slow = |after: u32| {
+        let mut scene = wide();
+        rounds(&mut scene, &[8, 15, 30]);
+        // Thirty segments take 3 RTTs of a link that carries ten in each.
+        for _ in 0..3 {
+            (0..30).for_each(|_| _ = scene.data(CLIENT, MSS));
+            scene.pass(3 * RTT);
+            scene.ack(SERVER);
+            scene.pass(AT_ONCE);
+        }
+        loss(&mut scene);
+        for _ in 0..8 {
+            (0..after).for_each(|_| _ = scene.data(CLIENT, MSS));
+            scene.pass(RTT);
+            scene.ack(SERVER);
+            scene.pass(AT_ONCE);
+        }
+        kinds(&scene.diagnosis())
+    };
+    assert!(!slow(10).contains(&Kind::CwndCollapse));
+    assert!(slow(4).contains(&Kind::CwndCollapse));
+}
