@@ -23,7 +23,7 @@ SECOND = 1_000_000_000
 # Properties of a capture, not of a connection in it.
 OF_CAPTURES = frozenset(
     {"capture_duplicates", "capture_loss", "capture_misordered", "half_capture", "truncated", "aggregates",
-     "checksum_offload"}
+     "checksum_offload", "clock_jump"}
 )  # fmt: skip
 # They end when what was lost or held has arrived. All others last until the connection's end, as needless repeats do:
 # a sender whose timer ran out in vain goes on to repeat what arrived.

@@ -11,6 +11,7 @@
 
 mod asked;
 mod capture;
+mod clock_jump;
 mod closed_window;
 mod ip_fragments;
 mod keepalive;
@@ -32,6 +33,7 @@ use crate::connection::{Connection, Side};
 use crate::gap::Gap;
 use asked::Asked;
 use capture::Capture;
+use clock_jump::ClockJump;
 pub(crate) use closed_window::ClosedWindow;
 use framegauge_packets::capture::Segment;
 use ip_fragments::IpFragments;
@@ -136,6 +138,7 @@ macro_rules! detectors {
 }
 
 detectors! {
+    clock_jump: ClockJump;
     unpushed: Unpushed;
     writes: Writes;
     shrunk: Shrunk;

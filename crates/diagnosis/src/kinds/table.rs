@@ -440,6 +440,17 @@ kinds! {
         remedy: "Sort the capture (reordercap), or capture on one queue.",
         limits: [],
     }
+    ClockJump {
+        name: "clock_jump", about: Capture, group: Other, least: Any,
+        means: "half a second or more went by in the capture, and not at either end by its timestamps (RFC 7323)",
+        headline: "The capture's clock was set forward",
+        says: |told| format!(
+            "The capture's clock went ahead {}, by {} in all, while those of both ends stood still (their timestamps): it was set, or all hosts slept.",
+            told.times(), told.lost()
+        ),
+        remedy: "Nothing to mend in the network: nobody waited for that time. Let the clock of the capturing host be slewed, and not stepped.",
+        limits: [],
+    }
     Aggregates {
         name: "aggregates", about: Capture, group: Other, least: Any,
         means: "segments above the MSS: nothing is wrong",

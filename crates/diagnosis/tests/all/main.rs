@@ -1,6 +1,7 @@
 //! All tests of the diagnosis in one program: it is linked once, and its tests run beside each other.
 
 mod causes;
+mod clock_jump;
 mod clocks;
 mod conservation;
 mod copies;
