@@ -6,6 +6,7 @@
 
 use crate::Thresholds;
 use crate::connection::{Connection, Side};
+use crate::copies::LEAST_TIMEOUT;
 use crate::gap::Gap;
 use crate::kinds::Kind;
 use framegauge_packets::TcpFlags;
@@ -59,6 +60,8 @@ const REPEATS: Table = (
         (Connection::repeats_a_question, Cause::AskedAgain),
         // The answer has passed here, and did not come to the sender in time.
         (Connection::repeats_acknowledged, Cause::Shown(Kind::SpuriousRetransmit)),
+        // It took as long as the way, of which nothing tells here.
+        (Connection::repeats_what_was_asked_for, Cause::Known(Kind::NetworkLimited)),
     ],
     Cause::Unanswered,
 );
@@ -223,6 +226,13 @@ impl Connection {
 
     fn repeats_unclearly_in_rest(&self, gap: &Gap) -> bool {
         self.half(gap.from).way.is_idle() && self.repeats_unclearly(gap)
+    }
+
+    /// Without a handshake nobody knows how far a sender is; what SACK or duplicate acknowledgements have asked for comes after an RTT,
+    /// and sooner than any timer repeats it.
+    fn repeats_what_was_asked_for(&self, gap: &Gap) -> bool {
+        let is_asked = self.half(gap.from).is_revealed(gap.limits.duplicate_acks);
+        is_asked && !self.knows_vantage() && gap.length < LEAST_TIMEOUT
     }
 
     fn repeats_among_missing(&self, gap: &Gap) -> bool {

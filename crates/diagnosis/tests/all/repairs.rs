@@ -170,3 +170,37 @@ fn a_lost_probe_for_a_larger_size_is_no_loss_to_look_for() {
     assert_eq!(lost_among_others(1000, &[1000]), [Kind::FastRetransmit]);
     assert_eq!(lost_among_others(1000, &[600, 400]), [Kind::FastRetransmit]);
 }
+
+/// A file that begins in the middle of a transfer, beside the receiver: nothing tells the RTT, and a repair takes one.
+#[test]
+fn a_repair_after_an_rtt_that_nobody_knows_is_fast() {
+    let repaired = |after: i64| {
+        let mut scene = Scene::new();
+        for _ in 0..20 {
+            scene.data(CLIENT, MSS);
+            scene.pass(10_000);
+            scene.ack(SERVER);
+            scene.pass(10_000);
+        }
+        let begin = scene.next[CLIENT];
+        scene.next[CLIENT] = begin.wrapping_add(MSS);
+        scene.identification[CLIENT] += 1;
+        for count in 2..=8 {
+            scene.data(CLIENT, MSS);
+            scene.sack(SERVER, begin, &[(begin.wrapping_add(MSS), begin.wrapping_add(MSS * count))]);
+            scene.pass(10_000);
+        }
+        scene.pass(after);
+        scene.again(CLIENT, begin, MSS);
+        scene.ack(SERVER);
+        scene.pass(30 * MS);
+        for _ in 0..20 {
+            scene.data(CLIENT, MSS);
+            scene.pass(10_000);
+            scene.ack(SERVER);
+        }
+        kinds(&scene.diagnosis())
+    };
+    assert_eq!(repaired(28 * MS), [Kind::FastRetransmit]);
+    assert!(repaired(260 * MS).contains(&Kind::RtoStall));
+}
