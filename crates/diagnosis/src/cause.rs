@@ -229,9 +229,11 @@ impl Connection {
     }
 
     /// Without a handshake nobody knows how far a sender is; what SACK or duplicate acknowledgements have asked for comes after an RTT,
-    /// and sooner than any timer repeats it.
+    /// and sooner than any timer repeats it. Of a file without these, whatever left behind it may have asked (RFC 8985).
     fn repeats_what_was_asked_for(&self, gap: &Gap) -> bool {
-        let is_asked = self.half(gap.from).is_revealed(gap.limits.duplicate_acks);
+        let half = self.half(gap.from);
+        let is_asked = half.is_revealed(gap.limits.duplicate_acks)
+            || (self.is_unheard(gap) && self.end_of(gap) < half.way.high());
         is_asked && !self.knows_vantage() && gap.length < LEAST_TIMEOUT
     }
 
@@ -254,9 +256,13 @@ impl Connection {
 
     /// Where the file has nothing of the other end, nobody knows what new data waits for. A FIN may be there again.
     fn awaits_answer(&self, gap: &Gap) -> bool {
-        let is_heard = self.half(gap.from.other()).counts.segments() > 0;
         let is_new = self.end_of(gap) >= self.half(gap.from).way.high();
-        self.is_under_way(gap) && (is_heard || !is_new)
+        self.is_under_way(gap) && !(self.is_unheard(gap) && is_new)
+    }
+
+    /// The file has nothing of the other end.
+    fn is_unheard(&self, gap: &Gap) -> bool {
+        self.half(gap.from.other()).counts.segments() == 0
     }
 
     /// It lies behind what was not seen.
@@ -268,7 +274,9 @@ impl Connection {
     /// What it skips may have been lost before the pause, and a timer have ended that; or else it is the first that a sender with
     /// nothing more to send sent after a rest: if that is longer than timers, or no more numbers are missing than segments.
     fn leaves_hole_by_timer(&self, gap: &Gap) -> bool {
-        if !self.leaves_hole(gap) {
+        // Where nobody is heard, a rest as long as an RTT may end by a flight of which the first is lost.
+        let may_be_rtt = self.is_unheard(gap) && gap.length < LEAST_TIMEOUT;
+        if !self.leaves_hole(gap) || may_be_rtt {
             return false;
         }
         let half = self.half(gap.from);

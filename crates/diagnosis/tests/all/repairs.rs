@@ -204,3 +204,45 @@ fn a_repair_after_an_rtt_that_nobody_knows_is_fast() {
     assert_eq!(repaired(28 * MS), [Kind::FastRetransmit]);
     assert!(repaired(260 * MS).contains(&Kind::RtoStall));
 }
+
+/// Nothing of the receiver is in the file: what is sent again behind many segments may be asked for, and the last ones may not.
+#[test]
+fn a_repair_that_nobody_is_heard_asking_for_is_no_timeout() {
+    let repaired = |place: u32, after: i64| {
+        let mut scene = Scene::new();
+        for turn in 0..12 {
+            let begins: Vec<u32> = (0..20).map(|_| scene.data(SERVER, MSS)).collect();
+            scene.pass(28 * MS);
+            if turn % 4 == 1 {
+                scene.pass(after);
+                scene.again(SERVER, begins[place as usize], MSS);
+            }
+        }
+        let found = scene.diagnosis();
+        kinds(&found).into_iter().filter(|kind| *kind != Kind::HalfCapture).collect::<Vec<_>>()
+    };
+    assert!(repaired(2, 0).is_empty() && repaired(18, 0).is_empty());
+    assert!(!repaired(2, 230 * MS).is_empty() && !repaired(19, 30 * MS).is_empty());
+}
+
+/// The first segment of a flight is lost before the tap, in half a file: the rest before it may have been an RTT.
+#[test]
+fn half_a_file_tells_no_lost_tail_before_a_flight_whose_first_is_missing() {
+    let missing = |rest: i64| {
+        let mut scene = Scene::new();
+        for turn in 0..12 {
+            scene.identification[SERVER] += u16::from(turn == 6);
+            scene.next[SERVER] = scene.next[SERVER].wrapping_add(if turn == 6 { MSS } else { 0 });
+            for _ in 0..20 {
+                scene.data(SERVER, MSS);
+                scene.pass(12_000);
+            }
+            scene.pass(rest);
+            if turn == 6 {
+                scene.again(SERVER, scene.next[SERVER].wrapping_sub(21 * MSS), MSS);
+            }
+        }
+        kinds(&scene.diagnosis())
+    };
+    assert_eq!(missing(28 * MS), [Kind::HalfCapture]);
+}
