@@ -1370,6 +1370,20 @@ def test_a_kernel_without_a_route_explains_both_directions():
     assert found["commands"][0] == {"run": "ip route get 10.2.0.1 from 10.1.0.1", "on": "host a", "purpose": ""}
 
 
+def test_a_host_behind_nat_is_one_finding_and_no_route_is_missing():
+    """Others have no way to its address, and answer what it begins."""
+    lab = Lab((1, 2)).fault([("b", "a", 4), ("c", "a", 4)], None, "unreachable")
+    for name in "bc":
+        lab.pairs[name, "a", 4] |= {"said": "Network is unreachable", "controls": {"sent": 0, "lost": 0}}
+    found = only(lab, "unreachable")
+    assert (found["where"], found["hosts"]) == ("host a, behind NAT or a proxy, from hosts b and c (IPv4)", ["a"])
+    assert "Give host" not in found["fix"]
+    # Without an answer to anything of its own, routes are missing.
+    for name in "bc":
+        lab.pairs["a", name, 4]["tcp"]["connected"] = False
+    assert {each["where"] for each in lab.faults()} == {"routes of host b (IPv4)", "routes of host c (IPv4)"}
+
+
 def test_a_full_neighbour_table_is_blamed_and_no_firewall():
     lab = Lab((4,)).fault([("a", "b", 4), ("b", "a", 4)], None, "unreachable")
     table = {"entries": 8, "most": 8, "refused": 40, "permanent": 0}

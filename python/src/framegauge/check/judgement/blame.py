@@ -23,6 +23,7 @@ from framegauge.check.judgement import (
     blame_hops,
     blame_hosts,
     blame_lengths,
+    blame_nat,
     blame_neighbours,
     blame_ports,
     blame_rates,
@@ -62,6 +63,7 @@ def blame(document: Mapping[str, Any]) -> list[dict[str, Any]]:
     blame_hops.branches(case)
     blame_bundles.bundles(case)
     blame_hosts.leftovers(case)
+    blame_nat.translated(case)
     blame_hosts.unreachable(case)
     blame_readings.unavailable(case)
     blame_echo.doubts(case)
