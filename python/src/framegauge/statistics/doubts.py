@@ -54,7 +54,7 @@ def warnings(
     logs = log_ratios(baseline, treatment)
     verdict = decide(judged, margin, metric.higher_is_better, not_worse)
     lines = []
-    if judged.blocks < FEW_BLOCKS:
+    if judged.blocks < FEW_BLOCKS and judged.low is not None:
         blocks = counted(judged.blocks, "block")
         lines.append(f"only {blocks}: the interval relies on the assumption of normal log ratios")
     lines += [*unusable(judged), *_too_few(judged)]

@@ -206,16 +206,19 @@ def _warnings(sets: Sets, judged: Ratio | None, verdict: Verdict) -> Iterator[st
     """What weakens the verdict, one line for each reason."""
     fewest = sets.fewest
     few = f"only {doubts.counted(fewest, sets.unit)} on one side"
+    has_interval = (
+        judged is not None and judged.low is not None
+    )  # a single run has no interval, which nothing can weaken
     if judged is None:
         zeros = sum(value == 0 for value in (*sets.base, *sets.new))
         yield f"{zeros} of {len(sets.base) + len(sets.new)} values are 0: compared by ranks, and the means are shown"
-    elif fewest < doubts.FEW_BLOCKS:
+    elif has_interval and fewest < doubts.FEW_BLOCKS:
         yield f"{few}: the interval relies on the assumption of normal logarithms"
-    elif METRICS[sets.metric].hull is not None:
+    elif has_interval and METRICS[sets.metric].hull is not None:
         yield "the values of this metric are skewed even as logarithms: the interval is approximate"
     if fewest < LEAST_FOR_EQUALITY and verdict is Verdict.UNDECIDED:
         yield f"{few}: no practical difference needs {LEAST_FOR_EQUALITY}"
-    if fewest < doubts.SERIES_BLOCKS:
+    if fewest < doubts.SERIES_BLOCKS and (has_interval or judged is None):
         wide = f"the interval allows for {sets.unit}s that do" if judged is not None else "which would make it wrong"
         yield f"{few}: too few to show whether successive {sets.unit}s depend on each other: {wide}"
     if sets.excess:
