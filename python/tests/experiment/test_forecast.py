@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import statistics
 
 import numpy as np
@@ -145,6 +146,7 @@ def test_from_the_command_line(study_path, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "18 runs: 6 blocks of 1 cell x 3 arms" in printed
     assert "(pilot)" in printed
+    assert re.findall("[0-9]%", printed) == []
     assert cli.main(["plan", str(study_path), "--json", "--seed", "7"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["seed"], document["runs"], len(document["order"])) == (7, 18, 18)

@@ -189,16 +189,17 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     yield f"what it can find, with a 5 % chance of any error in {found['comparisons']} comparisons:"
     for entry in found["reach"]:
         yield (
-            f"  {words.metric(entry['metric'])}, margin {entry['margin']:.2%}: blocks spread by {entry['spread']:.2%} "
-            f"({entry['spread_is']}), so intervals of about ±{entry['half_width']:.2%}; better from "
-            f"{entry['finds_better_from']:+.2%} on is found with 80 %, equality with "
-            f"{entry['finds_equality_with_probability']:.0%}" + _advice(entry, found["blocks"])
+            f"  {words.metric(entry['metric'])}, margin {words.margin(entry['margin'])}: blocks spread by "
+            f"{_percent(entry['spread'], '.2f')} ({entry['spread_is']}), so intervals of about "
+            f"±{_percent(entry['half_width'], '.2f')}; better from {_percent(entry['finds_better_from'], '+.2f')} on "
+            f"is found with 80 %, equality with {_percent(entry['finds_equality_with_probability'], '.0f')}"
+            + _advice(entry, found["blocks"])
         )
     cost = max((entry["ending_early_costs_at_most"] for entry in found["reach"]), default=0.0)
     if cost:
         yield (
             f"that it may end early costs up to {100 * cost:.0f} points of power: what `stop: blocks` finds with 80 % "
-            f"in as many blocks, this finds with {POWER - cost:.0%} at least"
+            f"in as many blocks, this finds with {_percent(POWER - cost, '.0f')} at least"
         )
     if not all(entry["primary"] for entry in found["reach"]):
         first = ", ".join(words.metric(entry["metric"]) for entry in found["reach"] if entry["primary"])
@@ -208,6 +209,11 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
             "guessed: no study has measured this spread here; --pilot DIR takes that of a study of yours, "
             "--noise METRIC=SHARE what you say"
         )
+
+
+def _percent(share: float, form: str) -> str:
+    """As all percentages are written, with a space before the sign."""
+    return f"{100 * share:{form}} %"
 
 
 def _cell_key(slot: Mapping[str, Any]) -> str:
