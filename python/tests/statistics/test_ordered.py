@@ -151,3 +151,19 @@ def test_a_level_is_judged_by_the_interval_of_its_verdict(seed: int, lost: bool,
     comparison = next(item for item in judge(study, MARGIN, explain=False) if item.treatment_level == 4200)
     (answer,) = smallest(study, MARGIN)
     assert answer.steps[0].ratio == comparison.ratio
+
+
+def test_the_cell_that_is_told_is_the_one_that_keeps_a_level_open() -> None:
+    """4200 is a little worse in one cell, which is sure, and as good in the other, where nothing is sure."""
+    noise = np.array([-1.0, 1.0] * 5)
+    sure, noisy = (
+        np.column_stack([np.zeros(10), 0.05 + effect + spread * noise, np.full(10, 0.05)])
+        for effect, spread in ((-0.005, 1e-4), (0.0, 0.05))
+    )
+    every = [*rows(sure, cell=0), *rows(noisy, cell=1)]
+    whole = next(answer for answer in smallest(every, MARGIN) if answer.cell is None)
+    (step,) = whole.steps
+    assert step.enough is Enough.OPEN
+    assert step.ratio is not None
+    assert step.ratio.low is not None
+    assert step.ratio.low < 1 / 1.02
