@@ -11,7 +11,25 @@ use framegauge_agent::tools::{self, counters, diagnose, exec, keep, lease, simul
 use framegauge_drivers::own;
 use std::process::ExitCode;
 
+/// As Python's `framegauge.cli.limits` says it.
+const NO_THREAD: &str = "found no process or thread more, expected some: a limit of this user (ulimit -u) or of its \
+    cgroup (pids.max)";
+
+/// Where the kernel has no thread more, `std::thread` panics: that is one line, without the places in its own source.
+fn say_of_threads_plainly() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        let text = panic.payload().downcast_ref::<String>();
+        if text.is_some_and(|text| text.starts_with("failed to spawn thread")) {
+            eprintln!("framegauge-agent: {NO_THREAD}");
+        } else {
+            usual(panic);
+        }
+    }));
+}
+
 fn main() -> ExitCode {
+    say_of_threads_plainly();
     let mut words = std::env::args_os().skip(1);
     match words.next().and_then(|word| word.into_string().ok()).as_deref() {
         Some("exec") => return exec::run(words),

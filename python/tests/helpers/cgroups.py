@@ -36,9 +36,15 @@ def limited(controller: str, limit: int) -> Iterator[Path]:
 
 def framegauge(group: Path, *words: object, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
     """A command in a cgroup: its exit code, and what it said on standard error."""
+    return within(group, sys.executable, "-m", "framegauge", *words, environment=environment)
+
+
+def within(group: Path, *words: object, environment: Mapping[str, str] | None = None) -> tuple[int, str]:
+    """Any program in a cgroup, likewise."""
     inside = 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"'
-    command = ["sh", "-c", inside, "sh", str(group), sys.executable, "-m", "framegauge", *map(str, words)]
+    command = ["sh", "-c", inside, "sh", str(group), *map(str, words)]
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=False, env=environment
-    )
+        command, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS, check=False,
+        env=environment,
+    )  # fmt: skip
     return done.returncode, done.stderr

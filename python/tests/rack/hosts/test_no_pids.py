@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from helpers.cgroups import framegauge, limited
+from helpers.cgroups import framegauge, limited, within
 from helpers.pages import hostile
 from helpers.rollouts import entries, file_of
 from helpers.switched import Lab, lab
+
+from framegauge.agents.binary import find_agent
 
 FEW = 3
 
@@ -54,3 +56,10 @@ def test_a_report_says_so_whatever_of_it_lacks_a_thread(limit: int, tmp_path: Pa
     with limited("pids", limit) as group:
         code, said = framegauge(group, "report", saved.folder, "--html", page)
     assert (code, _is_told(said), page.exists()) == (2, True, False), said
+
+
+@pytest.mark.parametrize("words", [("simulate", "."), ("diagnose", "-")])
+def test_an_agent_says_so_without_a_panic(words: tuple[str, ...]) -> None:
+    with limited("pids", 1) as group:
+        code, said = within(group, find_agent(), *words)
+    assert (code != 0, _is_told(said), said.count("\n")) == (True, True, 1), said
