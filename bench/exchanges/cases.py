@@ -18,8 +18,6 @@ BUFFER_BYTES = 4_000_000
 # Of the line: what a host has not sent yet waits in its own queue, of which its TCP knows (small queues).
 SHAPER_FACTOR = 0.999
 AGGREGATE_BYTES = 10_000  # the largest super-segment, but for two segments, which may always go together
-# What a host's shaper lets through at once. A super-segment fits: else it is cut, and each piece counts by its memory.
-SHAPER_BURST_BYTES = 20_000
 # While fewer than 31 segments are under way a super-segment has two there, by whichever RTT near it a kernel measures:
 # where they end decides what is acknowledged.
 RTT_SECONDS = 0.02
@@ -60,6 +58,12 @@ class Case:
     def mss(self) -> int:
         """Payload of a full segment."""
         return MSS[self.mtu]
+
+    @property
+    def shaper_burst_bytes(self) -> int:
+        """What a host's shaper lets through at once: a super-segment of two frames. It would be cut if it did not fit,
+        and each piece count by its memory."""
+        return 2 * (self.mtu + 38) + 100
 
     def link(self) -> dict[str, Any]:
         """The links, in the words of `rack.up`."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_BURST_BYTES, SHAPER_FACTOR, Case
+from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_FACTOR, Case
 from bench.exchanges.exchange import CLIENT, SERVER, Exchange, Segment
 
 from framegauge.testbeds.base import Conditions, Host
@@ -45,7 +45,7 @@ def conditions(case: Case) -> Conditions:
         bits_per_second=link["bits_per_second"], buffer_bytes=link["buffer_bytes"], port_mtu=link["port_mtu"],
         tso=False, lro=False, gro=False, checksum=False, congestion_control=case.congestion,
         moderation_seconds=0.0, aggregate_bytes=AGGREGATE_BYTES, shaper_factor=SHAPER_FACTOR,
-        shaper_burst_bytes=SHAPER_BURST_BYTES,
+        shaper_burst_bytes=case.shaper_burst_bytes,
         family=4, network={"links": case.links()},
         sysctls={
             "net.ipv4.tcp_sack": str(int(case.sack)), "net.ipv4.tcp_ecn": str(int(case.ecn)),

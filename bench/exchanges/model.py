@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_BURST_BYTES, SHAPER_FACTOR, Case, Step
+from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_FACTOR, Case, Step
 from bench.exchanges.exchange import CLIENT, FIN, SERVER, Exchange, Segment
 
 from framegauge.experiment.simulated.scenario import RACK_TCP
@@ -29,7 +29,7 @@ def scenario(case: Case) -> dict[str, Any]:
         "hosts": [{"name": name, "mtu": case.mtu} for name in ("h1", "h2")],
         "link": case.link(),
         "links": case.links(),
-        "shaper": {"factor": SHAPER_FACTOR, "burst_bytes": SHAPER_BURST_BYTES},
+        "shaper": {"factor": SHAPER_FACTOR, "burst_bytes": case.shaper_burst_bytes},
         "tcp": {
             **RACK_TCP,
             "congestion_control": case.congestion, "sack": case.sack, "ecn": case.ecn,

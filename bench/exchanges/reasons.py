@@ -37,7 +37,9 @@ DRAWN_REASONS: Sequence[str] = (
     "hosts of the rack take that long, more or less, and a kernel measures it. The size of a super-segment follows",
     "from that (`tcp_tso_autosize`), and with its end what is acknowledged by itself.",
     "",
-    "Open are most cases at MTU 9000, above all at 5 ms, where a window ends later in the kernel than in the model,",
-    "whose sender has handed more over by then; a cwnd that differs by one or two where all else agrees; and",
-    "recoveries that are undone.",
+    "At MTU 9000 a few microseconds decide as well: whether a buffer has grown before the next segment comes, and",
+    "whether a delayed acknowledgement ends just before it. Kernels differ there from run to run.",
+    "",
+    "Open are acknowledgements of single segments at MTU 9000 and 50 ms, which the model sends at once and the kernel",
+    "with the next; a cwnd that differs by one or two where all else agrees; and recoveries that are undone.",
 )

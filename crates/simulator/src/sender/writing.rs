@@ -34,6 +34,8 @@ pub(super) struct Writing {
     pushed: u64,
     /// The end of a buffer that is not sent and has PSH.
     marks: VecDeque<u64>,
+    /// Where the first buffer ended that was looked at last.
+    first: u64,
     /// The largest window that the peer has announced.
     largest_window: u32,
     /// The socket holds so much in memory.
@@ -43,13 +45,34 @@ pub(super) struct Writing {
 impl Default for Writing {
     fn default() -> Self {
         let (ends, marks) = Default::default();
-        Writing { accepted: 1, called: 1, tail: 1, ends, pushed: 1, marks, largest_window: 0, room: 0 }
+        Writing {
+            accepted: 1,
+            called: 1,
+            tail: 1,
+            ends,
+            pushed: 1,
+            marks,
+            first: 1,
+            largest_window: 0,
+            room: 0,
+        }
     }
 }
 
 impl Writing {
-    /// Whether what ends there is to have PSH; marks before are done with.
+    /// Whether what is sent up to there has PSH: where its buffer ends as well, and was marked. Of a buffer that is cut the rest
+    /// has it (`tso_fragment`).
     pub(super) fn takes_mark(&mut self, end: u64) -> bool {
+        let buffer = self.first.max(end);
+        let is_marked = self.unmark(buffer);
+        if is_marked && end < buffer {
+            self.marks.push_front(buffer);
+        }
+        is_marked && end == buffer
+    }
+
+    /// Forgets the marks up to there; whether there were any.
+    fn unmark(&mut self, end: u64) -> bool {
         let before = self.marks.len();
         while self.marks.front().is_some_and(|mark| *mark <= end) {
             self.marks.pop_front();
@@ -68,6 +91,11 @@ impl Writing {
     /// Where the first buffer that is not sent ends, once it has taken what it lacks to `bytes` bytes from the one behind it
     /// (`tcp_grow_skb`). It begins at `next`.
     pub(super) fn grown(&mut self, next: u64, bytes: u64) -> u64 {
+        self.first = self.grow(next, bytes);
+        self.first
+    }
+
+    fn grow(&mut self, next: u64, bytes: u64) -> u64 {
         while self.ends.front().is_some_and(|end| *end <= next) {
             self.ends.pop_front();
         }
@@ -92,6 +120,10 @@ impl Writing {
         debug_assert!(self.ends.front().is_none_or(|first| *first > next));
         if self.ends.front().is_some_and(|first| end < *first) || self.ends.is_empty() && end < self.accepted
         {
+            let buffer = self.ends.front().copied().unwrap_or(self.accepted);
+            if self.unmark(buffer) {
+                self.marks.push_front(buffer);
+            }
             if self.ends.is_empty() {
                 self.tail = end;
             }
@@ -208,6 +240,24 @@ mod tests {
     fn what_is_cut_off_and_waits_moves_the_ends_of_the_buffers_behind_it() {
         let (writing, next) = written(30, 3);
         assert_eq!((next, writing.ends), (6, [8, 14, 20, 26].into()));
+    }
+
+    #[test]
+    fn of_a_buffer_that_is_cut_the_rest_is_marked() {
+        let (ends, marks) = ([6, 12].into(), [6].into());
+        let mut writing = Writing { accepted: 20, tail: 12, ends, marks, ..Writing::default() };
+        assert_eq!(writing.grown(0, 8), 8);
+        assert!(!writing.takes_mark(4));
+        assert_eq!(writing.grown(4, 4), 8);
+        assert!(writing.takes_mark(8));
+        // It is cut before it waits in the host's queue.
+        writing.marks.push_back(12);
+        assert_eq!(writing.grown(8, 4), 12);
+        writing.cut(8, 10);
+        assert_eq!(writing.grown(8, 2), 10);
+        assert!(!writing.takes_mark(10));
+        assert_eq!(writing.grown(10, 2), 12);
+        assert!(writing.takes_mark(12));
     }
 
     #[test]
