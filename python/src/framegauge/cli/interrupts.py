@@ -22,6 +22,8 @@ FRAGILE = {
 }  # fmt: skip
 # A module whose import was interrupted is half there; one that is compiled takes that for a fault of its own.
 IMPORTING = {"importlib._bootstrap", "_frozen_importlib"}
+# So CPython tells of a signal that came with the one before it, when its handler is no more.
+IGNORED = "ignored due to race condition"
 AGAIN_SECONDS = 0.002
 # They leave such a place within microseconds, or wait in it: then it may be raised. An import takes longer.
 MOST_PUT_OFF = 25
@@ -54,6 +56,8 @@ def interruptible(signals: Sequence[signal.Signals] = ENDING) -> Iterator[None]:
             os.kill(os.getpid(), signals[0])  # of the whole process, so that it wakes the main thread
 
     def swallowed(unraisable: sys.UnraisableHookArgs) -> None:
+        if IGNORED in str(unraisable.exc_value):
+            return
         if not issubclass(unraisable.exc_type, KeyboardInterrupt):
             hook(unraisable)
             return
@@ -70,9 +74,9 @@ def interruptible(signals: Sequence[signal.Signals] = ENDING) -> Iterator[None]:
         yield
     finally:
         is_over = True
-        sys.unraisablehook = hook
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = hook
 
 
 def _most_put_off(frame: FrameType | None) -> int:
