@@ -17,7 +17,8 @@ BITS_PER_SECOND = 50_000_000
 BUFFER_BYTES = 4_000_000
 # Of the line: what a host has not sent yet waits in its own queue, of which its TCP knows (small queues).
 SHAPER_FACTOR = 0.999
-AGGREGATE_BYTES = 10_000  # the largest super-segment, but for two segments, which may always go together
+# The largest super-segment, but for two segments, which may always go together.
+AGGREGATE_BYTES = 10_000
 # While fewer than 31 segments are under way a super-segment has two there, by whichever RTT near it a kernel measures:
 # where they end decides what is acknowledged.
 RTT_SECONDS = 0.02

@@ -142,6 +142,10 @@ def once(folder: Path, kind: str, draw: random.Random, lease: float, count: int,
             break_(kind, lab, victim, eyes, controller, old, renew)
             controller.wait(MOST_SECONDS)
             finished = rollouts.has(path, "finished")() or ended_before
+            if rollouts.has(path, "keeping")() and not finished:
+                # All may be kept before anybody could write that down: it is the end if it lasts longer than leases do.
+                rollouts.until(lambda: state(lab, eyes, old, new) != "new", lease + SLACK_SECONDS)
+                finished = state(lab, eyes, old, new) == "new"
             wanted = {"new"} if finished else {"old", "held"} if rollouts.has(path, "keeping")() else {"old"}
             # What breaks after the end is no matter of the roll-out's.
             spoils = kind not in ("controller killed", "agent killed", "host cut off")
