@@ -184,3 +184,17 @@ def test_its_sockets_may_have_sent_nothing_larger(sysctls, is_proof):
     work = {"mean_segment_payload_bytes": 1024.0, "senders": ["h1"], "receivers": ["h2"], "transfer_bytes": 10**7}
     found = list(proof._own_segments(BIG, record(before=reading(**sysctls), workload=work)))
     assert found == ([] if is_proof else ["mean segment payload: expected 1314 to 1460 bytes, found 1024.0"])
+
+
+@pytest.mark.parametrize(("connections", "is_proof"), [(7, True), (0, False)])
+def test_each_connection_has_a_few_segments_that_are_not_full(connections, is_proof):
+    """As seen of Linux 6.18 on veth at MTU 9000: 880 segments for 7 transfers of 1 MB."""
+    counts = {"TcpOutSegs": 880, "TcpActiveOpens": connections, "TcpPassiveOpens": 0}
+    work = {"bytes": 7 * 10**6, "senders": ["h1"], "receivers": ["h2"], "transfer_bytes": 10**6}
+    found = record(
+        workload=work, measure={"fabric": None}, counters_before={"h1": {"nstat": {}}},
+        counters_after={"h1": {"nstat": counts}},
+    )  # fmt: skip
+    conditions = replace(BIG, mtu={"h1": 9000, "h2": 9000})
+    lines = list(proof._segments(conditions, found))
+    assert lines == ([] if is_proof else ["mean segment payload: expected 8064 to 8960 bytes, found 7954.5"])
