@@ -40,6 +40,8 @@ DRAWN_REASONS: Sequence[str] = (
     "At MTU 9000 a few microseconds decide as well: whether a buffer has grown before the next segment comes, and",
     "whether a delayed acknowledgement ends just before it. Kernels differ there from run to run.",
     "",
-    "Open are acknowledgements of single segments at MTU 9000 and 50 ms, which the model sends at once and the kernel",
-    "with the next; a cwnd that differs by one or two where all else agrees; and recoveries that are undone.",
+    "At 5 ms super-segments are larger than what the bench's shaper lets through at once. The kernel cuts them there,",
+    "and counts the memory of each piece against its small queues, which the model does not.",
+    "",
+    "Open are a cwnd that differs by one or two where all else agrees, and recoveries that are undone.",
 )
