@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from helpers.support import ROOT
 
+from framegauge.cli import main as cli
 from framegauge.errors import InputError, StudyError
 from framegauge.files import inventory
 from framegauge.labs import file as lab_file
@@ -59,6 +60,15 @@ def test_without_ansible_too_it_is_named(given: str, tmp_path: Path, monkeypatch
     with pytest.raises(InputError) as refused:
         inventory.load(path)
     assert str(refused.value) == f"{path}:1: found {name}, expected an inventory: run {command} {path}"
+
+
+@pytest.mark.parametrize("given", FILES)
+def test_a_file_is_no_capture(given: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, name, command = FILES[given]
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    assert cli.main(["diagnose", str(path)]) == 2
+    assert capsys.readouterr().err == f"framegauge: {path}:1: found {name}, expected a capture: run {command} {path}\n"
 
 
 @pytest.mark.parametrize("kind", LOADERS)

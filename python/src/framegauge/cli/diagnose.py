@@ -105,6 +105,7 @@ def _run(words: Sequence[str]) -> int:
     places = {"--html": options.html, "--pcapng": options.pcapng, "--flows": options.flows}
     stdout_option = output.one_to_standard_output({"--json": options.json, **places})
     _check_places(places, files)
+    _check_kinds(files)
     left = iter(range(1, len(files) + 1))
 
     def done(file: Path) -> None:
@@ -149,6 +150,17 @@ def _check_place(option: str, path: Path | None, captures: Sequence[Path]) -> No
     for capture in captures:
         if any(target.exists() and capture.exists() and target.samefile(capture) for target in output.touched(path)):
             raise InputError(f"{option}: found {path}, which is a capture to read, expected another file")
+
+
+def _check_kinds(captures: Sequence[Path]) -> None:
+    """InputError for a file of another verb, which says more than that its first bytes are not those of a capture."""
+    from framegauge.files import yaml as yaml_file
+
+    for path in captures:
+        if path.suffix in (".yaml", ".yml") and path.is_file():
+            other = yaml_file.expected(yaml_file.read(path, "a capture"), str(path), "capture")
+            if other is not None:
+                raise InputError(other)
 
 
 def _check_twice(captures: Sequence[Path]) -> None:

@@ -54,6 +54,7 @@ _KINDS: Mapping[str, tuple[Sequence[set[str]], str, str]] = {
     "rollout": ([{"mtu", "hosts"}, {"mtu", "inventory"}], "a roll-out's file", "framegauge rollout plan"),
     "document": ([{"figures"}], "a document of published figures", "framegauge reproduce"),
     "lab": ([{"network"}], "a lab file", "framegauge check --testbed"),
+    "capture": ([], "a capture", "framegauge diagnose"),  # no YAML, but such a file may stand where one is expected
     "inventory": ([{"hosts"}], "an inventory", "framegauge hosts"),  # the last: others have this key beside their own
 }
 
