@@ -118,7 +118,7 @@ def test_filtering_leaves_everything_else_alone(rack_agent: Agent) -> None:
     with network(rack_agent, 2, 1500, topology=routed(1500, "filtered")) as (_, hosts):
         record, measured = one_way(rack_agent, hosts, 0.5)
     assert record["bytes"] > 1_000_000
-    assert sum(each["dropped_frames"] for each in measured["fabric"]["ports"]) == 0
+    assert sum(each["filtered_frames"] for each in measured["fabric"]["ports"]) == 0
 
 
 @pytest.mark.soak(0.1)
