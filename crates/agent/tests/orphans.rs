@@ -5,6 +5,7 @@ mod common;
 
 use common::{BINARY, eventually};
 use std::cell::RefCell;
+use std::fs;
 use std::process::{Child, Command, Stdio};
 
 /// A process that waits for input which never comes, and never ends.
@@ -26,6 +27,19 @@ fn a_simulation_and_a_diagnosis_end_when_nobody_reads_what_they_say() {
             let process = RefCell::new(process);
             eventually("it ends", || process.borrow_mut().try_wait().expect("its state").is_some());
         }
+    }
+}
+
+#[test]
+fn a_simulation_and_a_diagnosis_end_first_where_memory_is_used_up() {
+    for words in [["simulate", "/nonexistent"], ["diagnose", "-"]] {
+        let mut process = waiting(&words);
+        let place = format!("/proc/{}/oom_score_adj", process.id());
+        eventually("it offers itself", || {
+            fs::read_to_string(&place).expect("its place in the order") == "1000\n"
+        });
+        process.kill().expect("a process to end");
+        process.wait().expect("its end");
     }
 }
 

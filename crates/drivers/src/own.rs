@@ -4,7 +4,7 @@ pub use framegauge_linux::clock::monotonic_nanoseconds;
 pub use framegauge_linux::detached::{detach, sweep as sweep_groups};
 pub use framegauge_linux::fork::{Copy, copy, end_original};
 pub use framegauge_linux::kernel_log::warn;
-pub use framegauge_linux::limits::{open_files_of_programs, raise_open_files};
+pub use framegauge_linux::limits::{be_first_without_memory, open_files_of_programs, raise_open_files};
 pub use framegauge_linux::lock::{Attempt, Lock, folder as lock_folder};
 pub use framegauge_linux::namespace::{apart, enter_named};
 pub use framegauge_linux::poll::{PollSet, await_no_reader, await_signal, termination_signals};

@@ -1,7 +1,11 @@
 //! Limits of this process (`getrlimit(2)`).
 
 use crate::error::{Result, check};
+use std::fs;
 use std::sync::OnceLock;
+
+/// As if this process had all the memory that there is, above what it has (proc_pid_oom_score_adj(5)).
+const FIRST: &str = "1000";
 
 /// The soft limit of open files that this process was started with, once it has been raised.
 static BEFORE: OnceLock<u64> = OnceLock::new();
@@ -25,4 +29,10 @@ pub fn raise_open_files(most: u64) -> Result<u64> {
 /// it, and some close every descriptor up to it.
 pub fn open_files_of_programs() -> Option<u64> {
     BEFORE.get().copied()
+}
+
+/// Asks the kernel to end this process before others where memory is used up: who started it is to be left, to say so.
+/// Any process may make itself a likelier choice, and where there is no `/proc`, it is as likely as others.
+pub fn be_first_without_memory() {
+    let _ = fs::write("/proc/self/oom_score_adj", FIRST);
 }

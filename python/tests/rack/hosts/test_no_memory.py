@@ -43,6 +43,7 @@ def many() -> bytes:
 
 
 def test_a_diagnosis_says_so_in_one_line(tmp_path: Path) -> None:
+    """The agent offers itself to the kernel first, whichever of the two processes is larger at that moment."""
     path = tmp_path / "many.pcap"
     path.write_bytes(many())
     with limited("memory", LITTLE) as group:
