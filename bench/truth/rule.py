@@ -79,7 +79,7 @@ def _look(runs: np.ndarray, plan: Plan, blocks: int) -> tuple[np.ndarray, Ends, 
     levels = _nominal(plan, runs.shape[1], blocks)
     treated, references = runs[:, :, -1], runs[:, :, : 1 if plan.earlier else -1]
     before, least = references.mean(axis=2), 0 if plan.earlier else LEAST_FOR_EQUALITY
-    at = _interval(treated - before, plan, None if plan.earlier else _shape(treated, before, references.shape[2]))
+    at = _of_arms(treated, before, plan, None if plan.earlier else _shape(treated, before, references.shape[2]))
 
     def claims(ends: Ends) -> np.ndarray:
         found = _decide(ends, plan.edge)
@@ -87,7 +87,7 @@ def _look(runs: np.ndarray, plan: Plan, blocks: int) -> tuple[np.ndarray, Ends, 
 
     verdicts, judged = _holm(at, levels, runs.shape[:2], claims)
     if plan.control and not plan.earlier:
-        differs = _differs(_interval(runs[:, :, 1] - runs[:, :, 0], plan, None), levels, runs.shape[:2], plan.edge)
+        differs = _differs(_of_arms(runs[:, :, 1], runs[:, :, 0], plan, None), levels, runs.shape[:2], plan.edge)
         verdicts = np.where(differs, SUSPECT, verdicts)
     return verdicts, at(np.full(len(runs), levels[1])), judged
 
@@ -124,6 +124,21 @@ def _decide(ends: Ends, edge: float) -> np.ndarray:
     low, high = ends
     inside = (low >= -edge) & (high <= edge)
     return np.select([low > edge, high < -edge, inside], [HIGHER, LOWER, NONE], UNDECIDED)
+
+
+def _of_arms(treated: np.ndarray, before: np.ndarray, plan: Plan, shape: tuple[np.ndarray, np.ndarray] | None) -> At:
+    """Of the log values of two arms, within the limits that the metric sets (`ratio.limits`)."""
+    at, most = _interval(treated - before, plan, shape), METRICS[plan.metric].most
+    if most is None or plan.median:
+        return at
+    worst = _interval(treated - math.log(most), plan, shape)
+    best = _interval(math.log(most) - before, plan, shape)
+
+    def within(level: np.ndarray) -> Ends:
+        low, high = at(level)
+        return np.maximum(low, worst(level)[0]), np.minimum(high, best(level)[1])
+
+    return within
 
 
 def _interval(ratios: np.ndarray, plan: Plan, shape: tuple[np.ndarray, np.ndarray] | None) -> At:

@@ -55,6 +55,11 @@ class Metric:
     is_tail: bool = False
     is_total: bool = True
 
+    @property
+    def most(self) -> float | None:
+        """The largest value that it can have, if there is one."""
+        return 1.0 if self.unit == "share" else None
+
 
 def _cost(unit: str) -> Metric:
     """What a byte costs its hosts."""

@@ -33,17 +33,27 @@ def estimate(
     alpha: float = ALPHA,
     hull: float | None = None,
     is_median: bool = False,
+    most: float | None = None,
 ) -> Difference:
     """The mean difference of paired values, one pair per block, with its interval at level `alpha`; or the median over
-    pairs of blocks (`robust`)."""
-    values = np.asarray(treatment, dtype=float) - np.asarray(baseline, dtype=float)
+    pairs of blocks (`robust`). What no values up to `most` can differ by is cut off, as it is of ratios."""
+    before, after = np.asarray(baseline, dtype=float), np.asarray(treatment, dtype=float)
     if is_median:
-        return Difference(*robust.middle(values, alpha))
-    mean, count = float(values.mean()), len(values)
-    if count < 2:
+        return Difference(*robust.middle(after - before, alpha))
+    mean = float((after - before).mean())
+    if len(before) < 2:
         return Difference(mean, None, None)
+    low, high = _ends(after - before, alpha, hull)
+    if most is not None:
+        low, high = max(low, _ends(after - most, alpha, hull)[0]), min(high, _ends(most - before, alpha, hull)[1])
+    return Difference(mean, low, high)
+
+
+def _ends(values: np.ndarray, alpha: float, hull: float | None) -> tuple[float, float]:
+    """The interval of the mean of two or more differences."""
+    mean, count = float(values.mean()), len(values)
     critical, deviation = quantile(count - 1, alpha), float(values.std(ddof=1))
     if hull and deviation:
-        return Difference(mean, *skewness.hull(values, critical * hull))
+        return skewness.hull(values, critical * hull)
     half = critical * deviation / math.sqrt(count) if deviation else 0.0
-    return Difference(mean, mean - half, mean + half)
+    return mean - half, mean + half

@@ -31,4 +31,5 @@ def of_values(pairs: Pairs, baseline: Sequence[float], treatment: Sequence[float
     """The ratio of these values, with an interval of this level, as all of the comparison have it."""
     if pairs.is_median:
         return medians.estimate(baseline, treatment, nominal)
-    return estimate(baseline, treatment, nominal, METRICS[pairs.metric].hull, pairs.shape)
+    metric = METRICS[pairs.metric]
+    return estimate(baseline, treatment, nominal, metric.hull, pairs.shape, metric.most)

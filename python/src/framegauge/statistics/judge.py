@@ -24,7 +24,7 @@ from framegauge.statistics import (
 )
 from framegauge.statistics.differences import Difference
 from framegauge.statistics.pairs import Pairs, Row, all_pairs
-from framegauge.statistics.ratio import ALPHA, Ratio
+from framegauge.statistics.ratio import ALPHA, Ratio, limits
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.shapes import Compared, shape_of
 from framegauge.statistics.verdict import (
@@ -171,7 +171,9 @@ def _trials(pairs: Pairs) -> leave_one_out.Trials:
     """The blocks to leave out of such a ratio."""
     if pairs.is_median:
         return leave_one_out.of_medians
-    return partial(leave_one_out.of_means, hull=METRICS[pairs.metric].hull, shape=pairs.shape)
+    metric = METRICS[pairs.metric]
+    ends = () if metric.most is None else limits(pairs.baseline, pairs.treatment, metric.most)
+    return partial(leave_one_out.of_means, hull=metric.hull, shape=pairs.shape, limits=ends)
 
 
 def _decide(pairs: Pairs, ratio: Ratio) -> Verdict:
@@ -251,6 +253,7 @@ def _judged(pairs: Pairs, alpha: float, rule: StoppingRule, count: int, explain:
             rule.nominal(ALPHA, len(pairs.baseline)),
             METRICS[pairs.metric].hull,
             pairs.is_median,
+            METRICS[pairs.metric].most,
         ),
         worst_case=worst,
         together=intervals.at(pairs, ALPHA / count, rule),

@@ -30,9 +30,29 @@ Trials = Callable[[np.ndarray, float, Sequence[float]], list[int]]
 
 
 def of_means(
-    logs: np.ndarray, alpha: float, edges: Sequence[float], hull: float | None = None, shape: Shape = ALIKE
+    logs: np.ndarray,
+    alpha: float,
+    edges: Sequence[float],
+    hull: float | None = None,
+    shape: Shape = ALIKE,
+    limits: Sequence[np.ndarray] = (),
 ) -> list[int]:
-    """The blocks to try of intervals of means (`ratio.estimate`), with its `hull` and `shape`; at least four blocks."""
+    """The blocks to try of intervals of means (`ratio.estimate`), with its `hull`, `shape` and `limits`; at least four
+    blocks."""
+    places, unsure = np.zeros(len(logs), dtype=int), np.zeros(len(logs), dtype=bool)
+    for values in (logs, *limits):  # an interval lies where its own ends and those of its limits do
+        places_here, unsure_here = _places(values, alpha, edges, hull, shape)
+        places, unsure = places * (1 << 2 * len(edges)) + places_here, unsure | unsure_here
+    # Blocks that are equal may differ in rounding alone, so one of them is enough.
+    alike = np.stack([logs, *limits], axis=1)
+    return sorted({*_firsts(places), *(int(place) for place in _firsts(alike) if unsure[place])})
+
+
+def _places(
+    logs: np.ndarray, alpha: float, edges: Sequence[float], hull: float | None, shape: Shape
+) -> tuple[np.ndarray, np.ndarray]:
+    """Where the interval of the mean lies between the edges without each block, as a number; and whether rounding could
+    decide that."""
     rest = len(logs) - 1
     away = logs - logs.mean()
     squares, cubes = np.square(away), away**3
@@ -57,8 +77,7 @@ def of_means(
         for ends in (low, high):
             unsure |= ~(np.abs(ends - edge) > near)
             places = 2 * places + (ends > edge)
-    # Blocks that are equal may differ in rounding alone, so one of them is enough.
-    return sorted({*_firsts(places), *(int(place) for place in _firsts(logs) if unsure[place])})
+    return places, unsure
 
 
 def of_medians(logs: np.ndarray, alpha: float, edges: Sequence[float]) -> list[int]:
@@ -89,7 +108,7 @@ def of_medians(logs: np.ndarray, alpha: float, edges: Sequence[float]) -> list[i
 
 def _firsts(values: np.ndarray) -> Collection[int]:
     """The first place of each value."""
-    return [int(place) for place in np.unique(values, return_index=True)[1]]
+    return [int(place) for place in np.unique(values, return_index=True, axis=0)[1]]
 
 
 def _inverse(x: float, skewness: np.ndarray, count: int) -> np.ndarray:

@@ -4,6 +4,10 @@ Assumption: the logarithms of the ratios of the blocks are independent and rough
 a run counts once, however many transfers it holds. The estimate is the geometric mean of the ratios; the interval is
 Student's t on their logarithms (paired t test; Student 1908) with n - 1 degrees of freedom. Metrics whose logarithms
 are skewed get an interval that allows for skewness on one side (`skewness`).
+
+A metric that has a largest value, such as a share, has ratios with limits: a treatment is better by no more than its
+baseline leaves, and worse by no more than it is itself below that value. Both limits are means, with intervals by the
+same method, and what lies beyond is cut off the interval. Equality never is: both limits lie on their sides of it.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from scipy import special
 from framegauge.statistics import skewness
 from framegauge.statistics.shapes import ALIKE, Shape
 
-__all__ = ["Ratio", "blocks_to_settle", "blocks_to_use", "estimate", "is_usable", "log_ratios"]
+__all__ = ["Ratio", "blocks_to_settle", "blocks_to_use", "estimate", "is_usable", "limits", "log_ratios"]
 
 ALPHA = 0.05
 MOST_BLOCKS = 10_000
@@ -73,10 +77,11 @@ def estimate(
     alpha: float = ALPHA,
     hull: float | None = None,
     shape: Shape = ALIKE,
+    most: float | None = None,
 ) -> Ratio:
     """The ratio of paired values, one pair per block; ValueError unless all are finite and above 0.
 
-    `hull`: as `metrics.Metric` has it. `shape`: that of the log ratios, where the metric has no hull.
+    `hull`, `most`: as `metrics.Metric` has them. `shape`: that of the log ratios, where the metric has no hull.
     """
     logs = log_ratios(baseline, treatment)
     centre, count = float(logs.mean()), len(logs)
@@ -86,12 +91,29 @@ def estimate(
     assumption = SKEWED if hull else STUDENT if shape == ALIKE else UNLIKE
     if not deviation:
         return Ratio(math.exp(centre), math.exp(centre), math.exp(centre), count, deviation, alpha, assumption)
-    if hull:
-        ends = skewness.hull(logs, hull * quantile(count - 1, alpha))
-    else:
-        ends = skewness.hull(logs, quantile((count - 1) * shape.degrees, alpha), shape.skewness)
+    ends = _ends(logs, alpha, hull, shape)
+    if most is not None:
+        worst, best = (_ends(values, alpha, hull, shape) for values in limits(baseline, treatment, most))
+        ends = max(ends[0], worst[0]), min(ends[1], best[1])
     low, high = (math.exp(min(700.0, max(-700.0, end))) for end in ends)
     return Ratio(math.exp(centre), low, high, count, deviation, alpha, assumption)
+
+
+def limits(baseline: Sequence[float], treatment: Sequence[float], most: float) -> tuple[np.ndarray, np.ndarray]:
+    """The log ratios that are least and greatest, where no value is above `most`: those of the treatment to it, and of
+    it to the baseline."""
+    all_most = [most] * len(baseline)
+    return log_ratios(all_most, treatment), log_ratios(baseline, all_most)
+
+
+def _ends(logs: np.ndarray, alpha: float, hull: float | None, shape: Shape) -> tuple[float, float]:
+    """The interval of the mean of log ratios, of two or more blocks."""
+    degrees = len(logs) - 1
+    if not logs.std():
+        return float(logs[0]), float(logs[0])
+    if hull:
+        return skewness.hull(logs, hull * quantile(degrees, alpha))
+    return skewness.hull(logs, quantile(degrees * shape.degrees, alpha), shape.skewness)
 
 
 def blocks_to_use(found: Ratio) -> int | None:

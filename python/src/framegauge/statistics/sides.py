@@ -52,7 +52,7 @@ class Sets:
 
     def at(self, alpha: float) -> Ratio | None:
         """The ratio with its interval at level `alpha`; None if a value is 0."""
-        return None if self.has_zeros else self._allowing(unpaired.estimate(self.base, self.new, alpha))
+        return None if self.has_zeros else self._estimate(alpha)
 
     @property
     def excess(self) -> float:
@@ -65,12 +65,14 @@ class Sets:
         (base, of_base), (new, of_new) = self.lost
         return new * of_base > base * of_new
 
-    def _allowing(self, found: Ratio) -> Ratio:
+    def _estimate(self, alpha: float, independent: bool = False, shown: int = SERIES) -> Ratio:
         """The ratio with an interval that allows for the runs that one side lost more of."""
-        if not self.excess or found.low is None:
-            return found
+        most = METRICS[self.metric].most
+        ratio = unpaired.estimate(self.base, self.new, alpha, independent, shown, most)
+        if not self.excess or ratio.low is None:
+            return ratio
         lower, upper = losses.reach(np.log(self.new if self.new_lost_more else self.base), self.excess)
-        return losses.widened(found, *((lower, upper) if self.new_lost_more else (upper, lower)))
+        return losses.widened(ratio, *((lower, upper) if self.new_lost_more else (upper, lower)))
 
     def verdict(self, alpha: float) -> Verdict:
         """The verdict at level `alpha`. Equality needs as many runs on each side as a study needs blocks: few runs show
@@ -100,7 +102,7 @@ class Sets:
         has too few to show that they are; else None."""
         if self.has_zeros or self.fewest >= SERIES or self.settled(alpha):
             return None
-        ratio = self._allowing(unpaired.estimate(self.base, self.new, alpha, independent=True))
+        ratio = self._estimate(alpha, independent=True)
         return ratio if decide(ratio, self.margin, self.higher_is_better) in DIFFERENT else None
 
     def takes_independence(self, alpha: float) -> bool:
@@ -109,7 +111,7 @@ class Sets:
             return False
         if self.has_zeros:
             return True
-        ratio = self._allowing(unpaired.estimate(self.base, self.new, alpha, shown=SHOWN))
+        ratio = self._estimate(alpha, shown=SHOWN)
         return decide(ratio, self.margin, self.higher_is_better) is not self.verdict(alpha)
 
     @property

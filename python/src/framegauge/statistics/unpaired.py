@@ -11,6 +11,8 @@ would agree with each other about a wrong mean: so the error of their mean is ta
 is (Satterthwaite 1946, Biometrics Bulletin 2:110). A difference of ten spreads is still found with four runs on each
 side. One that shows only if runs are independent, with the error that their spread says, is no claim, and is stated
 with its condition (`sides`).
+
+Of a metric with a largest value, what lies beyond the limits of a ratio is cut off (`ratio`).
 """
 
 from __future__ import annotations
@@ -37,11 +39,12 @@ def estimate(
     alpha: float = ALPHA,
     independent: bool = False,
     shown: int = SERIES,
+    most: float | None = None,
 ) -> Ratio:
     """The ratio of geometric means; `blocks` is the size of the smaller set; ValueError if a value has no logarithm.
 
     `independent`: that runs have no memory is known, or a condition of what is said. `shown`: the number of runs of a
-    side from which on their order is taken to show whether they have one.
+    side from which on their order is taken to show whether they have one. `most`: as `metrics.Metric` has it.
     """
     for values in (baseline, treatment):
         if not values or min(values) <= 0 or not all(map(math.isfinite, values)):
@@ -62,7 +65,16 @@ def estimate(
         error**2 / degrees_of(len(values), shown) for error, values in zip(errors, (first, second), strict=True)
     )
     half = quantile(degrees, alpha) * math.sqrt(total)
-    return Ratio(_exp(centre), _exp(centre - half), _exp(centre + half), count, deviation, alpha, ASSUMPTION)
+    low, high = centre - half, centre + half
+    if most is not None:
+        below, above = (
+            quantile(degrees_of(len(values), shown), alpha) * math.sqrt(error) if error else 0.0
+            for error, values in zip(errors[::-1], (second, first), strict=True)
+        )
+        limit = math.log(most)
+        low = max(low, float(second.mean()) - limit - below)
+        high = min(high, limit - float(first.mean()) + above)
+    return Ratio(_exp(centre), _exp(low), _exp(high), count, deviation, alpha, ASSUMPTION)
 
 
 def remembering(count: int, shown: int = SERIES) -> float:
