@@ -181,12 +181,13 @@ def lines(found: Mapping[str, Any]) -> Iterator[str]:
     if trial_plan := found["trial"]:
         yield trial.planned(trial_plan["bits_per_second"], trial_plan["adapts"])
     yield from (f"warning: {entry['text']}" for entry in found["warnings"])
-    for cell in {_cell_key(slot): slot for slot in found["order"]}.values():
-        yield f"  {cell['workload']}: {words.conditions(cell['conditions'])}"
+    cells = list({_cell_key(slot): slot for slot in found["order"]}.values())
+    named = words.Cells(cells)
+    yield from (f"  {cell['workload']}: {named.whole(cell)}" for cell in cells)
     treatment = found["treatment"]
     first = ", ".join(level_text(slot[treatment]) for slot in found["order"] if slot["block"] == 0)
     yield f"order of the first block, cell by cell: {first} (all with --json)"
-    yield f"what it can find, with a 5 % chance of any error in {found['comparisons']} comparisons:"
+    yield f"what it can find, with a 5 % chance of any error in {counted(found['comparisons'], 'comparison')}:"
     for entry in found["reach"]:
         yield (
             f"  {words.metric(entry['metric'])}, margin {words.margin(entry['margin'])}: blocks spread by "

@@ -56,7 +56,9 @@ def left(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
-    return f"{minutes + 60 * hours} min" if hours < 2 else f"{hours} h {minutes} min"
+    if hours < 2:
+        return f"{minutes + 60 * hours} min"
+    return f"{hours} h {minutes} min" if minutes else f"{hours} h"
 
 
 def at_most(seconds: float) -> str:

@@ -285,7 +285,7 @@ def _surroundings(settings: Mapping[str, Any]) -> Iterator[str]:
     if settings.get("rtt_seconds"):
         yield f"RTT {quantities.print_seconds(settings['rtt_seconds'])}"
     if settings.get("offloads"):
-        yield "offloads"
+        yield condition("offloads", True)
     for name in ("tso", "lro", "gro", "hw_gro", "checksum", "nagle"):
         if settings.get(name) is not None:
             yield f"{word(name)} {level(settings[name])}"
@@ -338,9 +338,7 @@ class Cells:
 
     def of(self, entry: Mapping[str, Any]) -> str:
         """What tells a cell from the others: "1 MB, RTT 1.2 ms", "stream, RTT 1.2 ms"; empty if nothing does."""
-        workload, settings = str(entry["workload"]), entry["conditions"]
-        shared = self._own.get(workload, self._shared)
-        names = {name for name, value in settings.items() if name not in shared or shared[name] != value}
+        workload, settings, names = str(entry["workload"]), entry["conditions"], self._apart(entry)
         parts = [] if self.workloads == [workload] else [workload]
         for phrase in dict.fromkeys(_phrase(name) for name in settings if name in names):
             phrase_settings = {name: settings[name] for name in phrase if name in settings}
@@ -349,6 +347,19 @@ class Cells:
                 or ", ".join(filter(None, (_usual(name, settings) for name in phrase_settings)))
             )
         return ", ".join(part for part in parts if part)
+
+    def whole(self, entry: Mapping[str, Any]) -> str:
+        """All conditions of a cell: those that tell it from others also where they are usual."""
+        settings, names = entry["conditions"], self._apart(entry)
+        usual = (
+            _usual(name, settings) for name in settings if name in names and not conditions({name: settings[name]})
+        )
+        return ", ".join(text for text in (conditions(settings), *usual) if text)
+
+    def _apart(self, entry: Mapping[str, Any]) -> set[str]:
+        """The names of the conditions that not all cells of its workload have alike."""
+        shared = self._own.get(str(entry["workload"]), self._shared)
+        return {name for name, value in entry["conditions"].items() if name not in shared or shared[name] != value}
 
     def name(self, entry: Mapping[str, Any]) -> str:
         """The same, or the workload if nothing tells a cell from the others."""
