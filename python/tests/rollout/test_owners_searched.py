@@ -140,11 +140,15 @@ def test_many_lines_are_counted() -> None:
 def test_nobody_sets_it_only_as_far_as_one_could_look() -> None:
     def note(**more: bool) -> str:
         [owner] = [each for each in preflight.findings({"a": facts(**more)}, asked("bond0")) if each.what == "owner"]
-        return owner.found
+        return str(owner)
 
-    assert note() == "no config file that sets this MTU"
-    assert note(as_root=False) == "no config file that sets this MTU, of those that this user may read"
-    assert note(searched=False) == "no config file that sets this MTU, of those that could be searched in time"
+    def said(which: str = "") -> str:
+        lost = "it is lost at reboot, and when the interface is made anew"
+        return f"a/bond0: owner: no config file{which} sets this MTU: {lost}"
+
+    assert note() == said()
+    assert note(as_root=False) == said(" that this user may read")
+    assert note(searched=False) == said(" that could be searched in time")
 
 
 def test_the_survey_searches_files_that_it_does_not_know(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-__all__ = ["Asked", "Finding", "Json", "Scope", "Severity", "Step"]
+__all__ = ["Asked", "Finding", "Json", "Scope", "Severity", "Step", "stated"]
 
 Json = dict[str, Any]
 Scope = Literal["subnets", "all"]
@@ -44,8 +44,9 @@ class Asked:
 class Finding:
     """Something that stands against a change, or should be known before it.
 
-    `where`: HOST/INTERFACE, or HOST. `what`: the kind, one word, which `Asked.forced` may name. A `refused` one ends a
-    roll-out before anything is changed.
+    `where`: HOST/INTERFACE, or HOST. `what`: the kind, one word, which `Asked.forced` may name. `found`: what is there
+    instead of what is `expected`, or a whole sentence if that is empty. A `refused` one ends a roll-out before anything
+    is changed.
     """
 
     where: str
@@ -56,7 +57,12 @@ class Finding:
     remedy: str
 
     def __str__(self) -> str:
-        return f"{self.where}: {self.what}: found {self.found}, expected {self.expected}: {self.remedy}"
+        return f"{self.where}: {self.what}: {stated(self.found, self.expected)}: {self.remedy}"
+
+
+def stated(actual: str, expected: str) -> str:
+    """What a finding says."""
+    return f"found {actual}, expected {expected}" if expected else actual
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from framegauge.rollout.engine import Outcome
-from framegauge.rollout.model import Json
+from framegauge.rollout.model import Json, stated
 from framegauge.rollout.routes import Held, parse
 from framegauge.rollout.transition import typed
 
@@ -87,7 +87,7 @@ def _findings(findings: Sequence[Json]) -> Iterator[str]:
         alike = tuple(str(finding[key]) for key in ("severity", "what", "found", "expected", "remedy"))
         places.setdefault(alike, []).append(finding["where"])
     for (severity, what, actual, expected, remedy), where in places.items():
-        yield f"{severity}: {', '.join(where)}: {what}: found {actual}, expected {expected}"
+        yield f"{severity}: {', '.join(where)}: {what}: {stated(actual, expected)}"
         yield f"  {remedy}"
 
 

@@ -83,11 +83,10 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
         remedy = "log in as root, or look there for an mtu: who owns it is not known"
         yield case.finding("unread", "note", text, "the files of who sets MTUs", remedy)
     elif not mine.claims and not mine.troubles and not mine.mentions:
-        remedy = "the new MTU is lost at reboot, and when the interface is made anew"
-        searched = "" if case.facts.get("searched", True) else ", of those that could be searched in time"
-        mine_only = "" if case.facts.get("as_root", True) else ", of those that this user may read"
-        text = f"no config file that sets this MTU{searched or mine_only}"
-        yield case.finding("owner", "note", text, "one that does", remedy)
+        searched = "" if case.facts.get("searched", True) else " that could be searched in time"
+        mine_only = "" if case.facts.get("as_root", True) else " that this user may read"
+        text = f"no config file{searched or mine_only} sets this MTU"
+        yield case.finding("owner", "note", text, "", "it is lost at reboot, and when the interface is made anew")
     yield from _mentions(case, mine)
     if mine.pods is not None:
         yield from _pods(case, mine.pods)
