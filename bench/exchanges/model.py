@@ -11,6 +11,7 @@ from typing import Any
 import polars as pl
 from bench.exchanges.cases import AGGREGATE_BYTES, SHAPER_FACTOR, Case, Step
 from bench.exchanges.exchange import CLIENT, FIN, SERVER, Exchange, Segment
+from bench.exchanges.room import header_room_bytes
 
 from framegauge.experiment.simulated.scenario import RACK_TCP
 
@@ -34,6 +35,7 @@ def scenario(case: Case) -> dict[str, Any]:
             **RACK_TCP,
             "congestion_control": case.congestion, "sack": case.sack, "ecn": case.ecn,
             "nagle": "off" if case.nodelay else "on", "gso_bytes": AGGREGATE_BYTES,
+            "header_room_bytes": header_room_bytes(),
         },
         "flows": [{"client": "h1", "server": "h2", "steps": [_after_connecting(case.steps[0]), *case.steps[1:]]}],
         "end_seconds": 100.0,

@@ -1,6 +1,8 @@
 //! What a TCP endpoint is set to.
 
-use framegauge_frames::{Family, Picoseconds};
+use framegauge_frames::{
+    FRAME_OVERHEAD_BYTES, Family, Picoseconds, TCP_HEADER_BYTES, TIMESTAMPS_OPTION_BYTES, WIRE_OVERHEAD_BYTES,
+};
 
 use crate::Algorithm;
 
@@ -74,6 +76,11 @@ pub struct TcpSettings {
     /// A super-segment is doubled in size for each halving of an RTT below `1 << this` microseconds (`tcp_tso_rtt_log`); 0:
     /// its size is a millisecond's worth at the pacing rate, however short the RTT.
     pub tso_rtt_log: u32,
+    /// Room for headers in every buffer (`MAX_TCP_HEADER`): 320 bytes in a kernel with wireless networks and tunnels, 192
+    /// without.
+    pub header_room_bytes: u32,
+    /// A super-segment of more than that on the wire is cut in its host's queue (`tbf_segment`); 0: none is.
+    pub uncut_bytes: u64,
     /// What a connection keeps in its host's queue at most, in bytes of memory (`tcp_limit_output_bytes`).
     pub output_limit_bytes: u64,
     /// The pacing rate in hundredths of cwnd per smoothed RTT, while cwnd is below half its threshold and otherwise
@@ -114,6 +121,8 @@ impl Default for TcpSettings {
             slow_start_after_idle: true,
             gso_bytes: 65_536,
             tso_rtt_log: 9,
+            header_room_bytes: 320,
+            uncut_bytes: 0,
             output_limit_bytes: 4_194_304,
             pacing_percent: (200, 120),
             coalesces: false,
@@ -127,7 +136,32 @@ impl Default for TcpSettings {
     }
 }
 
+/// What a buffer takes in memory beside its payload and the room for headers: what describes it (`struct sk_buff`,
+/// `struct skb_shared_info`), and what a small head has more room for (`SKB_SMALL_HEAD_SIZE`: `NET_SKB_PAD`).
+const DESCRIPTION_BYTES: u64 = 256 + 320 + 64;
+
 impl TcpSettings {
+    /// What a buffer takes in memory beside its payload (`skb->truesize`): 832 bytes with a room of 192, as `ss -m` shows.
+    pub(crate) fn buffer_overhead_bytes(&self) -> u64 {
+        u64::from(self.header_room_bytes) + DESCRIPTION_BYTES
+    }
+
+    /// The largest super-segment, of payload (`sk_dst_gso_max_size`).
+    pub(crate) fn gso_payload(&self) -> u64 {
+        u64::from(self.gso_bytes.saturating_sub(self.header_room_bytes + 1))
+    }
+
+    /// Whether so many full segments and bytes of payload are cut in the host's queue.
+    pub(crate) fn cuts(&self, bytes: u64, segments: u64) -> bool {
+        let options = if self.timestamps { TIMESTAMPS_OPTION_BYTES } else { 0 };
+        let headers = FRAME_OVERHEAD_BYTES
+            + WIRE_OVERHEAD_BYTES
+            + self.family.header_bytes()
+            + TCP_HEADER_BYTES
+            + options;
+        self.uncut_bytes > 0 && segments > 1 && bytes + segments * u64::from(headers) > self.uncut_bytes
+    }
+
     /// When a timer of that span fires that is set now: never early, and at a tick.
     ///
     /// Linux' timer wheel (`kernel/time/timer.c`) counts ticks, rounds the span up, and adds the granularity of the level

@@ -6,10 +6,8 @@ use std::collections::VecDeque;
 
 use framegauge_frames::{BitRate, Picoseconds};
 
-/// What a super-segment takes in memory beside its payload, in bytes: `SKB_TRUESIZE(MAX_TCP_HEADER)`.
-const OVERHEAD_BYTES: u64 = 1280;
-
-/// Super-segments in the NIC, by the time at which it is done with each.
+/// Super-segments, or what they were cut into, in the NIC: by the time at which it is done with each, with what each takes in
+/// memory.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SmallQueue {
     bytes: u64,
@@ -17,8 +15,7 @@ pub(crate) struct SmallQueue {
 }
 
 impl SmallQueue {
-    pub(crate) fn add(&mut self, departs: Picoseconds, payload_bytes: u64) {
-        let bytes = payload_bytes + OVERHEAD_BYTES;
+    pub(crate) fn add(&mut self, departs: Picoseconds, bytes: u64) {
         self.bytes += bytes;
         self.parts.push_back((departs, bytes));
     }
@@ -44,12 +41,12 @@ impl SmallQueue {
     pub(crate) fn waits(
         &mut self,
         now: Picoseconds,
-        payload_bytes: u64,
+        bytes: u64,
         rate: Option<u64>,
         most: u64,
     ) -> Option<Picoseconds> {
         self.leave(now);
-        let limit = (2 * (payload_bytes + OVERHEAD_BYTES)).max(rate.unwrap_or(0) >> 10).min(most);
+        let limit = (2 * bytes).max(rate.unwrap_or(0) >> 10).min(most);
         // The kernel compares a count that begins at 1 (`sk_wmem_alloc`): what is just at the limit waits.
         if self.bytes < limit {
             return None;

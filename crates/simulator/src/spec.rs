@@ -167,6 +167,7 @@ impl ScenarioSpec {
         let flow = |(number, flow): (usize, &FlowSpec)| {
             flow.flow(&places).map_err(|problem| format!("flow {}: {problem}", number + 1))
         };
+        let burst_bytes = self.shaper.as_ref().map_or(0, |shaper| shaper.burst_bytes.into());
         let scenario = Scenario {
             network: network.config.clone(),
             mtus,
@@ -174,10 +175,10 @@ impl ScenarioSpec {
                 .hosts
                 .first()
                 .map_or(Ok(0), |host| self.fit(host.mtu).map(|fit| fit.overhead_bytes()))?,
-            burst_bytes: self.shaper.as_ref().map_or(0, |shaper| shaper.burst_bytes.into()),
+            burst_bytes,
             routers: Routers::of(ends, &sizes),
             cpus: self.cpus(ends)?,
-            tcp: self.tcp.settings(self.nic.coalesces, self.seed, smallest)?,
+            tcp: self.tcp.settings(self.nic.coalesces, self.seed, smallest, burst_bytes)?,
             flows: self.flows.iter().enumerate().map(flow).collect::<Result<_, _>>()?,
             changes,
             requests: self.requests.iter().map(RequestsSpec::requests).collect::<Result<_, _>>()?,

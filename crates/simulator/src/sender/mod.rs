@@ -30,7 +30,7 @@ use self::pacing::Pace;
 use self::path::Path;
 use self::queue::Queue;
 use self::rates::Rates;
-use self::writing::{Writing, gso_payload};
+use self::writing::Writing;
 use crate::TcpSettings;
 use crate::congestion::{Acked, Control, State, Window};
 use crate::endpoint::Tick;
@@ -271,7 +271,7 @@ impl Sender {
         let rate = self.pacing_rate(tick.settings()).unwrap_or(0);
         let burst = match rate {
             0 => Picoseconds::ZERO,
-            rate => Picoseconds::from_nanoseconds(gso_payload(tick.settings()) * 4 * 1_000_000_000 / rate),
+            rate => Picoseconds::from_nanoseconds(tick.settings().gso_payload() * 4 * 1_000_000_000 / rate),
         };
         Acked {
             now: tick.now(),

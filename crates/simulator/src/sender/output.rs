@@ -5,7 +5,6 @@ use framegauge_frames::Picoseconds;
 use super::acks::Then;
 use super::path::Search;
 use super::queue::Sent;
-use super::writing::gso_payload;
 use super::{MILLISECOND, Sender, Timer};
 use crate::congestion::{Bbr, State};
 use crate::endpoint::{Outgoing, Tick};
@@ -76,6 +75,10 @@ impl Sender {
     pub(crate) fn output(&mut self, tick: &mut impl Tick) -> Option<Picoseconds> {
         self.begin_bbr(tick);
         self.follow_path();
+        if self.writing.is_short {
+            // A call that sleeps goes on after that.
+            self.send_new(tick, How::All);
+        }
         self.take_in(tick);
         let stop = self.send_new(tick, How::All);
         match stop {
@@ -163,7 +166,8 @@ impl Sender {
         }
         let (held_back, settings) = (tick.held_back(), tick.settings());
         let most = self.output_limit_bytes(settings);
-        match self.held.waits(now - held_back, bytes, self.pacing_rate(settings), most) {
+        let memory = bytes + settings.buffer_overhead_bytes();
+        match self.held.waits(now - held_back, memory, self.pacing_rate(settings), most) {
             // Where one super-segment is under way, another goes out in any case.
             Some(until) if self.unacknowledged < self.last_part => {
                 self.writing.cut(self.next, self.next + bytes);
@@ -176,7 +180,7 @@ impl Sender {
     /// Segments of a super-segment: a millisecond's worth at the pacing rate, all there can be while the RTT is short
     /// (`tcp_tso_autosize`).
     fn burst_segments(&self, tick: &impl Tick) -> u64 {
-        let gso = gso_payload(tick.settings());
+        let gso = tick.settings().gso_payload();
         let mss = u64::from(self.mss);
         if gso <= mss {
             return 1;
@@ -234,7 +238,9 @@ impl Sender {
         let was_empty = self.queue.is_empty();
         let flight = self.note_flight(tick);
         self.last_part = self.next;
-        let departs = loop {
+        let overhead = tick.settings().buffer_overhead_bytes();
+        let is_cut = tick.settings().cuts(bytes, bytes.div_ceil(mss));
+        loop {
             let size = left.min(mss);
             left -= size;
             let fin = left == 0 && self.is_closing && self.next + size == self.written;
@@ -259,11 +265,17 @@ impl Sender {
             self.queue.push(sent);
             self.queue.push_flight(flight);
             count += 1;
-            if left == 0 {
-                break departs;
+            // Each piece has memory of its own, and is let go by itself (`tcp_gso_segment`).
+            match (is_cut, left) {
+                (true, _) => self.held.add(departs - tick.held_back(), size + overhead),
+                (false, 0) => self.held.add(departs - tick.held_back(), bytes + overhead),
+                _ => {}
             }
-        };
-        self.hand_over(tick, departs, bytes);
+            if left == 0 {
+                break;
+            }
+        }
+        self.note_departure(now, bytes, tick.settings());
         self.last_sent = now;
         if was_empty || matches!(self.timer, None | Some(Timer::Persist(_))) {
             self.set_timeout(tick);
@@ -273,7 +285,8 @@ impl Sender {
 
     pub(super) fn hand_over(&mut self, tick: &impl Tick, departs: Picoseconds, bytes: u64) {
         let now = tick.now();
-        self.held.add(departs - tick.held_back(), bytes);
+        let memory = bytes + tick.settings().buffer_overhead_bytes();
+        self.held.add(departs - tick.held_back(), memory);
         self.note_departure(now, bytes, tick.settings());
     }
 

@@ -42,6 +42,8 @@ impl Sent {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Queue {
     entries: VecDeque<Sent>,
+    /// Of these, those with which a super-segment begins.
+    heads: u32,
     /// Of BBR alone: as many, or none.
     flights: VecDeque<Option<Flight>>,
     /// Selectively acknowledged, lost, and sent again, in segments.
@@ -57,6 +59,11 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn len(&self) -> u32 {
         self.entries.len() as u32
+    }
+
+    /// Super-segments.
+    pub(crate) fn parts(&self) -> u32 {
+        self.heads + u32::from(self.first().is_some_and(|first| !first.is_head))
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -82,6 +89,7 @@ impl Queue {
 
     pub(crate) fn push(&mut self, sent: Sent) {
         self.order.push_back((sent.sequence, sent.at));
+        self.heads += u32::from(sent.is_head);
         self.entries.push_back(sent);
     }
 
@@ -94,6 +102,7 @@ impl Queue {
     pub(crate) fn pop(&mut self) {
         let Some(sent) = self.entries.pop_front() else { return };
         self.flights.pop_front();
+        self.heads -= u32::from(sent.is_head);
         self.acked -= u32::from(sent.is_acked);
         self.lost -= u32::from(sent.is_lost);
         self.resent -= u32::from(sent.is_resent);

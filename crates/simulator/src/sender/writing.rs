@@ -11,11 +11,9 @@ use super::output::How;
 use crate::endpoint::Tick;
 use crate::{Nagle, TcpSettings};
 
-/// A device's largest super-segment less headers (`sk_dst_gso_max_size`: `MAX_TCP_HEADER + 1`).
-const HEADERS_BYTES: u32 = 321;
-/// What a full segment takes in memory beside its payload, before that is rounded up to a power of two, and after that
-/// (`tcp_sndbuf_expand`: `MAX_TCP_HEADER`, `struct skb_shared_info`; `struct sk_buff`).
-const SEGMENT_BYTES: u64 = 640;
+/// What a full segment takes in memory beside its payload and the room for headers, before that is rounded up to a power of
+/// two, and after that (`tcp_sndbuf_expand`: `struct skb_shared_info`; `struct sk_buff`).
+const SEGMENT_BYTES: u64 = 320;
 const DESCRIPTION_BYTES: u64 = 256;
 const FEWEST_SEGMENTS: u32 = 10;
 
@@ -38,8 +36,12 @@ pub(super) struct Writing {
     first: u64,
     /// The largest window that the peer has announced.
     largest_window: u32,
-    /// The socket holds so much in memory.
+    /// The socket holds so much in memory (`sk_sndbuf`).
     room: u64,
+    /// Where the present call began.
+    call_began: u64,
+    /// The call waits for memory (`SOCK_NOSPACE`).
+    pub(super) is_short: bool,
 }
 
 impl Default for Writing {
@@ -55,6 +57,8 @@ impl Default for Writing {
             first: 1,
             largest_window: 0,
             room: 0,
+            call_began: 1,
+            is_short: false,
         }
     }
 }
@@ -131,15 +135,17 @@ impl Writing {
         }
     }
 
+    /// Buffers with what is not sent.
+    fn buffers(&self, next: u64) -> u64 {
+        let last = self.ends.back().map_or(next, |end| next.max(*end));
+        let others = self.ends.iter().filter(|end| **end > next).count() as u64;
+        others + u64::from(self.accepted > last)
+    }
+
     fn mark(&mut self) {
         self.pushed = self.accepted;
         self.marks.push_back(self.accepted);
     }
-}
-
-/// The largest super-segment, of payload (`sk_gso_max_size`).
-pub(super) fn gso_payload(settings: &TcpSettings) -> u64 {
-    u64::from(settings.gso_bytes.saturating_sub(HEADERS_BYTES))
 }
 
 impl Sender {
@@ -152,23 +158,30 @@ impl Sender {
     fn goal(&self, settings: &TcpSettings) -> u64 {
         let mss = u64::from(self.mss);
         let half = u64::from(self.writing.largest_window / 2);
-        (gso_payload(settings).min(half) / mss).max(1) * mss
+        (settings.gso_payload().min(half) / mss).max(1) * mss
     }
 
     /// Takes what was written, as far as there is memory, and sends while it does.
     pub(super) fn take_in(&mut self, tick: &mut impl Tick) {
         let half = u64::from(self.writing.largest_window / 2);
         if self.writing.called < self.written {
+            self.writing.call_began = self.writing.called;
             self.writing.called = self.written;
             self.note_write(tick);
+        }
+        if self.writing.is_short {
+            self.look_for_memory(tick);
+        }
+        if self.writing.is_short {
+            return;
         }
         while self.writing.accepted < self.written {
             let goal = self.goal(tick.settings());
             let begin = self.writing.tail.max(self.next);
             let mut filled = self.writing.accepted - begin;
             if filled == 0 || filled >= goal {
-                if !self.has_memory() {
-                    return;
+                if !self.has_memory(tick.settings()) {
+                    return self.wait_for_memory(tick);
                 }
                 self.writing.begin_buffer(self.next);
                 filled = 0;
@@ -196,14 +209,49 @@ impl Sender {
         }
     }
 
-    /// `sk_stream_memory_free`, of a buffer that holds two windows (`tcp_sndbuf_expand`).
-    fn has_memory(&mut self) -> bool {
-        let segment = (u64::from(self.mss) + SEGMENT_BYTES).next_power_of_two() + DESCRIPTION_BYTES;
+    /// `sk_stream_memory_free`.
+    fn has_memory(&mut self, settings: &TcpSettings) -> bool {
+        if self.writing.room == 0 {
+            self.expand(settings);
+        }
+        self.held_memory(settings) < self.writing.room
+    }
+
+    /// What was taken and is not acknowledged takes in memory (`sk_wmem_queued`).
+    fn held_memory(&self, settings: &TcpSettings) -> u64 {
+        let buffers = u64::from(self.queue.parts()) + self.writing.buffers(self.next);
+        self.writing.accepted - self.unacknowledged + buffers * settings.buffer_overhead_bytes()
+    }
+
+    /// The socket holds two windows (`tcp_sndbuf_expand`).
+    fn expand(&mut self, settings: &TcpSettings) {
+        let before = u64::from(self.mss) + u64::from(settings.header_room_bytes) + SEGMENT_BYTES;
+        let segment = before.next_power_of_two() + DESCRIPTION_BYTES;
         let segments = u64::from(self.window.cwnd.max(FEWEST_SEGMENTS));
         // BBR provides for three windows (`bbr_sndbuf_expand`).
         let windows = if self.control.is_model() { 3 } else { 2 };
         self.writing.room = self.writing.room.max(windows * segments * segment);
-        self.writing.accepted - self.unacknowledged < self.writing.room
+    }
+
+    /// The call sleeps; what it has brought so far is sent meanwhile (`tcp_sendmsg_locked`: `wait_for_space`).
+    fn wait_for_memory(&mut self, tick: &mut impl Tick) {
+        self.writing.is_short = true;
+        if self.writing.accepted > self.writing.call_began && self.unsent() > 0 {
+            self.writing.mark();
+            self.send_new(tick, How::Pushed);
+        }
+    }
+
+    /// After an acknowledgement (`tcp_check_space`): the socket holds more if cwnd has room, and the call goes on once a third of
+    /// it is free (`sk_stream_write_space`).
+    fn look_for_memory(&mut self, tick: &impl Tick) {
+        let settings = tick.settings();
+        if self.queue.in_flight() < self.window.cwnd {
+            self.expand(settings);
+            self.usage.since = tick.now();
+        }
+        let held = self.held_memory(settings);
+        self.writing.is_short = self.writing.room.saturating_sub(held) < held / 2;
     }
 }
 

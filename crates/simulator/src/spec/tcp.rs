@@ -27,6 +27,7 @@ pub struct TcpSpec {
     pub slow_start_after_idle: Option<bool>,
     pub gso_bytes: Option<u32>,
     pub tso_rtt_log: Option<u32>,
+    pub header_room_bytes: Option<u32>,
     pub output_limit_bytes: Option<u64>,
     pub pacing_percent: Option<(u32, u32)>,
     pub receive_window_bytes: Option<(u32, u32)>,
@@ -45,6 +46,9 @@ pub enum HystartSpec {
     Other(String),
 }
 
+/// No kernel has more.
+const MOST_ROOM_BYTES: u32 = 1024;
+
 fn segments(name: &str, value: Option<u32>) -> Result<Option<u32>, String> {
     match value.filter(|count| !(1..=1000).contains(count)) {
         Some(actual) => Err(format!("tcp.{name}: found {actual}, expected 1 to 1000")),
@@ -61,12 +65,13 @@ impl TcpSpec {
         }
     }
 
-    /// `smallest` is the smallest MTU.
+    /// `smallest` is the smallest MTU, `uncut_bytes` what a host's shaper lets through in one piece.
     pub(super) fn settings(
         &self,
         coalesces: bool,
         seed: u64,
         smallest: Option<Mtu>,
+        uncut_bytes: u64,
     ) -> Result<TcpSettings, String> {
         let usual = TcpSettings::default();
         let time = |name: &str, asked: Option<f64>, usual: Picoseconds| {
@@ -90,6 +95,8 @@ impl TcpSpec {
             slow_start_after_idle: self.slow_start_after_idle.unwrap_or(usual.slow_start_after_idle),
             gso_bytes: self.gso_bytes.unwrap_or(usual.gso_bytes),
             tso_rtt_log: self.tso_rtt_log.unwrap_or(usual.tso_rtt_log),
+            header_room_bytes: self.header_room_bytes.unwrap_or(usual.header_room_bytes).min(MOST_ROOM_BYTES),
+            uncut_bytes,
             output_limit_bytes: self.output_limit_bytes.unwrap_or(usual.output_limit_bytes),
             pacing_percent: self.pacing_percent()?,
             coalesces,

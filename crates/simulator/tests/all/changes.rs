@@ -33,10 +33,12 @@ const FULL: f64 = 1e8 * 8948.0 / 9038.0;
 #[test]
 fn a_rate_changes_and_changes_back() {
     let slow = |at: f64, rate: u64| json!({"at_seconds": at, "set": {"from": "left", "to": "right", "bits_per_second": rate}});
-    let (outcome, _) = changed(json!([slow(4.0, 100_000_000), slow(2.0, 20_000_000)]), json!({}));
+    let longer = json!({"end_seconds": 7.0});
+    let (outcome, _) = changed(json!([slow(5.0, 100_000_000), slow(2.0, 20_000_000)]), longer);
     near(rate_between(&outcome, 1000, 2000), 0.999 * FULL, 2e-3);
-    near(rate_between(&outcome, 2500, 4000), 0.2 * FULL, 2e-3);
-    near(rate_between(&outcome, 5000, 6000), 0.999 * FULL, 0.02);
+    // A segment more or less is 0.15 % of that.
+    near(rate_between(&outcome, 2500, 5000), 0.2 * FULL, 2e-3);
+    near(rate_between(&outcome, 6000, 7000), 0.999 * FULL, 0.02);
 }
 
 /// A host stays a thousandth below its own link, whatever that is by then.

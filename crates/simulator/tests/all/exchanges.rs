@@ -2,6 +2,7 @@
 
 use crate::common::{host, milliseconds, rack, scenario};
 use framegauge_fabric::{Act, PortIndex, Rule, Script};
+use framegauge_frames::Picoseconds;
 use framegauge_simulator::{Flow, Logged, Outcome, Repeat, Simulation, Step};
 
 const MSS: u64 = 1448;
@@ -189,4 +190,30 @@ fn what_is_logged_ends_with_the_connection() {
     let fins = outcome.log.iter().filter(|logged| logged.flags & 1 != 0).count();
     let last = outcome.log.last().unwrap();
     assert_eq!((fins, last.bytes, last.from_client), (2, 0, true));
+}
+
+/// Super-segments as a kernel handed them to its host's queue (Linux 6.18 on the rack, `net_dev_queue`), in segments: 42 at 50 Mb/s
+/// and 5 ms, behind a shaper that lets two frames through at once. Larger ones are cut there, and each piece has memory of
+/// its own.
+#[test]
+fn super_segments_end_where_the_kernels_do() {
+    let network = rack(2, RATE, milliseconds(5), 4_000_000);
+    let flow = Flow { steps: transfer(42), ..Flow::transfer(host(1), host(2), None) };
+    let mut scenario = scenario(network, 1500, vec![flow], milliseconds(1000));
+    (scenario.tcp.gso_bytes, scenario.tcp.tso_rtt_log, scenario.tcp.output_limit_bytes) = (10_000, 0, 32_768);
+    (scenario.tcp.header_room_bytes, scenario.tcp.uncut_bytes) = (192, 3176);
+    scenario.burst_bytes = 3176;
+    scenario.logs_segments = true;
+    let outcome = Simulation::new(scenario).unwrap().run();
+    let data = outcome.log.iter().filter(|logged| logged.from_client && logged.bytes > 0);
+    let mut parts: Vec<(Picoseconds, u64)> = Vec::new();
+    for logged in data {
+        match parts.last_mut().filter(|(time, _)| *time == logged.time) {
+            Some((_, count)) => *count += 1,
+            None => parts.push((logged.time, 1)),
+        }
+    }
+    let counts: Vec<u64> = parts.into_iter().map(|(_, count)| count).collect();
+    // The first nine are three super-segments at one time. A fraction of a millisecond decides about those that follow.
+    assert_eq!(counts[..5], [9, 1, 2, 4, 5]);
 }
