@@ -40,7 +40,6 @@ impl Rtt {
 
     /// Takes a sample. `unacknowledged` and `next` are the sender's sequence numbers.
     pub(crate) fn sample(&mut self, rtt: Picoseconds, unacknowledged: u64, next: u64) {
-        self.minimum = Some(self.minimum.map_or(rtt, |least| least.min(rtt)));
         self.backoff = 0;
         let mut error = (rtt.as_nanoseconds() / 1000).max(1) as i64;
         if self.smoothed == 0 {
@@ -76,6 +75,11 @@ impl Rtt {
         }
     }
 
+    /// The RTT of what was sent last of all that is acknowledged now (`tcp_update_rtt_min`).
+    pub(crate) fn note_least(&mut self, rtt: Option<Picoseconds>) {
+        self.minimum = self.minimum.into_iter().chain(rtt).min();
+    }
+
     /// The smoothed RTT, if there is a sample.
     pub(crate) fn smoothed(&self) -> Option<Picoseconds> {
         (self.smoothed > 0).then(|| Picoseconds::from_nanoseconds((self.smoothed as u64 >> 3).max(1) * 1000))
@@ -104,6 +108,16 @@ impl Rtt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of two segments that are acknowledged together, the second was sent 2 ms later.
+    #[test]
+    fn the_least_rtt_is_of_what_was_sent_last() {
+        let milliseconds = |count: u64| Picoseconds::from_nanoseconds(count * 1_000_000);
+        let mut rtt = Rtt::new(milliseconds(200), milliseconds(1000));
+        rtt.sample(milliseconds(12), 1, 2);
+        rtt.note_least(Some(milliseconds(10)));
+        assert_eq!((rtt.smoothed(), rtt.minimum), (Some(milliseconds(12)), Some(milliseconds(10))));
+    }
 
     #[test]
     fn a_steady_rtt_gives_itself_and_the_smallest_timeout_beside_it() {

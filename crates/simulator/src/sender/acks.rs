@@ -270,17 +270,17 @@ impl Sender {
             self.delivered -= u64::from(self.queue.acked.min(acknowledged - 1));
             self.queue.forget_duplicates(if self.queue.is_empty() { 0 } else { acknowledged });
         }
-        let sample = match (first, resent) {
-            (Some(first), false) => {
-                ack.last_rtt = last.map(|last| now - last);
-                Some(now - first)
-            }
+        let [in_order, last_in_order] = [first, last].map(|at| at.filter(|_| !resent).map(|at| now - at));
+        let mut sample = in_order.or(ack.rtt);
+        ack.last_rtt = ack.last_rtt.or(last_in_order);
+        if sample.is_none() && ack.has_acked_data {
             // Timestamps tell which transmission was answered (RFC 7323 section 4).
-            (_, true) | (None, false) if ack.has_acked_data => tick.since_echo(ack.echo).or(ack.rtt),
-            _ => ack.rtt,
-        };
+            sample = tick.since_echo(ack.echo);
+            ack.last_rtt = sample;
+        }
         if let Some(rtt) = sample {
             self.rtt.sample(rtt, self.unacknowledged, self.next);
+            self.rtt.note_least(ack.last_rtt);
         }
         if ack.has_acked_data {
             ack.sets_timer = true;
