@@ -37,16 +37,17 @@ impl SmallQueue {
     }
 
     /// Whether another of that size has to wait, and until when. `rate` in bytes per second is that of pacing; `most` is
-    /// `tcp_limit_output_bytes`.
+    /// `tcp_limit_output_bytes`, and `times` how often the limit may be filled.
     pub(crate) fn waits(
         &mut self,
         now: Picoseconds,
         bytes: u64,
         rate: Option<u64>,
         most: u64,
+        times: u64,
     ) -> Option<Picoseconds> {
         self.leave(now);
-        let limit = (2 * bytes).max(rate.unwrap_or(0) >> 10).min(most);
+        let limit = ((2 * bytes).max(rate.unwrap_or(0) >> 10).min(most)).saturating_mul(times);
         // The kernel compares a count that begins at 1 (`sk_wmem_alloc`): what is just at the limit waits.
         if self.bytes < limit {
             return None;
@@ -74,10 +75,22 @@ mod tests {
         let at = |us: u64| Picoseconds::from_nanoseconds(us * 1000);
         let mut held = SmallQueue::default();
         for departs in [500, 1000] {
-            assert_eq!(held.waits(at(0), 64_000, None, 4_194_304), None);
+            assert_eq!(held.waits(at(0), 64_000, None, 4_194_304, 1), None);
             held.add(at(departs), 64_000);
         }
-        assert_eq!(held.waits(at(0), 64_000, None, 4_194_304), Some(at(500)));
-        assert_eq!(held.waits(at(500), 64_000, None, 4_194_304), None);
+        assert_eq!(held.waits(at(0), 64_000, None, 4_194_304, 1), Some(at(500)));
+        assert_eq!(held.waits(at(500), 64_000, None, 4_194_304, 1), None);
+    }
+
+    /// Of what is sent again twice as much (`tcp_small_queue_check` with a factor of 1).
+    #[test]
+    fn what_is_sent_again_waits_at_twice_the_limit() {
+        let at = |us: u64| Picoseconds::from_nanoseconds(us * 1000);
+        let mut held = SmallQueue::default();
+        (1..=2).for_each(|number| held.add(at(100 * number), 2280));
+        assert_eq!(held.waits(at(0), 2280, None, 32_768, 2), None);
+        (3..=4).for_each(|number| held.add(at(100 * number), 2280));
+        assert_eq!(held.waits(at(0), 2280, None, 32_768, 2), Some(at(100)));
+        assert_eq!(held.waits(at(0), 2280, None, 32_768, 1), Some(at(300)));
     }
 }

@@ -81,9 +81,14 @@ impl Sender {
         }
         self.take_in(tick);
         let stop = self.send_new(tick, How::All);
+        let resends = match self.owes_lost() {
+            true if self.pace.holds(tick.now()) => Some(self.pace.until),
+            true => self.resend_waits(tick),
+            false => None,
+        };
         match stop {
-            Stop::Nic(time) => Some(time),
-            _ => self.pace.holds(tick.now()).then_some(self.pace.until).filter(|_| self.owes_lost()),
+            Stop::Nic(time) => resends.map(|other| other.min(time)).or(Some(time)),
+            _ => resends,
         }
     }
 
@@ -167,7 +172,7 @@ impl Sender {
         let (held_back, settings) = (tick.held_back(), tick.settings());
         let most = self.output_limit_bytes(settings);
         let memory = bytes + settings.buffer_overhead_bytes();
-        match self.held.waits(now - held_back, memory, self.pacing_rate(settings), most) {
+        match self.held.waits(now - held_back, memory, self.pacing_rate(settings), most, 1) {
             // Where one super-segment is under way, another goes out in any case.
             Some(until) if self.unacknowledged < self.last_part => {
                 self.writing.cut(self.next, self.next + bytes);
@@ -309,6 +314,9 @@ impl Sender {
         let mut sets_timer = false;
         while self.queue.in_flight() < self.window.cwnd && !self.pace.holds(tick.now()) {
             let Some(place) = self.queue.next_lost() else { break };
+            if self.resend_waits(tick).is_some() {
+                break;
+            }
             self.resend(tick, place);
             if self.is_reducing() {
                 self.reduction.out += 1;
@@ -318,6 +326,19 @@ impl Sender {
         if sets_timer {
             self.set_timeout(tick);
         }
+    }
+
+    /// Until when what is sent again has to wait, if it has to: the host's queue holds twice as much of it as of what is new
+    /// (`tcp_xmit_retransmit_queue`: `tcp_small_queue_check` with a factor).
+    fn resend_waits(&mut self, tick: &impl Tick) -> Option<Picoseconds> {
+        if self.queue.parts() <= 1 {
+            return None;
+        }
+        let (held_back, settings) = (tick.held_back(), tick.settings());
+        let memory = u64::from(self.mss) + settings.buffer_overhead_bytes();
+        let most = self.output_limit_bytes(settings);
+        let until = self.held.waits(tick.now() - held_back, memory, self.pacing_rate(settings), most, 2);
+        until.map(|until| until + held_back)
     }
 
     /// Sends one segment again (`tcp_retransmit_skb`).
