@@ -2,11 +2,14 @@
 
 use framegauge_frames::Picoseconds;
 
-use super::queue::Sent;
 use super::{MILLISECOND, Sender, Timer};
 use crate::congestion::State;
 use crate::endpoint::Tick;
 use crate::segment::{Flags, Segment};
+
+/// A segment may be overtaken by so many before it counts as much (`net.ipv4.tcp_reordering`, `tcp_max_reordering`).
+const USUAL_DEGREE: u32 = 3;
+const MOST_DEGREE: u64 = 300;
 
 /// What one acknowledgement was found to say (`FLAG_…`).
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,6 +26,12 @@ pub(super) struct Found {
     /// It has payload, or changes the window: no duplicate acknowledgement.
     pub(super) is_no_duplicate: bool,
     pub(super) has_mark: bool,
+    /// The lowest of what was never sent again and came behind something that was sent later.
+    pub(super) overtaken: Option<u64>,
+    /// What was selectively acknowledged before ends here, or all that was acknowledged (`prior_fack`).
+    pub(super) highest: u64,
+    /// Everything before was acknowledged before.
+    pub(super) prior: u64,
     /// A resend was lost.
     pub(super) has_lost_resend: bool,
     /// The timer is to be set anew.
@@ -65,6 +74,8 @@ impl Sender {
             ack.advances = true;
         }
         let delivered_before = self.delivered;
+        ack.prior = prior;
+        ack.highest = if self.queue.acked > 0 { self.highest_block() } else { prior };
         self.begin_sample();
         if self.queue.is_empty() {
             self.unacknowledged = acknowledged;
@@ -171,7 +182,11 @@ impl Sender {
         for (begin, end) in blocks[..count].iter().copied() {
             self.take_block(tick, begin, end, ack);
         }
-        self.known_blocks = blocks;
+        let before = std::mem::replace(&mut self.known_blocks, blocks);
+        if let Some(low) = ack.overtaken.take() {
+            let known = before.iter().map(|(_, end)| *end).max().unwrap_or(0);
+            self.note_reordering(low, known.max(self.highest_block()));
+        }
     }
 
     /// A segment came twice (RFC 2883): a resend that was not needed.
@@ -218,7 +233,10 @@ impl Sender {
                 self.note_delivered(place, &sent);
                 if sent.resends == 0 {
                     ack.has_original |= sent.end() <= self.high;
-                    self.note_reordering(&sent);
+                    if sent.is_lost || self.queue.acked > 1 && sent.end() < self.highest_block() {
+                        ack.overtaken =
+                            Some(ack.overtaken.map_or(sent.sequence, |low| low.min(sent.sequence)));
+                    }
                     let rtt = tick.now() - sent.at;
                     ack.last_rtt = Some(rtt);
                     ack.rtt = Some(ack.rtt.map_or(rtt, |first| first.max(rtt)));
@@ -228,14 +246,16 @@ impl Sender {
         }
     }
 
-    /// A segment that was never sent again was delivered after one that was sent later.
-    fn note_reordering(&mut self, sent: &Sent) {
-        if sent.is_lost || self.queue.acked > 1 && sent.end() < self.highest_block() {
+    /// A segment that was never sent again was delivered after one that was sent later (`tcp_check_sack_reordering`).
+    pub(super) fn note_reordering(&mut self, low: u64, highest: u64) {
+        if low < highest {
             self.rack.has_seen_reordering = true;
+            let degree = (highest - low).div_ceil(u64::from(self.mss)).min(MOST_DEGREE);
+            self.rack.degree = self.rack.degree.max(degree as u32);
         }
     }
 
-    fn highest_block(&self) -> u64 {
+    pub(super) fn highest_block(&self) -> u64 {
         self.known_blocks.iter().map(|(_, end)| *end).max().unwrap_or(0)
     }
 
@@ -243,7 +263,7 @@ impl Sender {
     fn clean(&mut self, tick: &mut impl Tick, ack: &mut Found) {
         let now = tick.now();
         let (mut first, mut last) = (None, None);
-        let mut resent = false;
+        let (mut resent, mut overtaken) = (false, None);
         let before = self.queue.len();
         while let Some(sent) = self.queue.first().copied().filter(|head| head.end() <= self.unacknowledged) {
             self.note_delivered(0, &sent);
@@ -253,6 +273,7 @@ impl Sender {
             } else if !sent.is_acked {
                 first = first.or(Some(sent.at));
                 last = Some(sent.at);
+                overtaken = overtaken.or(Some(sent.sequence));
                 ack.has_original |= sent.end() <= self.high;
             }
             if !sent.is_acked {
@@ -263,6 +284,9 @@ impl Sender {
             if self.queue.is_empty() {
                 self.known_blocks = [(0, 0); 4];
             }
+        }
+        if let Some(low) = overtaken.filter(|_| tick.settings().sack) {
+            self.note_reordering(low, ack.highest);
         }
         if !tick.settings().sack && self.queue.len() < before {
             let acknowledged = before - self.queue.len();
@@ -325,7 +349,7 @@ impl Sender {
             self.adapt_to_rate(tick, ack, advance);
         } else if self.is_reducing() {
             self.reduce(ack);
-        } else if ack.has_acked_data || self.rack.has_seen_reordering && ack.has_sacked_data {
+        } else if ack.has_acked_data || self.rack.degree > USUAL_DEGREE && ack.has_sacked_data {
             let acked = self.acked(tick, ack.last_rtt);
             // `tcp_cong_avoid` stamps it, whether cwnd grows or not.
             self.usage.since = tick.now();

@@ -112,6 +112,8 @@ struct Rack {
     /// Window of reordering, in quarters of the least RTT.
     steps: u32,
     has_seen_reordering: bool,
+    /// How many segments one was overtaken by at most, if by more than three (`tp->reordering`).
+    degree: u32,
 }
 
 /// cwnd limits the sender, or something else does (`tcp_cwnd_validate`).

@@ -20,7 +20,7 @@ impl Sender {
         }
         match self.state {
             State::Recovery => {
-                if ack.advances && self.undo_partly(tick) {
+                if ack.advances && self.undo_partly(tick, ack) {
                     return Then::Nothing;
                 }
                 self.undo_by_duplicates(tick);
@@ -235,17 +235,22 @@ impl Sender {
         false
     }
 
-    fn undo_partly(&mut self, tick: &mut impl Tick) -> bool {
+    /// A hole was filled by what was overtaken, not by what was sent again (`tcp_try_undo_partial`).
+    fn undo_partly(&mut self, tick: &mut impl Tick, ack: &Found) -> bool {
         let before = self.undo.first_resend.is_some_and(|stamp| tick.echo() != 0 && tick.echo() < stamp);
         if self.undo.marker.is_none() || !before {
             return false;
         }
+        if self.queue.acked > 0 {
+            self.note_reordering(ack.prior, self.highest_block());
+        }
         if self.queue.resent > 0 {
             return true;
         }
-        self.restore(tick, true);
+        // What was taken for lost is so no more.
+        self.restore(tick, false);
         self.keep_open(tick);
-        true
+        false
     }
 
     /// Duplicates have told that every resend was needless (`tcp_try_undo_dsack`).

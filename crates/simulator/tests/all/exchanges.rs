@@ -217,3 +217,27 @@ fn super_segments_end_where_the_kernels_do() {
     // The first nine are three super-segments at one time. A fraction of a millisecond decides about those that follow.
     assert_eq!(counts[..5], [9, 1, 2, 4, 5]);
 }
+
+/// A case as a kernel played it (Linux 6.18 on the rack): five segments are late by 4 ms, and taken for lost. The first of them
+/// comes before what was sent again: from there on nothing that is only late is taken for lost (`tcp_try_undo_partial`).
+#[test]
+fn what_is_late_is_taken_for_lost_once() {
+    let mut network = rack(2, RATE, milliseconds(10), 4_000_000);
+    let late = Act::Hold(milliseconds(4));
+    let script = |port, frames: Vec<u32>, at_least_bytes, act| Script {
+        port: PortIndex(port),
+        rules: vec![Rule { frames, at_least_bytes, act }],
+    };
+    network.scripts = vec![script(0, (21..26).collect(), PAYLOAD, late), script(2, vec![23], ANY, Act::Lose)];
+    let flow = Flow { steps: transfer(50), ..Flow::transfer(host(1), host(2), None) };
+    let mut scenario = scenario(network, 1500, vec![flow], milliseconds(1000));
+    (scenario.tcp.gso_bytes, scenario.tcp.tso_rtt_log, scenario.tcp.output_limit_bytes) = (10_000, 0, 32_768);
+    (scenario.tcp.header_room_bytes, scenario.tcp.uncut_bytes) = (192, 3176);
+    scenario.burst_bytes = 3176;
+    scenario.logs_segments = true;
+    let outcome = Simulation::new(scenario).unwrap().run();
+    let sent = order(&outcome);
+    assert_eq!((sent.len(), &sent[50..]), (53, &[21, 22, 23][..]));
+    let counts = outcome.flows[0].sender;
+    assert_eq!((counts.recoveries, counts.undone), (1, 1));
+}
