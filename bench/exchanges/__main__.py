@@ -62,8 +62,7 @@ def _all(cases: Iterable[Case], agent: str, options: argparse.Namespace) -> Iter
 def compared(case: Case, agent: str, runs: int, enough: int, kept: Path | None) -> page.Result:
     """One case. The kernel plays it so often, or until so many agree; the model once, as it always does the same."""
     of_model = model.played(case, agent)
-    digest = hashlib.sha256(repr(replace(case, reason="")).encode()).hexdigest()[:20]
-    path = None if kept is None else kept / f"{digest}.json"
+    path = None if kept is None else kept_at(kept, case)
     found = json.loads(path.read_text()) if path is not None and path.exists() else []
     before = [Exchange.parsed(each) for each in found]
     played: list[tuple[Exchange, list[Difference]]] = []
@@ -74,6 +73,12 @@ def compared(case: Case, agent: str, runs: int, enough: int, kept: Path | None) 
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps([run.as_json() for run, _ in played]))
     return page.Result(case, of_model, played)
+
+
+def kept_at(kept: Path, case: Case) -> Path:
+    """The file of what the kernels did with a case."""
+    digest = hashlib.sha256(repr(replace(case, reason="")).encode()).hexdigest()[:20]
+    return kept / f"{digest}.json"
 
 
 def _kernel(case: Case, agent: str) -> Exchange:

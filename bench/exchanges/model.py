@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -48,12 +49,13 @@ def _after_connecting(step: Step) -> dict[str, Any]:
     return {**step, "think_seconds": max(step.get("think_seconds", 0.0), CONNECTING_SECONDS)}
 
 
-def played(case: Case, agent: str) -> Exchange:
-    """What the model's ends sent."""
+def played(case: Case, agent: str, changed: Mapping[str, Any] | None = None) -> Exchange:
+    """What the model's ends sent; `changed`: what else the scenario says."""
     with tempfile.TemporaryDirectory() as folder:
         ran = subprocess.run(
-            [agent, "simulate", folder], input=json.dumps(scenario(case)), text=True, capture_output=True, check=False
-        )
+            [agent, "simulate", folder], input=json.dumps({**scenario(case), **(changed or {})}), text=True,
+            capture_output=True, check=False,
+        )  # fmt: skip
         if ran.returncode:
             raise RuntimeError(ran.stderr.strip())
         rows = pl.read_ipc(Path(folder) / "segments.arrow").rows(named=True)
