@@ -19,6 +19,7 @@ from framegauge.rollout.owners import (
     elsewhere,
     ifcfg,
     ifupdown,
+    ifupdown2,
     netplan,
     networkd,
     networkmanager,
@@ -86,15 +87,12 @@ def ownership(
         batch: list[Claim] = tried(lambda source=source: source(files if by_netplan else written, nic), [])  # type: ignore[misc]
         # Of what netplan has generated, only what a server told counts: the rest is netplan's.
         claims += [claim for claim in batch if not by_netplan or not claim.lasting or not _is_generated(claim.path)]
+    tried(lambda: ifupdown2.check_limit(files, mtu) if _has(claims, "ifupdown") else None, None)
     claims += tried(lambda: dhcp.claims(files, nic, running), [])
     claims += elsewhere.claims(files, nic) + docker.claims(files, nic)
     claims += cmdline.claims(files, nic, mtu)
     unclear: list[Mention] = tried(lambda: ifupdown.unclear(files, nic, others or {}), [])
-    if unclear:  # a stanza with such a hook is not said to set none, and gets no line that the hook would undo
-        claims = [claim for claim in claims if claim.owner != "ifupdown" or claim.mtu is not None]
-    # Who only manages the interface leaves its MTU to those that set it.
-    if any(claim.mtu is not None and claim.lasting for claim in claims):
-        claims = [claim for claim in claims if claim.mtu is not None or not claim.lasting]
+    claims = _left(claims, bool(unclear))
     none: tuple[Edit, ...] = ()
     shared: dict[str, tuple[str, ...]] = {}
     shared |= tried(lambda: netplan.shared(files, nic, beside) or networkd.shared(written, nic, beside), shared)
@@ -114,6 +112,25 @@ def ownership(
         tuple(claims), edits, pods, tuple(dict.fromkeys(troubles)), loose, mentions, tuple(dict.fromkeys(of_ipv6)),
         tuple(shared.items()),
     )  # fmt: skip
+
+
+def _has(claims: Iterable[Claim], owner: str) -> bool:
+    return any(claim.owner == owner for claim in claims)
+
+
+def _left(claims: list[Claim], by_hook: bool) -> list[Claim]:
+    """Those that count. `by_hook`: a hook of ifupdown may set it, so that no stanza is said to set none, none gets a
+    line that the hook would undo, and no default lasts."""
+    if by_hook:
+        claims = [
+            claim
+            for claim in claims
+            if claim.owner != "ifupdown" or (claim.mtu is not None and ifupdown.is_mine(claim.path))
+        ]
+    # Who only manages the interface leaves its MTU to those that set it.
+    if any(claim.mtu is not None and claim.lasting for claim in claims):
+        claims = [claim for claim in claims if claim.mtu is not None or not claim.lasting]
+    return claims
 
 
 def _mentions(files: Files, others: Files, nic: Nic, known: set[str]) -> Iterable[Mention]:

@@ -8,14 +8,14 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from framegauge.rollout.owners import commands, elsewhere
+from framegauge.rollout.owners import commands, elsewhere, ifupdown2
 from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
 
 __all__ = ["claims", "edits", "held", "is_mine", "unclear", "with_mtu"]
 
 # Its successors take a stanza that names neither family nor method; one of these files is there where they are.
-SUCCESSORS = ("/etc/network/ifupdown2/ifupdown2.conf", "/etc/network/ifupdown-ng.conf")
+SUCCESSORS = (ifupdown2.CONFIG, "/etc/network/ifupdown-ng.conf")
 WHOLE = "iface NAME FAMILY METHOD"
 MAIN, FOLDER = "/etc/network/interfaces", "/etc/network/interfaces.d"
 # The words that begin a stanza, and so end the one before.
@@ -78,7 +78,20 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
         for path, stanza in _borrowed(files, nic)
         for option, mtu in _setting(stanza, path, nic)
     ]
+    if managed and not all_claims:
+        all_claims = ifupdown2.claims(files, nic, _is_port(files, nic))
     return all_claims or ([managed] if managed else [])
+
+
+def _is_port(files: Files, nic: Nic) -> bool:
+    """Whether a stanza makes it a port of a bond."""
+    for _, stanza in _all(files):
+        for option in stanza.options:
+            name = option.name.replace("_", "-")
+            is_own = stanza.interface == nic.name and name == "bond-master"
+            if is_own or (name in ("bond-slaves", "slaves", "bond-ports") and elsewhere.names(option.value, nic)):
+                return True
+    return False
 
 
 def unclear(files: Files, nic: Nic, scripts: Collection[str] = ()) -> list[Mention]:

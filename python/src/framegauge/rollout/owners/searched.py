@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from framegauge.rollout.owners import dhcp, elsewhere, ifcfg
+from framegauge.rollout.owners import dhcp, elsewhere, ifcfg, ifupdown2
 from framegauge.rollout.owners.commands import SPEAKS
 from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Files, Nic
@@ -28,8 +28,8 @@ ENCODED = re.compile(r"\s*[A-Za-z0-9+/]{40,}={0,2}\s*")
 PATH = re.compile(r"/[\w./@:+-]+")
 # Read by who owns them, but not for whatever they may say of an interface.
 READ_FOR_OTHERS = (
-    "/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", "/etc/network/ifupdown", "/etc/kernel/cmdline", "/etc/cmdline.d/",
-    "/etc/dracut.conf", "/etc/default/grub",
+    "/etc/cloud/", "/etc/dhcp/", "/etc/dhcpcd.conf", ifupdown2.CONFIG, "/etc/network/ifupdown-ng.conf",
+    "/etc/kernel/cmdline", "/etc/cmdline.d/", "/etc/dracut.conf", "/etc/default/grub",
 )  # fmt: skip
 OWN = ("/etc/framegauge/", dhcp.HOOK_FILE)
 # Whose files have an MTU of the tunnel that they make, beside the name of the interface that it runs over (wg-quick(8),

@@ -14,7 +14,7 @@ from framegauge.check.plan import Member
 from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
-from framegauge.rollout.owners import cmdline, cni, docker, elsewhere, networkmanager
+from framegauge.rollout.owners import cmdline, cni, docker, elsewhere, ifupdown2, networkmanager
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -38,7 +38,7 @@ FILES = (
     "/etc/NetworkManager/system-connections/*", "/run/NetworkManager/system-connections/*",
     "/usr/lib/NetworkManager/system-connections/*", "/run/NetworkManager/devices/*",
     *networkmanager.CONFIGS,
-    "/etc/network/interfaces", "/etc/network/interfaces.d/*", "/etc/network/ifupdown2/ifupdown2.conf",
+    "/etc/network/interfaces", "/etc/network/interfaces.d/*", ifupdown2.CONFIG, *ifupdown2.POLICIES,
     "/etc/network/ifupdown-ng.conf",
     "/etc/sysconfig/network", "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
     "/etc/dhcp/dhclient.conf", "/etc/dhcp/dhclient-enter-hooks.d/*",
