@@ -96,3 +96,69 @@ impl Series {
         before.filter(|before| is_one && *before == (packet.numbers.0, bytes)).map(|_| bytes)
     }
 }
+
+/// Which full segments a connection has, from which packet of a window on.
+///
+/// A path tells its MTU after the first segments (RFC 1191, RFC 8899), or changes: all that come later are smaller. One
+/// that is larger than those before is proof by itself; smaller ones are a few in a row, between which no other of the
+/// connection is as large as before.
+#[derive(Debug, Default)]
+pub(crate) struct Sizing {
+    series: Series,
+    states: BTreeMap<(SocketAddr, SocketAddr), State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    size: u32,
+    /// Of segments before the first of which the size is known.
+    largest: u32,
+    /// Smaller ones in a row: from which packet on, their direction and size, and how many.
+    smaller: Option<(usize, bool, u32, u64)>,
+}
+
+impl Sizing {
+    const IN_A_ROW: u64 = 8;
+
+    /// Takes packets in their order, each with its place. `known`: the size before the window. From which place on
+    /// another size holds, and which. No place: from the beginning, since none was known and none was larger.
+    pub(crate) fn change(
+        &mut self,
+        place: usize,
+        packet: &Packet,
+        known: Option<u32>,
+        mtu: u32,
+    ) -> Option<(Option<usize>, u32)> {
+        let ends = packet.ends?;
+        let sign = self.series.cut(packet, ends).or_else(|| packet.full_bytes(mtu));
+        let state =
+            self.states.entry(ends).or_insert_with(|| State { size: known.unwrap_or(0), ..State::default() });
+        let (_, part, _) = packet.cut();
+        let is_proof = packet.kind == Kind::Data && state.size > 0 && part > state.size;
+        let Some(size) = sign.or_else(|| is_proof.then_some(part)) else {
+            state.largest = state.largest.max(part);
+            return None;
+        };
+        let since = match size.cmp(&state.size) {
+            std::cmp::Ordering::Equal => {
+                state.smaller = None;
+                return None;
+            }
+            std::cmp::Ordering::Greater if state.size == 0 && state.largest <= size => None,
+            std::cmp::Ordering::Greater => Some(place),
+            std::cmp::Ordering::Less => {
+                let same =
+                    state.smaller.filter(|(_, way, other, _)| (*way, *other) == (packet.outgoing, size));
+                let (since, _, _, before) = same.unwrap_or((place, packet.outgoing, size, 0));
+                let count = before + packet.packets();
+                state.smaller = Some((since, packet.outgoing, size, count));
+                if count < Self::IN_A_ROW {
+                    return None;
+                }
+                Some(since)
+            }
+        };
+        *state = State { size, ..State::default() };
+        Some((since, size))
+    }
+}

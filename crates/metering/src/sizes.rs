@@ -13,7 +13,7 @@
 
 use crate::answers::{Answer, Data, Left, Window};
 use crate::foreign::Strangers;
-use crate::packet::Series;
+use crate::packet::Sizing;
 pub use crate::packet::{Kind, Packet};
 pub use crate::total::Total;
 use std::collections::btree_map::Entry;
@@ -124,19 +124,14 @@ impl Sizes {
 
     /// Takes in the packets of a window, in their order; `until`: when it ended, by the clock of packets.
     pub fn window(&mut self, packets: &[Packet], until: u64) {
-        let mut series = Series::default();
-        for (packet, ends) in packets.iter().filter_map(|packet| Some((packet, packet.ends?))) {
-            let room = self.full.len() < MOST_CONNECTIONS || self.full.contains_key(&ends);
-            let size = series.cut(packet, ends).or_else(|| packet.full_bytes(self.mtu));
-            if let Some(size) = size.filter(|size| room && self.knows(*size)) {
-                let largest = self.full.entry(ends).or_insert(size);
-                *largest = size.max(*largest);
-            }
-        }
+        let mut changes = self.changes(packets);
         let mut open = BTreeMap::new();
         let mut passed = Passed::new();
-        for packet in packets {
+        for (place, packet) in packets.iter().enumerate() {
             self.count(packet);
+            if let (Some(ends), Some(size)) = (packet.ends, changes.remove(&place)) {
+                self.change(ends, size, packet.nanoseconds, &mut open, &mut passed);
+            }
             match (packet.ends, packet.kind) {
                 (Some(ends), Kind::Opening) => {
                     for outgoing in [false, true] {
@@ -159,6 +154,51 @@ impl Sizes {
         for ((ends, outgoing), (full, header_bytes)) in open {
             self.end_message(ends, outgoing, full, 0, header_bytes);
         }
+    }
+
+    /// Before which packets of a window connections come to have full segments of another size. What they have from its
+    /// beginning is taken in at once.
+    fn changes(&mut self, packets: &[Packet]) -> BTreeMap<usize, u32> {
+        let (mut sizing, mut changes) = (Sizing::default(), BTreeMap::new());
+        for (place, packet) in packets.iter().enumerate() {
+            let Some(ends) = packet.ends else { continue };
+            let known = self.full.get(&ends).copied();
+            let Some((since, size)) = sizing.change(place, packet, known, self.mtu) else { continue };
+            let is_room = known.is_some() || self.full.len() < MOST_CONNECTIONS;
+            match since {
+                None if is_room && self.knows(size) => _ = self.full.insert(ends, size),
+                Some(since) if is_room => {
+                    self.full.entry(ends).or_insert(0);
+                    changes.insert(since, size);
+                }
+                _ => {}
+            }
+        }
+        changes
+    }
+
+    /// Ends what is under way of a connection, which has full segments of this size from now on.
+    fn change(
+        &mut self,
+        ends: (SocketAddr, SocketAddr),
+        size: u32,
+        now: u64,
+        open: &mut Open,
+        passed: &mut Passed,
+    ) {
+        if !self.full.contains_key(&ends) {
+            return; // there was no room for it
+        }
+        for outgoing in [false, true] {
+            if let Some((full, header_bytes)) = open.remove(&(ends, outgoing)) {
+                self.end_message(ends, outgoing, full, 0, header_bytes);
+            }
+            if let Some(direction) = passed.remove(&(ends, outgoing)) {
+                self.answer(ends, outgoing, &direction, now);
+            }
+        }
+        let size = if self.knows(size) { size } else { 0 };
+        self.full.insert(ends, size);
     }
 
     /// Whether full segments of this size are told apart; a new size is, while there is room.
@@ -496,6 +536,70 @@ mod tests {
         assert_eq!((way(&sent(true, 20), 1348), way(&sent(true, 20), 0)), ((0, 0), (0, 20)));
     }
 
+    /// A path tells its MTU after the first ten segments, as a tunnel does: to a sender whose aggregates are seen, and
+    /// to one whose segments come one by one. Then it takes larger ones again.
+    #[test]
+    fn full_segments_of_a_connection_become_smaller_and_larger() {
+        for most in [1, 20] {
+            let (mut packets, mut sequence) = (Vec::new(), 0u32);
+            for (count, size) in [(10, FULL), (3000, 1348), (20, FULL), (400, 1348)] {
+                for _ in 0..count / most.min(count) {
+                    let bytes = size * most.min(count);
+                    let segment_bytes = (bytes > size).then_some(size);
+                    let part = packet(1, true, bytes, segment_bytes);
+                    packets.push(Packet { numbers: (sequence, 7), pushed: false, ..part });
+                    sequence += bytes;
+                }
+            }
+            let sizes = sampled(&packets);
+            let way = |class: u32| (sizes.ways()[&class][1].full, sizes.ways()[&class][1].small);
+            // Where they come one by one, the second of two equal ones tells what the first of them was.
+            let unknown = if most == 1 { 2 } else { 0 };
+            assert_eq!(
+                (way(1348), way(FULL)),
+                ((3400 - unknown, 0), (30, unknown)),
+                "{most} in an aggregate"
+            );
+            let [_, sent] = &sizes.connections()[0].ways;
+            assert!(sent.after[1] * 6 < sent.segments, "{} of {}", sent.after[1], sent.segments);
+        }
+    }
+
+    /// Downloads and uploads of a connection whose MSS a router has made smaller one way.
+    #[test]
+    fn both_directions_of_a_connection_have_full_segments_of_their_own_one_after_the_other() {
+        let mut packets = Vec::new();
+        for _ in 0..50 {
+            packets.push(packet(1, true, 20 * FULL + 7, Some(FULL)));
+            packets.push(packet(1, false, 20 * 1348 + 7, Some(1348)));
+        }
+        let sizes = sampled(&packets);
+        let full = |class: u32| sizes.ways()[&class].clone().map(|way| (way.full, way.small));
+        assert_eq!((full(FULL), full(1348)), ([(0, 0), (1000, 50)], [(1000, 50), (0, 0)]));
+    }
+
+    /// One smaller segment beside full ones, or a few with others between them, are no other size.
+    #[test]
+    fn a_few_smaller_segments_leave_the_size_as_it_is() {
+        let mut packets = cut(1, &[100 * FULL], 1);
+        for place in [20, 40, 41, 60, 61, 62] {
+            packets.insert(place, packet(1, true, 1000, Some(500)));
+        }
+        let sizes = sampled(&packets[..62]);
+        assert_eq!(sizes.ways().keys().copied().collect::<Vec<_>>(), [FULL]);
+    }
+
+    /// A message that is larger than what two equal segments told is no end of them.
+    #[test]
+    fn a_larger_segment_without_a_sign_is_proof_of_its_size() {
+        for packets in [[(1000, Some(500)), (1400, None)], [(1400, None), (1000, Some(500))]] {
+            let sizes = sampled(&packets.map(|(bytes, segment)| packet(1, true, bytes, segment)));
+            for (class, ways) in sizes.ways().iter().filter(|(class, _)| **class > 0) {
+                assert!(ways[1].messages.keys().all(|(_, end)| end < class), "{class}: {ways:?}");
+            }
+        }
+    }
+
     #[test]
     fn messages_between_two_segment_sizes_are_told_by_connection() {
         let mut packets = cut(1, &[2000, 4000, 5000, 100, 100_000], 1);
@@ -592,6 +696,9 @@ mod tests {
                     way.full + way.small + way.acknowledgements
                 }).sum();
                 prop_assert_eq!(count, sizes.totals()[outgoing].packets);
+                for (class, ways) in sizes.ways().iter().filter(|(class, _)| **class > 0) {
+                    prop_assert!(ways[outgoing].messages.keys().all(|(_, end)| end < class));
+                }
             }
         }
     }

@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 
 from framegauge.estimate import gains, schema, terminal
 from framegauge.estimate.document import estimate
-from framegauge.estimate.gains import Side, connection_gain, most_rounds
+from framegauge.estimate.gains import Side, connection_gain, most_rounds, rounds_by_size
 from framegauge.estimate.load import loads
 
 Json = dict[str, Any]
@@ -442,6 +442,15 @@ def test_of_messages_that_shrink_unequally_any_may_have_taken_the_time() -> None
     _, found = estimated(host(mixed, way(), busy=SECONDS, speed=None))
     assert found["packets"]["ratio"]["most"] < 1.02
     assert found["goodput"]["at_most"] == pytest.approx(-(-21 // 4) - 1)
+
+
+def test_a_connection_may_have_had_full_segments_of_another_size_when_its_messages_were_large() -> None:
+    sizes = [(OLD, way({(19, 7): 5}), way()), (1348, way(), way({(2, 7): 5}))]
+    ways = [{"full_bytes": size, "sent": sent, "received": received} for size, sent, received in sizes]
+    totals = {name: {"tcp_packets": 0, "tcp_header_bytes": 0} for name in ("sent", "received")}
+    sample = {"interfaces": [{"interface": "eth0", "ways": ways, **totals}]}
+    readings = {"interfaces": [{"interface": "eth0", "mtu": 1500}], "sample": sample}
+    assert rounds_by_size(readings, 9000)[1348] == {"sent": 5, "received": 3}
 
 
 def test_a_bound_is_compared_with_the_interval_of_a_gain() -> None:

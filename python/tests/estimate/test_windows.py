@@ -72,6 +72,8 @@ def test_the_share_of_data_both_ways_is_that_of_what_passes_as_much_the_other_wa
     assert both_ways(sampled(side(1001, 1), side(10, 5)), OLD) < 0.01
     assert both_ways(sampled(side(1000, 100), side(100, 100)), OLD) == 0.0
     assert both_ways([], OLD) == 0.0
+    # A connection whose full segments were of this size before, and are smaller now.
+    assert both_ways(sampled(side(1001, 1), side(1001, 1)), OLD + 12) == pytest.approx(1.0, rel=0.01)
 
 
 def test_what_either_end_sent_again_counts() -> None:

@@ -113,7 +113,8 @@ def most_rounds(way: Json, full_bytes: int, larger_bytes: int) -> int:
 
 
 def rounds_by_size(readings: Json, target: int) -> dict[int, dict[str, int]]:
-    """`most_rounds` of the sampled connections of a host, by the payload of their full segments, then by direction."""
+    """`most_rounds` of the sampled connections of a host, by the payload of their full segments, then by direction. A
+    connection is told with the last size that it had, and may have had any other before: all sizes have the most."""
     by_size: dict[int, dict[str, int]] = {}
     mtus = {interface["interface"]: interface["mtu"] for interface in readings["interfaces"]}
     for part in (readings["sample"] or {"interfaces": []})["interfaces"]:
@@ -124,7 +125,8 @@ def rounds_by_size(readings: Json, target: int) -> dict[int, dict[str, int]]:
             larger = larger_segment(mtu, size, target, headers_of(part, mtu))
             for name in known if size else ():
                 known[name] = max(known[name], most_rounds(way[name], size, larger))
-    return by_size
+    most = {name: max((known[name] for known in by_size.values()), default=1) for name in ("sent", "received")}
+    return {size: most if size else known for size, known in by_size.items()}
 
 
 def sides(

@@ -86,11 +86,13 @@ def narrow(readings: Json, known: Senders, direction: str, full_bytes: int, larg
 
 def both_ways(connections: Iterable[Json], full_bytes: int) -> float:
     """The share of a sample's segments that are of messages of several segments, where as many passed the other way in
-    the same connection."""
+    the same connection. A connection is told with the last size that it had: of a size that no connection has any more,
+    all of them may have been."""
     mutual = whole = 0
-    for connection in connections:
-        if connection["full_bytes"] == full_bytes:
-            sides = connection["sent"], connection["received"]
-            whole += sum(side["segments"] for side in sides)
-            mutual += 2 * min(side["segments"] - side["messages"] for side in sides)
+    connections = list(connections)
+    alike = [connection for connection in connections if connection["full_bytes"] == full_bytes]
+    for connection in alike or connections:
+        sides = connection["sent"], connection["received"]
+        whole += sum(side["segments"] for side in sides)
+        mutual += 2 * min(side["segments"] - side["messages"] for side in sides)
     return max(0.0, mutual / whole) if whole else 0.0
