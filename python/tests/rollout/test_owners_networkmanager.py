@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from framegauge.rollout.owners import Nic, ownership
+from framegauge.rollout.owners import Nic, networkmanager, ownership
 from framegauge.rollout.preflight import survey
 
 ETC = "/etc/NetworkManager/system-connections"
@@ -75,3 +75,26 @@ def test_of_its_files_no_more_is_read_than_that_needs() -> None:
     text = f"{HEAD}psk=secret\n{MTU}ethernet.mtu=1\n802-3-ethernet.mtu=1\nmatch-device=*\npassword=mtu=\n"
     kept = [line for line in text.split("\n") if re.match(survey.PUBLIC, line)]
     assert kept == [line for line in text.split("\n") if line and "secret" not in line and "password" not in line]
+
+
+@pytest.mark.parametrize(
+    ("kind", "section", "key"),
+    [
+        ("infiniband", "infiniband", "infiniband.mtu"),
+        ("wifi", "wifi", "802-11-wireless.mtu"),
+        ("802-11-wireless", "802-11-wireless", "802-11-wireless.mtu"),
+        ("wireguard", "wireguard", "wireguard.mtu"),
+        ("bond", "ethernet", "802-3-ethernet.mtu"),
+    ],
+)
+def test_the_mtu_of_a_profile_is_in_the_section_of_its_type(kind: str, section: str, key: str) -> None:
+    text, path = OWN.replace("type=ethernet", f"type={kind}"), f"{ETC}/lan.nmconnection"
+    default = {CONFIG: "[connection]\nethernet.mtu=1400\n"} if section != "ethernet" else {}
+    for own, mtu in ((f"[{section}]\nmtu=2044\n", 2044), ("", None)):
+        found = ownership({path: text + own, **default}, ETH1, 4092)
+        assert ([(claim.path, claim.mtu) for claim in found.claims], found.mentions) == ([(path, mtu)], ())
+        [edit] = found.edits
+        assert edit.reload[0] == ("nmcli", "connection", "modify", "uuid", UUID, key, "4092")
+        assert networkmanager.is_reload(edit.reload, "eth1")
+        assert edit.after is not None
+        assert ownership({path: edit.after}, ETH1, 4092).claims[0].mtu == 4092

@@ -26,10 +26,16 @@ CONFIGS = ("/etc/NetworkManager/NetworkManager.conf", "/etc/NetworkManager/conf.
            "/run/NetworkManager/conf.d/*.conf", "/usr/lib/NetworkManager/conf.d/*.conf")  # fmt: skip
 DEVICES = "/run/NetworkManager/devices"
 SECTIONS = ("ethernet", "802-3-ethernet")
+# The section, and nmcli's name, by the type of a profile whose MTU is no setting of Ethernet (nm-settings-nmcli(5)).
+OTHERS = {
+    "infiniband": ("infiniband",), "wifi": ("wifi", "802-11-wireless"), "802-11-wireless": ("wifi", "802-11-wireless"),
+    "wireguard": ("wireguard",), "ip-tunnel": ("ip-tunnel",), "gsm": ("gsm",),
+}  # fmt: skip
 KINDS = (None, "veth")  # what its profiles of Ethernet are for
 WITHOUT = ("", "0", "auto")  # values that leave the MTU to others
 ROUTE = re.compile(r"route\d+")
-MODIFY, MTU = ("nmcli", "connection", "modify", "uuid"), "802-3-ethernet.mtu"
+MODIFY = ("nmcli", "connection", "modify", "uuid")
+MTUS = tuple(dict.fromkeys(f"{names[-1]}.mtu" for names in (SECTIONS, *OTHERS.values())))
 UUID, DIGITS = re.compile(r"[0-9A-Za-z][0-9A-Za-z-]{,63}"), re.compile(r"[0-9]{1,9}")
 
 
@@ -46,11 +52,12 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     entries = ini.entries(files[path], path)
     entry = _mtu(entries)
     if entry is None or entry.value in WITHOUT:
-        defaults = _defaults(files, nic)
+        names = _sections(entries)
+        defaults = _defaults(files, nic) if names == SECTIONS else []
         if len({item.value for _, item, _ in defaults}) == 1 and all(is_certain for _, _, is_certain in defaults):
             where, default, _ = defaults[0]
             return [Claim("NetworkManager", where, default.line, f"[connection] {default.key}", int(default.value))]
-        return [Claim("NetworkManager", path, 0 if entry is None else entry.line, "[ethernet] mtu", None)]
+        return [Claim("NetworkManager", path, 0 if entry is None else entry.line, f"[{names[0]}] mtu", None)]
     if not (entry.value.isascii() and entry.value.isdigit() and len(entry.value) < 10):
         raise Trouble(f"{path}:{entry.line}", f"mtu={entry.value}", "a number of bytes")
     return [Claim("NetworkManager", path, entry.line, f"[{entry.section}] mtu", int(entry.value))]
@@ -80,7 +87,8 @@ def unclear(files: Files, nic: Nic) -> list[Mention]:
         and _may_mean(entries, nic)
     ]
     own_entry = None if own_path is None else _mtu(ini.entries(files[own_path], own_path))
-    if own_entry is None or own_entry.value in WITHOUT:
+    is_ethernet = own_path is None or _sections(ini.entries(files[own_path], own_path)) == SECTIONS
+    if is_ethernet and (own_entry is None or own_entry.value in WITHOUT):
         mentions += [
             Mention("a default of NetworkManager", path, entry.line, f"{entry.key}={entry.value}", True)
             for path, entry, _ in _defaults(files, nic)
@@ -167,7 +175,7 @@ def is_reload(commands: tuple[Command, ...], interface: str) -> bool:
         head == MODIFY
         and len(uuid) == 1
         and UUID.fullmatch(uuid[0]) is not None
-        and key == (MTU,)
+        and key in [(name,) for name in MTUS]
         and len(value) == 1
         and DIGITS.fullmatch(value[0]) is not None
         and len(routes) % 2 == 0
@@ -185,7 +193,8 @@ def edit(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> Edit | N
     entry, uuid = _mtu(entries), ini.last(entries, "connection", "uuid")
     if uuid is None:
         raise Trouble(path, "a profile without a uuid", "one, as NetworkManager gives it")
-    section = SECTIONS[0] if entry is None else entry.section
+    names = _sections(entries)
+    section = names[0] if entry is None else entry.section
     text = ini.with_key(files[path], path, section, "mtu", str(mtu))
     before = "0" if entry is None or not entry.value.isdigit() else entry.value
 
@@ -196,7 +205,7 @@ def edit(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> Edit | N
         for family in (4, 6):
             if _listed(text, path, family) != _listed(routed, path, family):
                 words += [f"ipv{family}.routes", _listed(profile, path, family)]
-        modify = (*MODIFY, uuid.value, MTU, value, *words)
+        modify = (*MODIFY, uuid.value, f"{names[-1]}.mtu", value, *words)
         return modify, ("nmcli", "device", "reapply", nic.name)
 
     back = commands(before, text)
@@ -250,7 +259,14 @@ def _listed(text: str, path: str, family: int) -> str:
 
 
 def _mtu(entries: list[Entry]) -> Entry | None:
-    return next((entry for name in SECTIONS if (entry := ini.last(entries, name, "mtu")) is not None), None)
+    names = _sections(entries)
+    return next((entry for name in names if (entry := ini.last(entries, name, "mtu")) is not None), None)
+
+
+def _sections(entries: list[Entry]) -> tuple[str, ...]:
+    """Which sections of a profile may have its MTU."""
+    kind = ini.last(entries, "connection", "type")
+    return SECTIONS if kind is None else OTHERS.get(kind.value, SECTIONS)
 
 
 def _profile(files: Files, nic: Nic) -> str | None:

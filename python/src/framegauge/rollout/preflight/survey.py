@@ -61,7 +61,7 @@ PROGRAM_FILES = tuple(pattern for patterns in elsewhere.FILES.values() for patte
 # their routes.
 SECRET = "/etc/NetworkManager/* | /run/NetworkManager/[sc]* | /usr/lib/NetworkManager/*"
 PUBLIC = (
-    "^\\[|^(id|uuid|type|interface-name|mac-address|([a-z0-9-]*ethernet[.])?mtu|match-device|parent"
+    "^\\[|^(id|uuid|type|interface-name|mac-address|([a-z0-9-]+[.])?mtu|match-device|parent"
     "|route[0-9]+(_options)?)[ ]*="
 )
 
