@@ -219,6 +219,21 @@ def test_dhclient_takes_what_it_was_told_until_its_file_says_otherwise() -> None
     assert changed(again.edits[0]) == ["-  supersede interface-mtu 9000;", "+  supersede interface-mtu 4200;"]
 
 
+def test_what_dhclient_supersedes_counts_though_no_server_tells_an_mtu() -> None:
+    conf, leases = {"/etc/dhcp/dhclient.conf": "supersede interface-mtu 1460;\n"}, "/var/lib/dhcp/dhclient.leases"
+    lease = 'lease {\n  interface "eth0";\n  fixed-address 192.0.2.7;\n}\n'
+    nic, runs = Nic("eth0", 2), frozenset({"dhclient"})
+    found = ownership({**conf, leases: lease}, nic, 9000, runs)
+    assert [(claim.place, claim.mtu) for claim in found.claims] == [("/etc/dhcp/dhclient.conf:1", 1460)]
+    # Other interfaces keep what is for all.
+    own = 'interface "eth0" {\n  supersede interface-mtu 9000;\n}\n'
+    assert [edit.after for edit in found.edits] == [f"supersede interface-mtu 1460;\n\n{own}"]
+    after = {"/etc/dhcp/dhclient.conf": found.edits[0].after or "", leases: lease}
+    assert [claim.mtu for claim in ownership(after, nic, 9000, runs).claims] == [9000]
+    assert ownership({**conf, leases: lease.replace("eth0", "eth1")}, nic, 9000, runs).claims == ()
+    assert ownership({leases: lease}, nic, 9000, runs).claims == ()
+
+
 @pytest.mark.parametrize("name", ["eth0", "eth0.5", "a'b"])
 def test_a_hook_of_debian_s_script_has_a_dhclient_that_runs_set_it(name: str) -> None:
     folder = "/etc/dhcp/dhclient-enter-hooks.d"

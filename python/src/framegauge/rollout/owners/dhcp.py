@@ -159,23 +159,26 @@ def option_26(octets: str, path: str) -> int | None:
 
 def _of_dhclient(files: Files, nic: Nic) -> list[Claim]:
     lease_claims: list[Claim] = []
+    is_leased = False
     for path in sorted(files):
         if posixpath.dirname(path) not in DHCLIENT_LEASES:
             continue
         mtus = [mtu for interface, mtu in leases_of_dhclient(files[path], path) if interface == nic.name]
+        is_leased = is_leased or bool(mtus)
         if mtus and mtus[-1] is not None:
             lease_claims.append(Claim("dhclient", path, 0, "option 26", mtus[-1], lasting=False))
     conf = files.get(DHCLIENT_CONF)
-    if lease_claims and conf is not None:
+    if is_leased and conf is not None:  # it counts whatever the server tells, or does not
         override = _superseded(conf, nic.name)
         if override is not None:
             return [Claim("dhclient", DHCLIENT_CONF, override[1], f"supersede {OPTION}", override[0])]
     return lease_claims
 
 
-def _superseded(conf: str, interface: str) -> tuple[int, int] | None:
-    """The MTU that a `supersede` has for this interface, and its line: one of its own counts before one of all."""
-    override: tuple[int, int] | None = None
+def _superseded(conf: str, interface: str) -> tuple[int, int, bool] | None:
+    """The MTU that a `supersede` has for this interface, its line, and whether it is for this one alone: that counts
+    before one of all."""
+    override: tuple[int, int, bool] | None = None
     scope: list[str] = []
     statement: list[_Token] = []
     for token in _tokens(conf, DHCLIENT_CONF):
@@ -190,7 +193,7 @@ def _superseded(conf: str, interface: str) -> tuple[int, int] | None:
             if words[:2] == ["supersede", OPTION] and (not scope or scope == [interface]):
                 value = _number(words[2:], f"{DHCLIENT_CONF}:{statement[0].line}")
                 if scope or override is None:
-                    override = value, statement[0].line
+                    override = value, statement[0].line, bool(scope)
             statement = []
         else:
             statement.append(token)
@@ -200,7 +203,7 @@ def _superseded(conf: str, interface: str) -> tuple[int, int] | None:
 def _supersede(conf: str, interface: str, mtu: int) -> str:
     """dhclient.conf with that MTU for this interface, whatever the server says."""
     override = _superseded(conf, interface)
-    if override is not None:
+    if override is not None and override[2]:  # one of all interfaces stays as it is for the others
         lines = conf.split("\n")
         old = lines[override[1] - 1]
         lines[override[1] - 1] = re.sub(rf"(supersede\s+{OPTION}\s+)\d+", rf"\g<1>{mtu}", old, count=1)
