@@ -295,6 +295,7 @@ impl Connection {
             return give(self, Kind::DoubleLoss);
         }
         if episode.revealed || episode.resends >= 3 || episode.probed {
+            self.keep_outage(&episode, sender, arrived.is_some());
             return give(self, Kind::RtoStall);
         }
         // Whether more was waiting behind what was lost, only the next data will tell.

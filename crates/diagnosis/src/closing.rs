@@ -7,6 +7,7 @@ use crate::findings::{Ends, Finding, Tally};
 use crate::flows::Flow;
 use crate::half::Half;
 use crate::kinds::Kind;
+use crate::outage::Outages;
 use crate::picture::Picture;
 use crate::repairs::Reasons;
 use crate::words;
@@ -237,6 +238,7 @@ impl Connection {
             _ if kind == Kind::SynLoss => self.remedy_of_syns(),
             _ if kind == Kind::ZeroWindow && self.answered_shut() => ClosedWindow::REMEDY_OF_OPENING,
             Some(tally) if tally.count == 1 && self.unanswered_of(tally).is_some() => Kind::DeadPeer.remedy(),
+            Some(tally) if self.is_outage(tally) => Outages::REMEDY,
             _ => kind.remedy(),
         }
     }

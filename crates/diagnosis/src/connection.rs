@@ -18,6 +18,7 @@ use crate::half::Half;
 use crate::handshake::Strangers;
 use crate::kinds::Kind;
 use crate::notes::Notes;
+use crate::outage::Outages;
 use crate::picture::Picture;
 use crate::resets::Cut;
 use crate::sizes::Sizes;
@@ -103,6 +104,8 @@ pub(crate) struct Connection {
     pub(crate) unfilled: Option<Unfilled>,
     /// What nobody answered until the end.
     pub(crate) unanswered: Option<Unanswered>,
+    /// Silences in which the path was away.
+    pub(crate) outages: Outages,
     pub(crate) notes: Notes,
     pub(crate) suspects: [Suspects; 2],
     /// Windows that may have become small.
@@ -149,6 +152,7 @@ impl Connection {
             sizes: None,
             unfilled: None,
             unanswered: None,
+            outages: Outages::default(),
             notes: Notes::default(),
             suspects: Default::default(),
             watches: Default::default(),

@@ -41,6 +41,7 @@ mod mended;
 mod notes;
 mod numbers;
 mod opening;
+mod outage;
 mod outcast;
 mod peers;
 mod picture;

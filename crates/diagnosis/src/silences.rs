@@ -29,6 +29,8 @@ pub(crate) struct Episode {
     pub(crate) repaired_before: bool,
     /// The other end was heard meanwhile.
     pub(crate) heard: bool,
+    /// How often.
+    pub(crate) hearings: u32,
     /// New data ended the silence, so that more had been waiting if the data before it is lost.
     pub(crate) probed: bool,
     /// What ended it was the other end, which asked again for what had been answered.
@@ -264,6 +266,7 @@ impl Silences {
     pub(crate) fn hear(&mut self) {
         if let Some(episode) = &mut self.episode {
             episode.heard = true;
+            episode.hearings = episode.hearings.saturating_add(1);
         }
     }
 

@@ -19,6 +19,9 @@ pub(crate) fn text(connection: &Connection, tally: &Tally) -> String {
         (None, Some(unanswered)) => {
             unanswered.in_words((tally.count > 1).then(|| tally.kind.sentence(&finding)))
         }
+        (None, None) if connection.is_outage(tally) => {
+            connection.outage_in_words((tally.count > 1).then(|| tally.kind.sentence(&finding)))
+        }
         (None, None) => tally.kind.sentence(&finding),
     };
     if tally.kind.is_quality() {

@@ -15,6 +15,7 @@ mod mixtures;
 mod needless;
 mod notes;
 mod opening;
+mod outages;
 mod overtaken;
 mod path_mtu;
 mod pictures;
