@@ -24,7 +24,7 @@ pub(crate) struct Outages {
 
 impl Outages {
     /// What helps where most of the time was theirs.
-    pub(crate) const REMEDY: &'static str = "Find what was away at that time: a link, a route or a bundle that changed, a host that stood still or moved. No timer is to blame: each repeat waits twice as long as the one before, so that a lower minimum RTO would have changed little.";
+    pub(crate) const REMEDY: &'static str = "Find what was away at that time: a link, a route or a bundle that changed, a host that stood still or moved. No timer is to blame: each repeat waits twice as long as the one before, so that a lower minimum RTO would have changed little. Where large packets alone were lost, framegauge check shows from which size on.";
 }
 
 impl Connection {
