@@ -43,6 +43,10 @@ def conserved(measured: Json) -> None:
         assert each["received_frames"] == each["sent_frames"] + each["dropped_frames"] + each["queued_frames"]
 
 
+FEW = 50  # frames, which a NIC sends without a flow: it asks for addresses, and tells routers of itself
+INITIAL_WINDOW = 10  # segments (RFC 6928)
+
+
 def one_way(agent: Agent, hosts: list[Host], seconds: float = 1.0, **stream: Any) -> tuple[Json, Json]:
     """The first host sends to the second; the stream's record, and what the fabric measured."""
     agent.request("measure.begin")
@@ -74,10 +78,13 @@ def test_a_router_tells_senders_what_its_link_takes(rack_agent: Agent, family: i
     conserved(measured)
     result = record["runs"][0]["result"]
     assert result["path_mtu"][-1] == 1500
-    assert record["mean_segment_payload_bytes"] == pytest.approx(payload, rel=0.01)
+    # The first window may have the size of the host's own MTU, which counts the more, the less the machine carried.
+    segments, larger = record["bytes"] / record["mean_segment_payload_bytes"], 9000 - 1500
+    least, most = 0.99 * payload, 1.01 * payload + INITIAL_WINDOW * larger / segments
+    assert least <= record["mean_segment_payload_bytes"] <= most
     # Every frame passes each router; what a router answered itself comes back besides.
     last = f"r{len(built['routers'])}"
-    assert sent(measured, "far>h2") == sent(measured, f"{last}.2>far") > 1000
+    assert sent(measured, "far>h2") == sent(measured, f"{last}.2>far") >= record["bytes"] / payload
     assert sent(measured, "near>h1") >= sent(measured, "far>" + f"{last}.2")
     # No more than the line carries.
     wire = 8 * (port_of(measured, "far>h2")["sent_bytes"] + 20 * sent(measured, "far>h2"))
@@ -142,7 +149,7 @@ def test_all_nics_carry_their_flows_and_the_host_counts_them(rack_agent: Agent, 
             conserved(measured)
             goodput[nics] = 8 * record["bytes"]
             assert goodput[nics] < nics * measured["elapsed_seconds"] * RATE
-            used = [sent(measured, f"h1.{nic}>switch") > 1000 for nic in numbers]
+            used = [sent(measured, f"h1.{nic}>switch") > FEW for nic in numbers]
             assert used == [nic <= nics for nic in numbers]
             # A host's own counters are of all its NICs.
             (counted,) = (each for each in measured["fabric"]["hosts"] if each["host"] == "h1")
