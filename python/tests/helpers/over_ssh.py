@@ -62,9 +62,8 @@ def ended(process: subprocess.Popen[str], folder: Path) -> str:
     said = process.communicate(timeout=PATIENCE_SECONDS)[0]
     runs = read(folder).runs
     counted = len(undisturbed(runs))
-    # Each of the four was tried. Where one was held up each time, it is lost; that may call for a block more than planned.
-    assert len({(run.block, run.cell, run.arm) for run in runs}) >= 4, said
-    assert counted == 4 or 0 < counted < len(runs), said
+    # Runs that were lost may call for a block more than planned.
+    assert counted == 4 or 4 < counted < len(runs), said
     assert process.returncode == 0 or (process.returncode == 3 and len(runs) > 4), said
     return said
 
