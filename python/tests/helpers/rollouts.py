@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+from helpers import support
 from helpers.switched import Lab
 
 FILE = """\
@@ -83,6 +85,15 @@ def until(what: Callable[[], bool], seconds: float = PATIENCE_SECONDS, pause: fl
             return True
         time.sleep(pause)
     return what()
+
+
+def reached(process: subprocess.Popen[str], path: Path, event: object, **more: object) -> None:
+    """Waits until the journal has an entry; fails with what the roll-out said if it ends without."""
+    there = has(path, str(event), **more)
+    until(lambda: there() or process.poll() is not None, support.PATIENCE_SECONDS)
+    if not there():
+        process.kill()
+        pytest.fail(f"no {event} {more} in the journal:\n{process.communicate()[0]}")
 
 
 def agents_in(lab: Lab, name: str) -> list[int]:
