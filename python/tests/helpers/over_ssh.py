@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from helpers.real import judged
 from helpers.sshd import Site
 from helpers.support import PATIENCE_SECONDS
 
@@ -57,14 +58,25 @@ def undisturbed(runs: Sequence[Run]) -> list[Run]:
     return [run for run in runs if not run.excluded]
 
 
-def ended(process: subprocess.Popen[str], folder: Path) -> str:
-    """What a study of four runs said. That it is right is its exit code, unless something held up this machine."""
-    said = process.communicate(timeout=PATIENCE_SECONDS)[0]
-    runs = read(folder).runs
-    counted = len(undisturbed(runs))
-    # Runs that were lost may call for a block more than planned.
-    assert counted == 4 or 4 < counted < len(runs), said
-    assert process.returncode == 0 or (process.returncode == 3 and len(runs) > 4), said
+def studied(path: Path, out: Path) -> str:
+    """What a study of four runs said, with its results in `out`. That it is right is its exit code, unless something
+    held up this machine; where that left fewer than four runs, as `judged` says."""
+    said = ""
+
+    def made() -> list[Run]:
+        nonlocal said
+        process = framegauge("study", path, "--out", out)
+        said = process.communicate(timeout=PATIENCE_SECONDS)[0]
+        runs = read(out).runs
+        assert process.returncode == 0 or (process.returncode == 3 and len(runs) > 4), said
+        return runs
+
+    def enough(runs: Sequence[Run]) -> bool:
+        counted = len(undisturbed(runs))
+        # Runs that were lost may call for a block more than planned.
+        return counted == 4 or 4 < counted < len(runs)
+
+    judged(made, out, enough)
     return said
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from helpers import sshd
-from helpers.over_ssh import ended, framegauge, study_of, undisturbed
+from helpers.over_ssh import framegauge, studied, study_of, undisturbed
 from helpers.sshd import Site
 from helpers.support import PATIENCE_SECONDS
 
@@ -78,8 +78,7 @@ def perls(site: Site) -> set[int]:
 
 @pytest.mark.parametrize("lives", ["run", "study"])
 def test_programs_on_hosts_are_measured_with_their_proofs(there: Site, tmp_path: Path, lives: str) -> None:
-    process = framegauge("study", study(there, tmp_path, lives), "--out", tmp_path / "out")
-    ended(process, tmp_path / "out")
+    studied(study(there, tmp_path, lives), tmp_path / "out")
     runs = read(tmp_path / "out").runs
     assert {line for run in runs for line in run.excluded if not line.startswith("fidelity: ")} == set()
     shared = list(range(len(runs))) if lives == "study" else [None] * len(runs)
@@ -133,8 +132,7 @@ def folders() -> set[Path]:
 def test_programs_run_as_the_user_who_logs_in(roomy: Path, tmp_path: Path) -> None:
     rules = f"{sshd.GUEST} ALL=(root) NOPASSWD: ALL"
     with sshd.site(roomy, ["alpha", "beta"], sudoers=rules) as site:
-        process = framegauge("study", study(site, tmp_path), "--out", tmp_path / "out")
-        ended(process, tmp_path / "out")
+        studied(study(site, tmp_path), tmp_path / "out")
         for run in undisturbed(read(tmp_path / "out").runs):
             work = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())["workload"]
             assert f"as {sshd.GUEST}" in work["clients"][0]["words"]

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 from helpers import sshd
-from helpers.over_ssh import HELD_UP, ended, framegauge, mtus, study_of, undisturbed
+from helpers.over_ssh import HELD_UP, framegauge, mtus, studied, study_of, undisturbed
 from helpers.sshd import Site
 from helpers.support import PATIENCE_SECONDS, ROOT
 
@@ -24,8 +24,7 @@ pytestmark = pytest.mark.needs("ssh", "sshd")
 
 def test_a_study_over_ssh_changes_proves_and_puts_back(there: Site, tmp_path: Path) -> None:
     assert mtus(there) == {1500}
-    process = framegauge("study", study_of(there, tmp_path), "--out", tmp_path / "out")
-    ended(process, tmp_path / "out")
+    studied(study_of(there, tmp_path), tmp_path / "out")
     saved = read(tmp_path / "out")
     assert all(run.metrics["goodput"] > 0 for run in undisturbed(saved.runs))
     assert mtus(there) == {1500}
@@ -47,7 +46,7 @@ def test_synchronized_reads_over_ssh(there: Site, tmp_path: Path) -> None:
     study = yaml.safe_load(study_of(there, tmp_path).read_text())
     study["workloads"] = [{"incast": {"unit": "200 kB", "servers": 1, "rounds": 20}}]
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
-    ended(framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out"), tmp_path / "out")
+    studied(tmp_path / "study.yaml", tmp_path / "out")
     for run in undisturbed(read(tmp_path / "out").runs):
         assert run.metrics["goodput"] > 0
         work = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())["workload"]
@@ -60,7 +59,7 @@ def test_datagrams_over_ssh(there: Site, tmp_path: Path) -> None:
     study["workloads"] = [{"datagrams": {"size": "4 kB", "rate": 400, "duration": "0.5 s"}}]
     study["margins"] = {"delay_p50": "10 %", "delivered": "1 %"}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
-    ended(framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out"), tmp_path / "out")
+    studied(tmp_path / "study.yaml", tmp_path / "out")
     for run in undisturbed(read(tmp_path / "out").runs):
         counts = run.readings["datagrams"]
         assert counts["sent"] == 200 == counts["received"] + counts["lost"]
@@ -73,7 +72,7 @@ def test_quic_over_ssh(there: Site, tmp_path: Path) -> None:
     study["workloads"] = [{"quic": {"size": "24 MB", "repeat": "0 s"}}]
     study["margins"] = {"completion_time": "10 %"}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
-    ended(framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out"), tmp_path / "out")
+    studied(tmp_path / "study.yaml", tmp_path / "out")
     for run in undisturbed(read(tmp_path / "out").runs):
         (settled,) = run.readings["quic"]["settled_mtu"]
         assert run.level - 20 < settled <= run.level
@@ -85,8 +84,7 @@ def test_queue_disciplines_over_ssh(there: Site, tmp_path: Path) -> None:
     study = yaml.safe_load(study_of(there, tmp_path).read_text())
     study["factors"] = {"mtu": 1500, "qdisc": {"levels": ["default", "pfifo"], "baseline": "default"}}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study | {"treatment": "qdisc"}))
-    process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
-    said = ended(process, tmp_path / "out")
+    said = studied(tmp_path / "study.yaml", tmp_path / "out")
     saved = read(tmp_path / "out")
     for run in saved.runs:
         record = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())
@@ -103,8 +101,7 @@ def test_sizes_of_aggregates_and_probing_over_ssh(there: Site, tmp_path: Path) -
     sizes = {"levels": [65536, 180000], "baseline": 65536}
     study["factors"] = {"mtu": 1500, "gso_size": sizes, "gro_size": 131072, "mtu_probing": 2}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study | {"treatment": "gso_size"}))
-    process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
-    ended(process, tmp_path / "out")
+    studied(tmp_path / "study.yaml", tmp_path / "out")
     for run in read(tmp_path / "out").runs:
         record = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())
         for reading in (*record["before"].values(), *record["after"].values()):
@@ -134,8 +131,7 @@ def test_the_sysctls_of_a_tuning_over_ssh(there: Site, tmp_path: Path) -> None:
         return {sshd.run("ip", "netns", "exec", host.namespace, "sysctl", "-n", name) for host in hosts}
 
     before = now()
-    process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
-    ended(process, tmp_path / "out")
+    studied(tmp_path / "study.yaml", tmp_path / "out")
     found = {}
     for run in read(tmp_path / "out").runs:
         record = json.loads((tmp_path / f"out/runs/{run.number}/record.json").read_text())
@@ -207,10 +203,10 @@ def test_what_needs_privilege_goes_through_the_host_s_own_sudo(
     place.mkdir()
     with sshd.site(place, ["alpha", "beta"], sudoers=rules) as site:
         (place / "key").chmod(0o600)
-        process = framegauge("study", study_of(site, tmp_path), "--out", tmp_path / "out")
         if allowed:
-            ended(process, tmp_path / "out")
+            studied(study_of(site, tmp_path), tmp_path / "out")
         else:
+            process = framegauge("study", study_of(site, tmp_path), "--out", tmp_path / "out")
             said = process.communicate(timeout=PATIENCE_SECONDS)[0]
             assert process.returncode == 2, said
             assert "missing privilege (needed for mtu:eth0=9000 on alpha)" in said
@@ -230,8 +226,7 @@ def test_behind_a_firewall_that_opens_only_the_ports_of_the_inventory(there: Sit
     for host in there.hosts.values():
         sshd.run("ip", "netns", "exec", host.namespace, "nft", rules)
     try:
-        process = framegauge("study", study_of(there, tmp_path, ports="40000-40009"), "--out", tmp_path / "out")
-        ended(process, tmp_path / "out")
+        studied(study_of(there, tmp_path, ports="40000-40009"), tmp_path / "out")
         runs = read(tmp_path / "out").runs
         path = study_of(there, tmp_path, seconds=0.2)
         path.write_text(path.read_text() + "retries: 0\n")  # each attempt to connect waits for some seconds
@@ -256,8 +251,7 @@ def test_runs_over_ssh_are_diagnosed(there: Site, tmp_path: Path) -> None:
     study = yaml.safe_load(study_of(there, tmp_path).read_text())
     study["meters"] = {**study.get("meters", {}), "diagnose": True}
     (tmp_path / "study.yaml").write_text(yaml.safe_dump(study))
-    process = framegauge("study", tmp_path / "study.yaml", "--out", tmp_path / "out")
-    ended(process, tmp_path / "out")
+    studied(tmp_path / "study.yaml", tmp_path / "out")
     for run in read(tmp_path / "out").runs:
         found = run.readings["diagnosis"]
         assert set(found["captures"]) == {"alpha", "beta"}
