@@ -68,8 +68,8 @@ def make_side(folder: Path, seed: int) -> None:
 
 
 def ours() -> list[Any]:
-    """Our commands; some ask the agent, and a study over ssh needs the one that it would copy."""
-    found = [words for _, words in COMMANDS if words[0] == "framegauge"]
+    """Our commands, each once; some ask the agent, and a study over ssh needs the one that it would copy."""
+    found = list(map(list, dict.fromkeys(tuple(words) for _, words in COMMANDS if words[0] == "framegauge")))
     asks = [
         words[1] in ("wire", "simulate", "diagnose", "decide")
         or any(word.startswith(("examples/ssh-", "examples/own-")) for word in words)
