@@ -12,6 +12,20 @@ pub fn share(one: SocketAddr, other: SocketAddr, shares: usize, salt: u64) -> us
     (mixed as usize * shares) >> 32
 }
 
+/// In which of so many buckets, a power of two, the connection between two ends belongs, whichever of them sent: for what
+/// looks at every packet, as it neither orders the ends nor keeps them.
+#[inline]
+pub fn bucket(one: SocketAddr, other: SocketAddr, buckets: usize) -> usize {
+    let mixed = |end: SocketAddr| {
+        let (address, port) = Key::end(end);
+        let folded = address as u64 ^ ((address >> 64) as u64).rotate_left(17);
+        let word = (folded ^ u64::from(port).rotate_left(40)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        word ^ word >> 32
+    };
+    let both = mixed(one).wrapping_add(mixed(other)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (both >> 40) as usize & (buckets - 1)
+}
+
 /// Bits of a set of keys: some hundreds of thousands leave it half empty.
 const BITS: usize = 1 << 20;
 
@@ -46,13 +60,18 @@ pub(crate) struct Key {
 }
 
 impl Key {
+    /// An address as one of IPv6, and the port.
     #[inline]
-    pub(crate) fn between(one: SocketAddr, other: SocketAddr) -> Key {
-        let end = |end: SocketAddr| match end {
+    fn end(end: SocketAddr) -> (u128, u16) {
+        match end {
             SocketAddr::V4(end) => (0xffff << 32 | u128::from(end.ip().to_bits()), end.port()),
             SocketAddr::V6(end) => (end.ip().to_bits(), end.port()),
-        };
-        let (one, other) = (end(one), end(other));
+        }
+    }
+
+    #[inline]
+    pub(crate) fn between(one: SocketAddr, other: SocketAddr) -> Key {
+        let (one, other) = (Key::end(one), Key::end(other));
         let (low, high) = if one <= other { (one, other) } else { (other, one) };
         Key { addresses: [low.0, high.0], ports: [low.1, high.1] }
     }

@@ -80,7 +80,7 @@ mod words;
 
 pub use closing::ConnectionReport;
 pub use findings::{Ends, Finding};
-pub use keys::share;
+pub use keys::{bucket, share};
 pub use kinds::{About, Group, Kind, Kinds, Row, kinds};
 pub use marks::MOST_MARKS;
 pub use picture::Picture;

@@ -1,6 +1,7 @@
 //! Reads capture files, packed or not, and diagnoses them.
 
 mod apart;
+mod division;
 mod document;
 pub mod evidence;
 mod front;

@@ -35,10 +35,11 @@ pub(super) fn read(
     room: usize,
     threads: usize,
 ) -> Result<(Summary, Vec<Found>), String> {
-    let fronts: Result<Vec<Front>, String> = (0..threads).map(|_| Front::open_to(path, bytes)).collect();
+    let fronts: Result<Vec<Front>, String> =
+        (0..threads).map(|_| Ok(Front::open_to(path, bytes)?.divided(threads))).collect();
     let work = |(own, mut front): (usize, Front)| {
         let mut share = Share::new(limits, (room / threads).max(1));
-        front.read_share((own, threads), |decoded, seen| share.take(decoded, seen));
+        front.read_share(own, |decoded, seen| share.take(decoded, seen));
         (front, share.finish())
     };
     let mut read = Vec::with_capacity(threads);

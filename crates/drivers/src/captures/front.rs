@@ -1,12 +1,12 @@
 //! The one who reads a capture: what every packet is from, before its share looks at it.
 
+use super::division::Division;
 use super::shares::Seen;
 use super::threads::Batch;
 use super::{Source, Taps, open};
-use framegauge_diagnosis::{Clock, share};
+use framegauge_diagnosis::Clock;
 use framegauge_packets::capture::{
-    Checksums, Decoded, Fragment, Interface, Outline, Reader, Reassembly, Record, Segment, Why, decode,
-    outline,
+    Checksums, Decoded, Fragment, Interface, Reader, Reassembly, Record, Segment, Why, decode, outline,
 };
 use std::path::Path;
 
@@ -80,12 +80,6 @@ impl Places {
     }
 }
 
-/// Which of so many shares has a packet. Those of no connection are the first one's.
-#[inline]
-pub(super) fn of_share(outline: &Outline, shares: usize) -> usize {
-    outline.ends.map_or(0, |(one, other)| share(one, other, shares, 0))
-}
-
 /// What a packet is a fragment of, if it is one that was decoded.
 #[inline]
 fn fragment_of(decoded: &Decoded, record: &Record<'_>) -> Option<Fragment> {
@@ -107,9 +101,9 @@ fn next_ready(parts: &mut Reassembly<Seen>, places: &Places) -> Option<(Segment,
 }
 
 /// Adds all such to a batch.
-fn add_ready(parts: &mut Reassembly<Seen>, places: &Places, batch: &mut Batch) {
+fn add_ready(parts: &mut Reassembly<Seen>, places: &Places, division: &mut Division, batch: &mut Batch) {
     while let Some((segment, seen)) = next_ready(parts, places) {
-        batch.add_whole(segment, seen);
+        batch.add_whole(division.take(Some((segment.source, segment.destination))), segment, seen);
     }
 }
 
@@ -122,6 +116,7 @@ pub(super) struct Front {
     broken: Option<String>,
     /// Segments of which IP fragments are missing so far.
     parts: Reassembly<Seen>,
+    division: Division,
 }
 
 impl Front {
@@ -139,7 +134,13 @@ impl Front {
             packets: 0,
             broken: None,
             parts: Reassembly::default(),
+            division: Division::among(1),
         })
+    }
+
+    /// Its packets are for so many shares.
+    pub(super) fn divided(self, shares: usize) -> Front {
+        Front { division: Division::among(shares), ..self }
     }
 
     /// Reads all packets.
@@ -171,8 +172,8 @@ impl Front {
         }
     }
 
-    /// Reads all packets, and gives those of one share of so many.
-    pub(super) fn read_share(&mut self, (own, shares): (usize, usize), mut take: impl FnMut(&Decoded, Seen)) {
+    /// Reads all packets, and gives those of one share.
+    pub(super) fn read_share(&mut self, own: usize, mut take: impl FnMut(&Decoded, Seen)) {
         loop {
             let record = match self.reader.next() {
                 Ok(Some(record)) => record,
@@ -186,7 +187,7 @@ impl Front {
             let (interface, number, at) = (record.interface, record.number, record.nanoseconds);
             self.places.see(at);
             let outline = outline(&record);
-            let is_own = of_share(&outline, shares) == own;
+            let is_own = self.division.take(outline.ends) == own;
             // Of a segment that is its own a fragment without ports tells nothing.
             if !is_own && let Some(part) = outline.fragment.filter(|_| outline.ends.is_none()) {
                 self.parts.take(&part, interface, None, at);
@@ -283,16 +284,17 @@ impl Front {
                     let clock = self.places.clock(tap);
                     let seen = Seen { tap, number, clock, captured_bytes, original_bytes };
                     self.parts.take(&part, interface, Some((segment, seen)), at);
-                    add_ready(&mut self.parts, &self.places, batch);
+                    add_ready(&mut self.parts, &self.places, &mut self.division, batch);
                     continue;
                 }
                 (_, Some(part)) => self.parts.take(&part, interface, None, at),
                 (Some(Decoded::Tcp(segment)), None) => self.parts.pass(&segment, interface),
                 _ => {}
             }
-            add_ready(&mut self.parts, &self.places, batch);
+            add_ready(&mut self.parts, &self.places, &mut self.division, batch);
             let begun = self.places.begun(interface);
-            let place = batch.add(&record, &outline, begun, self.places.latest);
+            let own = self.division.take(outline.ends);
+            let place = batch.add(&record, own, begun, self.places.latest);
             if begun.is_none() {
                 let decoded = decode(&record, Checksums::Ignore);
                 batch.settle(place, self.places.of(&decoded, interface, self.reader.interfaces()));
@@ -304,7 +306,7 @@ impl Front {
     /// Nothing more follows.
     fn end_filling(&mut self, batch: &mut Batch) -> bool {
         self.parts.finish();
-        add_ready(&mut self.parts, &self.places, batch);
+        add_ready(&mut self.parts, &self.places, &mut self.division, batch);
         false
     }
 

@@ -9,10 +9,10 @@
 //! The reader looks at no more of a packet than the ends of its connection. Each share decodes its own packets, in its turn:
 //! only one thread at a time has it.
 
-use super::front::{Front, Summary, of_share};
+use super::front::{Front, Summary};
 use super::shares::{Found, Seen, Share};
-use framegauge_diagnosis::{Clock, Thresholds, share};
-use framegauge_packets::capture::{Checksums, Decoded, LinkType, Outline, Record, Segment, decode};
+use framegauge_diagnosis::{Clock, Thresholds};
+use framegauge_packets::capture::{Checksums, Decoded, LinkType, Record, Segment, decode};
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
@@ -76,16 +76,14 @@ impl Batch {
         self.packets < BATCH_PACKETS && self.bytes < BATCH_BYTES
     }
 
-    /// Adds a packet, at this time of the capture, and tells its place. Those of no connection are the first share's.
+    /// Adds a packet of a share, at this time of the capture, and tells its place.
     pub(super) fn add(
         &mut self,
         record: &Record<'_>,
-        outline: &Outline,
+        own: usize,
         tap: Option<usize>,
         now: i64,
     ) -> (usize, usize) {
-        let shares = self.parts.len();
-        let own = of_share(outline, shares);
         let part = &mut self.parts[own];
         part.packets.push(Packet {
             number: record.number,
@@ -104,8 +102,7 @@ impl Batch {
     }
 
     /// Adds a segment that came in IP fragments.
-    pub(super) fn add_whole(&mut self, segment: Segment, seen: Seen) {
-        let own = share(segment.source, segment.destination, self.parts.len(), 0);
+    pub(super) fn add_whole(&mut self, own: usize, segment: Segment, seen: Seen) {
         self.parts[own].packets.push(Packet {
             number: seen.number,
             nanoseconds: segment.nanoseconds,
@@ -238,7 +235,7 @@ pub(super) fn read(
 ) -> Result<(Summary, Vec<Found>), String> {
     let shares = threads * SHARES;
     let state = Mutex::new(State {
-        front: Some(front),
+        front: Some(front.divided(shares)),
         has_ended: false,
         waiting: vec![VecDeque::new(); shares],
         shares: (0..shares).map(|_| Some(Share::new(limits, (room / shares).max(1)))).collect(),
