@@ -5,6 +5,7 @@ use crate::detectors::Detectors;
 use crate::findings::{Tally, merge};
 use crate::kinds::Kind;
 use crate::sizes::Sizes;
+use crate::steps::Witness;
 
 /// What detectors tell of one event.
 #[derive(Debug, Clone, Default)]
@@ -26,6 +27,7 @@ enum Entry {
     Recounted(Kind, u64),
     Corrected(&'static [Kind], Tally, Side),
     Sized(Sizes),
+    Witnessed(Witness),
 }
 
 impl Account {
@@ -58,6 +60,11 @@ impl Account {
     /// These sizes passed, and these did not.
     pub(crate) fn size(&mut self, sizes: Sizes) {
         self.0.push(Entry::Sized(sizes));
+    }
+
+    /// It tells whether time went by.
+    pub(crate) fn witness(&mut self, witness: Witness) {
+        self.0.push(Entry::Witnessed(witness));
     }
 
     /// Of what a sender was told to have as one kind, the first of these that has so much, this was another.
@@ -101,6 +108,7 @@ impl Connection {
                 tally.into_iter().for_each(|tally| tally.count = count);
             }
             Entry::Sized(sizes) => self.keep_sizes(sizes),
+            Entry::Witnessed(witness) => self.witnesses.push(witness),
             Entry::Corrected(kinds, tally, sender) => self.correct(kinds, &tally, sender),
             Entry::Instead(mut tally, of) => {
                 let other = self.tallies.iter_mut().find(|other| other.kind == of);

@@ -10,6 +10,7 @@ use crate::kinds::Kind;
 use crate::outage::Outages;
 use crate::picture::Picture;
 use crate::repairs::Reasons;
+use crate::steps::Witness;
 use crate::words;
 use framegauge_packets::SynOptions;
 use serde::Serialize;
@@ -83,6 +84,7 @@ pub(crate) struct Ended {
     pub(crate) reset_by: Option<Side>,
     pub(crate) last: i64,
     pub(crate) picture: Option<Box<Picture>>,
+    pub(crate) witnesses: Vec<Witness>,
 }
 
 impl Connection {
@@ -131,6 +133,11 @@ impl Connection {
             reset_by: self.reset_by.filter(|_| self.was_cut_off()),
             last,
             picture: self.picture.take(),
+            witnesses: self
+                .witnesses
+                .iter()
+                .map(|witness| Witness { rtt: self.path_rtt(), ..*witness })
+                .collect(),
         }
     }
 

@@ -22,6 +22,7 @@ use crate::outage::Outages;
 use crate::picture::Picture;
 use crate::resets::Cut;
 use crate::sizes::Sizes;
+use crate::steps::{LEAST_STEP, Says, Witness};
 use crate::unanswered::Unanswered;
 use crate::unfilled::Unfilled;
 use crate::unheard::Unheard;
@@ -106,6 +107,8 @@ pub(crate) struct Connection {
     pub(crate) unanswered: Option<Unanswered>,
     /// Silences in which the path was away.
     pub(crate) outages: Outages,
+    /// What it says of the capture's clock.
+    pub(crate) witnesses: Vec<Witness>,
     pub(crate) notes: Notes,
     pub(crate) suspects: [Suspects; 2],
     /// Windows that may have become small.
@@ -153,6 +156,7 @@ impl Connection {
             unfilled: None,
             unanswered: None,
             outages: Outages::default(),
+            witnesses: Vec::new(),
             notes: Notes::default(),
             suspects: Default::default(),
             watches: Default::default(),
@@ -223,9 +227,8 @@ impl Connection {
     pub(crate) fn take(&mut self, segment: &Segment, limits: &Thresholds) {
         let from = if segment.source == self.ends.client { Side::Client } else { Side::Server };
         let mut now = segment.nanoseconds;
-        // A clock that was set back is one step, however many packets follow it.
         if now < self.stamped {
-            self.note(Kind::CaptureMisordered, now, now.max(self.last), 0, &[segment.number]);
+            self.go_back(segment);
         }
         now = now.max(self.last);
         if self.is_duplicate(segment, from, now, limits) {
@@ -276,6 +279,16 @@ impl Connection {
         }
         if segment.flags.contains(TcpFlags::RST) {
             self.take_reset(segment, from, now);
+        }
+    }
+
+    /// A stamp goes back. A clock that was set back is one step, however many packets follow it.
+    #[cold]
+    fn go_back(&mut self, segment: &Segment) {
+        let (begin, end) = (self.stamped, segment.nanoseconds);
+        self.note(Kind::CaptureMisordered, end, end.max(self.last), 0, &[segment.number]);
+        if begin.saturating_sub(end) >= LEAST_STEP {
+            self.witnesses.push(Witness { begin, end, rtt: 0, says: Says::Proof });
         }
     }
 

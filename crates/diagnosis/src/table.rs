@@ -273,6 +273,7 @@ impl Table {
             segments: whole.segments,
             seconds: whole.seconds,
             pictures: whole.pictures,
+            witnesses: whole.witnesses,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::kinds::Kind;
 use crate::outcast::outcast;
 use crate::peers::outliers;
 use crate::quality::Cuts;
+use crate::steps::Witness;
 use crate::together::{self, Silenced};
 use crate::too_big::Unclaimed;
 use crate::{Picture, Thresholds};
@@ -30,6 +31,9 @@ pub struct Diagnosis {
     /// Of the connections that were to be drawn.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub pictures: Vec<Picture>,
+    /// What connections say of the capture's clock.
+    #[serde(skip)]
+    pub witnesses: Vec<Witness>,
 }
 
 /// What is told of a connection that has ended. A share calls it by the number of its first packet.
@@ -113,6 +117,7 @@ pub struct Part {
     pub(crate) pictures: Vec<Picture>,
     pub(crate) cuts: Cuts,
     pub(crate) unclaimed: Unclaimed,
+    pub(crate) witnesses: Vec<Witness>,
     pub(crate) is_lacking: bool,
     pub(crate) origin: Option<i64>,
     last: Option<i64>,
@@ -130,6 +135,8 @@ pub struct Conclusion {
     pub seconds: f64,
     /// Of the connections that were to be drawn.
     pub pictures: Vec<Picture>,
+    /// What connections say of the capture's clock.
+    pub witnesses: Vec<Witness>,
     is_lacking: bool,
 }
 
@@ -167,6 +174,7 @@ impl Part {
             }
         }));
         self.flows.extend(ended.flows);
+        self.witnesses.extend(ended.witnesses);
         if let Some(mut picture) = ended.picture {
             picture.finish();
             self.pictures.push(*picture);
@@ -180,12 +188,18 @@ impl Part {
         self.resets.extend(other.resets);
         self.flows.extend(other.flows);
         self.pictures.extend(other.pictures);
+        self.witnesses.extend(other.witnesses);
         self.cuts.add(other.cuts);
         self.unclaimed.add(other.unclaimed);
         self.is_lacking |= other.is_lacking;
         self.origin = self.origin.or(other.origin);
         self.last = self.last.max(other.last);
         self.segments += other.segments;
+    }
+
+    /// What its connections say of the capture's clock.
+    pub fn witnesses(&self) -> &[Witness] {
+        &self.witnesses
     }
 
     /// The capture says that it lacks packets.
@@ -209,7 +223,15 @@ impl Part {
         findings.extend(outcast(&self.flows, origin, limits));
         findings.extend(outliers(&self.flows, origin, limits));
         self.pictures.sort_unstable_by_key(|entry| entry.connection);
+        self.witnesses.sort_unstable();
         let (segments, is_lacking) = (self.segments, self.is_lacking);
-        Conclusion { findings, segments, seconds, pictures: self.pictures, is_lacking }
+        Conclusion {
+            findings,
+            segments,
+            seconds,
+            pictures: self.pictures,
+            witnesses: self.witnesses,
+            is_lacking,
+        }
     }
 }

@@ -16,9 +16,9 @@ pub use document::{Failed, Form};
 pub use packed::needs_program;
 pub(crate) use packed::{Source, unpacked};
 
-use framegauge_diagnosis::{Diagnosis, Table, Thresholds};
+use framegauge_diagnosis::{Diagnosis, Finding, Table, Thresholds};
 use framegauge_packets::capture::{Decoded, Interface, Reader, Why};
-use front::{Front, Summary};
+use front::{Front, Steps, Summary};
 use serde::Serialize;
 use shares::{Found, Seen, Share};
 use std::collections::BTreeMap;
@@ -214,7 +214,23 @@ pub fn write(
     document::write(&summary, results, &limits, form, out)
 }
 
+/// Where its clock was set, a file is read once more, without that.
 fn found(path: &Path, limits: Thresholds, room: Room) -> Result<(Summary, Vec<Found>), String> {
+    let (summary, results) = found_once(path, limits, room, None)?;
+    let witnesses =
+        |tap: usize| results.iter().filter_map(|of| Some(of.taps.get(tap)?.part.witnesses())).collect();
+    match summary.steps(witnesses).filter(|_| path.is_file()) {
+        Some(steps) => found_once(path, limits, room, Some(&steps)),
+        None => Ok((summary, results)),
+    }
+}
+
+fn found_once(
+    path: &Path,
+    limits: Thresholds,
+    room: Room,
+    steps: Option<&Steps>,
+) -> Result<(Summary, Vec<Found>), String> {
     let Room { connections, threads } = room;
     let failure = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());
     let is_piped = path.as_os_str() == "-";
@@ -222,9 +238,9 @@ fn found(path: &Path, limits: Thresholds, room: Room) -> Result<(Summary, Vec<Fo
         && !is_piped
         && let Some(bytes) = apart::bytes(path).map_err(|reason| failure(&reason))?
     {
-        return apart::read(path, bytes, limits, connections, threads);
+        return apart::read(path, bytes, limits, connections, threads, steps);
     }
-    let mut front = Front::open(path)?;
+    let mut front = Front::open(path, steps)?;
     if threads > 1 {
         return threads::read(front, limits, connections, threads);
     }
@@ -241,7 +257,21 @@ pub fn diagnose(path: &Path, limits: Thresholds) -> Result<Captured, String> {
 
 /// Draws connections, each named by the place of its tap and its number there.
 fn read(path: &Path, limits: Thresholds, drawn: &[(usize, u64)]) -> Result<Captured, String> {
-    let mut front = Front::open(path)?;
+    let (captured, summary) = read_once(path, limits, drawn, None)?;
+    let witnesses = |tap: usize| vec![&captured.taps[tap].diagnosis.witnesses[..]];
+    match summary.steps(witnesses).filter(|_| path.is_file()) {
+        Some(steps) => Ok(read_once(path, limits, drawn, Some(&steps))?.0),
+        None => Ok(captured),
+    }
+}
+
+fn read_once(
+    path: &Path,
+    limits: Thresholds,
+    drawn: &[(usize, u64)],
+    steps: Option<&Steps>,
+) -> Result<(Captured, Summary), String> {
+    let mut front = Front::open(path, steps)?;
     let mut tables: Vec<Table> = Vec::new();
     let (mut others, mut unread) = (Others::default(), Unread::default());
     front.read(|decoded, seen| {
@@ -265,25 +295,29 @@ fn read(path: &Path, limits: Thresholds, drawn: &[(usize, u64)]) -> Result<Captu
     let summary = front.finish()?;
     let only = summary.taps.len() == 1;
     let is_lacking = summary.missed_packets.is_some_and(|missed| missed > 0);
-    let finish = |((name, begin), mut table): ((String, Option<i64>), Table)| {
+    let finish = |(place, ((name, begin), mut table)): (usize, (&(String, Option<i64>), Table))| {
         if is_lacking {
             table.lacks_packets();
         }
+        let mut diagnosis = table.finish();
+        diagnosis.findings.extend(summary.told(place));
+        diagnosis.findings.sort_by_key(Finding::rank);
         Tap {
-            interface: (!only).then_some(name),
+            interface: (!only).then(|| name.clone()),
             begin_seconds: begin.map(|begin| begin as f64 / 1e9),
-            diagnosis: table.finish(),
+            diagnosis,
         }
     };
-    Ok(Captured {
-        file: summary.file,
+    let captured = Captured {
+        file: summary.file.clone(),
         packets: summary.packets,
         missed_packets: summary.missed_packets,
         others,
         unread: unread.most(),
-        broken: summary.broken,
-        taps: summary.taps.into_iter().zip(tables).map(finish).collect(),
-    })
+        broken: summary.broken.clone(),
+        taps: summary.taps.iter().zip(tables).enumerate().map(finish).collect(),
+    };
+    Ok((captured, summary))
 }
 
 /// Takes a packet with a table that has room for all.

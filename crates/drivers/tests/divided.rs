@@ -64,8 +64,8 @@ fn too_big(frame: &[u8]) -> Vec<u8> {
     [&frame[..14], &ip, &quoted[12..16], &[3, 4, 0, 0, 0, 0, 5, 0xdc], quoted].concat()
 }
 
-/// A capture of three interfaces.
-fn captured(steps: &[Step]) -> File {
+/// A capture of three interfaces, whose clock is set by so much before a packet.
+fn captured(steps: &[Step], (place, by): (usize, i64)) -> File {
     let mut bytes = Vec::new();
     let mut section = Section::begin(&mut bytes);
     for name in ["eth0", "eth1", "eth2"] {
@@ -79,7 +79,7 @@ fn captured(steps: &[Step]) -> File {
         now += step.6;
         let packet = Captured {
             interface: step.5,
-            time_nanoseconds: now,
+            time_nanoseconds: now.saturating_add_signed(if number >= place { by } else { 0 }),
             original_bytes: whole.len() as u32,
             bytes: &whole[..whole.len().min(step.4)],
             direction: None,
@@ -123,12 +123,41 @@ fn put_together(rows: &str) -> Value {
     whole
 }
 
+/// Packets of two clients in turn, a millisecond each, on one interface.
+fn in_turn() -> Vec<Step> {
+    let step = |number: usize| (number / 2 % 2, number % 2 == 1, 0x18u8, 100, 2000, 0, 1_000_000);
+    (0..200).map(step).collect()
+}
+
+#[test]
+fn a_clock_that_goes_back_is_told_once_however_many_read() {
+    let file = captured(&in_turn(), (100, -3_600_000_000_000));
+    let mut told = Vec::new();
+    for threads in 1..=3 {
+        let found = written(&file, Room { connections: 100, threads }, Form::Document);
+        let found: Value = serde_json::from_str(&found).expect("JSON");
+        let tap = &found["taps"][0];
+        let jumps = tap["findings"].as_array().expect("a list").iter();
+        let jumps: Vec<&Value> = jumps.filter(|each| each["kind"] == "clock_jump").collect();
+        assert_eq!(jumps.len(), 1, "{tap:#}");
+        assert_eq!((&jumps[0]["connection"], &jumps[0]["packets"][0]), (&Value::Null, &Value::from(101)));
+        assert!((0.19..0.21).contains(&tap["seconds"].as_f64().expect("a number")), "{}", tap["seconds"]);
+        assert!(!tap["findings"].to_string().contains("capture_misordered"));
+        told.push(tap.to_string());
+    }
+    assert!(told.iter().all(|each| *each == told[0]));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn threads_and_little_room_change_nothing(steps in steps(), connections in 1usize..20) {
-        let file = captured(&steps);
+    fn threads_and_little_room_change_nothing(
+        steps in steps(),
+        connections in 1usize..20,
+        set in (0usize..400, prop_oneof![Just(0i64), -20_000_000_000i64..20_000_000_000]),
+    ) {
+        let file = captured(&steps, set);
         let whole = std::fs::read(path_of(&file)).expect("it is there");
         // In the middle of the last packet, of which there is another one before.
         let cut = in_memory::file(&whole[..whole.len() - if steps.len() > 1 { 3 } else { 0 }]);

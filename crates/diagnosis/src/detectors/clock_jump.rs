@@ -13,6 +13,7 @@ use crate::account::Account;
 use crate::connection::{Connection, SIDES, Side};
 use crate::findings::Tally;
 use crate::kinds::Kind;
+use crate::steps::{Says, Witness};
 
 /// Linux ticks once a millisecond.
 const TICK: i64 = 1_000_000;
@@ -102,6 +103,13 @@ impl Jump {
     }
 }
 
+impl Jump {
+    /// What it says of the capture's clock.
+    fn witness(&self, says: Says) -> Witness {
+        Witness { begin: self.tally.begin, end: self.tally.end, rtt: 0, says }
+    }
+}
+
 impl ClockJump {
     /// Begins with the packet that ends a long gap.
     fn open(&mut self, of: &Connection, packet: &Seen) {
@@ -126,7 +134,7 @@ impl ClockJump {
 }
 
 impl Detector for ClockJump {
-    fn segment(&mut self, of: &Connection, packet: &Seen, _: &mut Account) {
+    fn segment(&mut self, of: &Connection, packet: &Seen, account: &mut Account) {
         let Some((value, echo)) = packet.segment.timestamps else { return };
         let (from, stamp) = (packet.from as usize, Stamp { value, at: packet.now });
         self.open(of, packet);
@@ -135,9 +143,13 @@ impl Detector for ClockJump {
         {
             jump.stood[from] = stood;
             let is_certain = jump.stood == [true; 2];
-            if let Some(jump) = self.open.take_if(|_| is_certain || !stood).filter(|_| is_certain) {
-                self.told.push(*jump);
-                self.clocks = [None; 2];
+            match self.open.take_if(|_| is_certain || !stood) {
+                Some(jump) if is_certain => {
+                    self.told.push(*jump);
+                    self.clocks = [None; 2];
+                }
+                Some(jump) if jump.is_known => account.witness(jump.witness(Says::Against)),
+                _ => {}
             }
         }
         let clock = self.clocks[from].get_or_insert(Clock { first: stamp, newest: stamp });
@@ -149,6 +161,7 @@ impl Detector for ClockJump {
     fn end(&mut self, of: &Connection, _: &Thresholds, account: &mut Account) {
         let is_known = self.clocks.iter().all(|clock| clock.is_some_and(|clock| clock.is_fine()));
         for mut jump in self.told.drain(..).filter(|jump| jump.is_known || is_known) {
+            account.witness(jump.witness(Says::Proof));
             // Parts of it may have had other names.
             let most = jump.former.iter().map(|kind| of.lost(*kind)).max().unwrap_or(0);
             jump.tally.lost = jump.tally.lost.min(most);

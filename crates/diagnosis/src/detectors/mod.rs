@@ -20,6 +20,7 @@ mod mss;
 mod shrunk;
 mod silly_window;
 mod slow_start;
+mod standstill;
 mod storm;
 mod unheeded_reset;
 mod unpushed;
@@ -43,6 +44,7 @@ use mss::Mss;
 use shrunk::Shrunk;
 use silly_window::SillyWindow;
 use slow_start::SlowStart;
+use standstill::Standstill;
 use storm::Storm;
 use unheeded_reset::UnheededReset;
 use unpushed::Unpushed;
@@ -139,6 +141,7 @@ macro_rules! detectors {
 
 detectors! {
     clock_jump: ClockJump;
+    standstill: Standstill;
     unpushed: Unpushed;
     writes: Writes;
     shrunk: Shrunk;

@@ -442,8 +442,8 @@ kinds! {
     }
     ClockJump {
         name: "clock_jump", about: Capture, group: Other, least: Any,
-        means: "half a second or more went by in the capture, and not at either end by its timestamps (RFC 7323)",
-        headline: "The capture's clock was set forward",
+        means: "the capture's clock was set while it ran: half a second or more went by in it, and not at the ends, or its stamps go back and stay behind: see below",
+        headline: "The capture's clock was set while it ran",
         says: |told| format!(
             "The capture's clock went ahead {}, by {} in all, while those of both ends stood still (their timestamps): it was set, or all hosts slept.",
             told.times(), told.lost()

@@ -91,6 +91,7 @@ fn divided(segments: &[Segment], shares: usize, room: usize) -> Diagnosis {
         segments: whole.segments,
         seconds: whole.seconds,
         pictures: whole.pictures,
+        witnesses: whole.witnesses,
     }
 }
 

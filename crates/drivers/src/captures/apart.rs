@@ -8,7 +8,7 @@
 //! Nothing is handed from one to another: to read a packet's head again takes less than to copy the packet into another core's
 //! cache. What comes through a pipe, or is unpacked, cannot be read twice (`threads.rs`).
 
-use super::front::{Front, Summary};
+use super::front::{Front, Steps, Summary};
 use super::packed::is_packed;
 use super::shares::{Found, Share};
 use framegauge_diagnosis::Thresholds;
@@ -34,9 +34,10 @@ pub(super) fn read(
     limits: Thresholds,
     room: usize,
     threads: usize,
+    steps: Option<&Steps>,
 ) -> Result<(Summary, Vec<Found>), String> {
     let fronts: Result<Vec<Front>, String> =
-        (0..threads).map(|_| Ok(Front::open_to(path, bytes)?.divided(threads))).collect();
+        (0..threads).map(|_| Ok(Front::open_to(path, bytes, steps)?.divided(threads))).collect();
     let work = |(own, mut front): (usize, Front)| {
         let mut share = Share::new(limits, (room / threads).max(1));
         front.read_share(own, |decoded, seen| share.take(decoded, seen));

@@ -118,8 +118,8 @@ pub(super) fn write(
         if form == Form::Document && place > 0 {
             out.write_all(b",")?;
         }
-        Tap::new(&results, at_tap, missed_packets.is_some_and(|missed| missed > 0), limits)
-            .write(&head, form, out)?;
+        let is_lacking = missed_packets.is_some_and(|missed| missed > 0);
+        Tap::new(&results, at_tap, (is_lacking, summary.told(place)), limits).write(&head, form, out)?;
     }
     if form == Form::Document {
         out.write_all(b"]}\n")?;
@@ -128,7 +128,12 @@ pub(super) fn write(
 }
 
 impl<'a> Tap<'a> {
-    fn new(results: &'a [Found], at_tap: Vec<AtTap>, is_lacking: bool, limits: &Thresholds) -> Tap<'a> {
+    fn new(
+        results: &'a [Found],
+        at_tap: Vec<AtTap>,
+        (is_lacking, of_clock): (bool, Option<Finding>),
+        limits: &Thresholds,
+    ) -> Tap<'a> {
         let (mut connections, mut rows, mut part) = (Vec::new(), Vec::new(), Part::default());
         for (share, at) in at_tap.into_iter().enumerate() {
             connections.extend(at.connections.into_iter().map(|(first, place)| (first, share, place)));
@@ -140,7 +145,8 @@ impl<'a> Tap<'a> {
         }
         connections.sort_unstable_by_key(|(first, _, _)| *first);
         let numbers = Numbers::new(connections.iter().map(|(first, _, _)| *first).collect());
-        let whole = part.conclude(&numbers, limits);
+        let mut whole = part.conclude(&numbers, limits);
+        whole.findings.extend(of_clock);
         rows.retain(|(rank, _)| whole.keeps(rank.kind));
         rows.iter_mut().for_each(|(rank, _)| *rank = rank.numbered(&numbers));
         rows.extend(whole.findings.iter().map(Finding::rank).zip((0..).map(Where::Whole)));

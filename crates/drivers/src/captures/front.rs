@@ -3,8 +3,8 @@
 use super::division::Division;
 use super::shares::Seen;
 use super::threads::Batch;
-use super::{Source, Taps, open};
-use framegauge_diagnosis::Clock;
+use super::{MOST_TAPS, Source, Taps, open};
+use framegauge_diagnosis::{Clock, Finding, Righted, Stamps, Step, Witness};
 use framegauge_packets::capture::{
     Checksums, Decoded, Fragment, Interface, Reader, Reassembly, Record, Segment, Why, decode, outline,
 };
@@ -18,6 +18,64 @@ pub(super) struct Summary {
     pub(super) missed_packets: Option<u64>,
     pub(super) broken: Option<String>,
     pub(super) taps: Vec<(String, Option<i64>)>,
+    clocks: Clocks,
+}
+
+/// Where the clocks of a file were set, by the numbers of its interfaces.
+pub(super) type Steps = Vec<Vec<Step>>;
+
+impl Summary {
+    /// Where clocks were set, by what connections of each tap say; once it is known, nothing more.
+    pub(super) fn steps<'a>(&self, witnesses: impl Fn(usize) -> Vec<&'a [Witness]>) -> Option<Steps> {
+        if !self.clocks.righted.is_empty() {
+            return None;
+        }
+        let of = |(number, stamps): (usize, &Stamps)| {
+            let tap = self.clocks.taps.get(number).copied().flatten();
+            tap.map_or(Vec::new(), |tap| stamps.steps(&witnesses(tap).concat()))
+        };
+        let steps: Steps = self.clocks.seen.iter().enumerate().map(of).collect();
+        steps.iter().any(|of| !of.is_empty()).then_some(steps)
+    }
+
+    /// What is told of the clock of a tap.
+    pub(super) fn told(&self, tap: usize) -> Option<Finding> {
+        let origin = self.taps[tap].1?;
+        let is_of = |(number, _): &(usize, &Righted)| self.clocks.taps.get(*number) == Some(&Some(tap));
+        let mut righted = self.clocks.righted.iter().enumerate().filter(is_of);
+        righted.find_map(|(_, clock)| clock.finding(origin))
+    }
+}
+
+/// The clocks of a capture, by the numbers of its interfaces: what their stamps say, or what these are without their steps.
+#[derive(Debug, Default)]
+struct Clocks {
+    seen: Vec<Stamps>,
+    righted: Vec<Righted>,
+    taps: Vec<Option<usize>>,
+}
+
+impl Clocks {
+    /// The stamp of a packet as if no clock had been set, as far as that is known.
+    #[inline]
+    fn right(&mut self, record: &Record<'_>) -> i64 {
+        let (number, stamp) = (record.interface as usize, record.nanoseconds);
+        if let Some(clock) = self.righted.get_mut(number) {
+            return clock.right(record.number, stamp);
+        }
+        match self.seen.get_mut(number) {
+            Some(clock) => clock.see(record.number, stamp),
+            None => self.open(number),
+        }
+        stamp
+    }
+
+    #[cold]
+    fn open(&mut self, number: usize) {
+        if number < MOST_TAPS && self.righted.is_empty() {
+            self.seen.resize_with(number + 1, Stamps::default);
+        }
+    }
 }
 
 /// The taps of a capture with the stamps of their first segments, and its latest stamp.
@@ -26,13 +84,15 @@ pub(super) struct Places {
     taps: Taps,
     origins: Vec<Option<i64>>,
     latest: i64,
+    clocks: Clocks,
 }
 
 impl Places {
-    /// Takes note of a packet's stamp.
-    pub(super) fn see(&mut self, stamp: i64) {
+    /// Takes note of a packet's stamp, and rights it.
+    pub(super) fn see(&mut self, record: &mut Record<'_>) {
+        record.nanoseconds = self.clocks.right(record);
         // Not so far that differences overflow.
-        self.latest = self.latest.max(stamp.clamp(0, i64::MAX / 2));
+        self.latest = self.latest.max(record.nanoseconds.clamp(0, i64::MAX / 2));
     }
 
     /// The tap of a packet, if it is of TCP, of an error, or lacks the end of its headers.
@@ -75,8 +135,9 @@ impl Places {
         Clock { origin, now: self.latest }
     }
 
-    pub(super) fn finish(self) -> Vec<(String, Option<i64>)> {
-        self.taps.names.into_iter().zip(self.origins).collect()
+    fn finish(mut self) -> (Vec<(String, Option<i64>)>, Clocks) {
+        self.clocks.taps = self.taps.of_interface;
+        (self.taps.names.into_iter().zip(self.origins).collect(), self.clocks)
     }
 }
 
@@ -120,17 +181,20 @@ pub(super) struct Front {
 }
 
 impl Front {
-    pub(super) fn open(path: &Path) -> Result<Front, String> {
-        Front::open_to(path, u64::MAX)
+    pub(super) fn open(path: &Path, steps: Option<&Steps>) -> Result<Front, String> {
+        Front::open_to(path, u64::MAX, steps)
     }
 
     /// What is behind so many bytes is not read.
-    pub(super) fn open_to(path: &Path, bytes: u64) -> Result<Front, String> {
+    /// `steps`: where its clocks were set, if that is known.
+    pub(super) fn open_to(path: &Path, bytes: u64, steps: Option<&Steps>) -> Result<Front, String> {
         let (file, reader) = open(path, bytes)?;
+        let righted = steps.into_iter().flatten().cloned().map(Righted::new).collect();
+        let clocks = Clocks { righted, ..Clocks::default() };
         Ok(Front {
             file,
             reader,
-            places: Places::default(),
+            places: Places { clocks, ..Places::default() },
             packets: 0,
             broken: None,
             parts: Reassembly::default(),
@@ -146,7 +210,7 @@ impl Front {
     /// Reads all packets.
     pub(super) fn read(&mut self, mut take: impl FnMut(&Decoded, Seen)) {
         loop {
-            let record = match self.reader.next() {
+            let mut record = match self.reader.next() {
                 Ok(Some(record)) => record,
                 Ok(None) => return self.end_parts(&mut take),
                 Err(error) => {
@@ -155,9 +219,9 @@ impl Front {
                 }
             };
             self.packets += 1;
+            self.places.see(&mut record);
             let (interface, number, at) = (record.interface, record.number, record.nanoseconds);
             let (captured_bytes, original_bytes) = (record.captured.len(), record.original_bytes as usize);
-            self.places.see(at);
             // Looked at in its place: a copy would take as long as the decoding.
             let decoded = &decode(&record, Checksums::Verify);
             let part = fragment_of(decoded, &record);
@@ -175,7 +239,7 @@ impl Front {
     /// Reads all packets, and gives those of one share.
     pub(super) fn read_share(&mut self, own: usize, mut take: impl FnMut(&Decoded, Seen)) {
         loop {
-            let record = match self.reader.next() {
+            let mut record = match self.reader.next() {
                 Ok(Some(record)) => record,
                 Ok(None) => return self.end_parts(&mut take),
                 Err(error) => {
@@ -184,8 +248,8 @@ impl Front {
                 }
             };
             self.packets += 1;
+            self.places.see(&mut record);
             let (interface, number, at) = (record.interface, record.number, record.nanoseconds);
-            self.places.see(at);
             let outline = outline(&record);
             let is_own = self.division.take(outline.ends) == own;
             // Of a segment that is its own a fragment without ports tells nothing.
@@ -261,7 +325,7 @@ impl Front {
     pub(super) fn fill(&mut self, batch: &mut Batch) -> bool {
         batch.clear();
         while batch.has_room() {
-            let record = match self.reader.next() {
+            let mut record = match self.reader.next() {
                 Ok(Some(record)) => record,
                 Ok(None) => return self.end_filling(batch),
                 Err(error) => {
@@ -270,8 +334,8 @@ impl Front {
                 }
             };
             self.packets += 1;
+            self.places.see(&mut record);
             let (interface, number, at) = (record.interface, record.number, record.nanoseconds);
-            self.places.see(at);
             let outline = outline(&record);
             let is_concerned = outline.fragment.is_some() || self.parts.waits();
             let decoded = is_concerned.then(|| decode(&record, Checksums::Ignore));
@@ -315,12 +379,14 @@ impl Front {
         if let (0, Some(reason)) = (self.packets, &self.broken) {
             return Err(format!("{}: {reason}", self.file));
         }
+        let (taps, clocks) = self.places.finish();
         Ok(Summary {
             missed_packets: self.reader.loss().packets(),
             file: self.file,
             packets: self.packets,
             broken: self.broken,
-            taps: self.places.finish(),
+            taps,
+            clocks,
         })
     }
 }
