@@ -117,6 +117,9 @@ impl Connection {
             if half.round_trip.sample_queue(queued, may_be_delayed) {
                 self.update_rtt();
             }
+            if !may_be_delayed {
+                self.take_level(queued, sent, sender, number);
+            }
         }
         if acked.closed_hole {
             let closed = Tally::new(Kind::Reordering, now, now, &[]).times(0);

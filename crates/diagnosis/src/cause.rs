@@ -375,7 +375,7 @@ impl Connection {
     /// Whether the newest RTT is far above the smallest.
     fn is_bloated(&self, sender: Side, limits: &Thresholds) -> bool {
         let round_trip = &self.half(sender).round_trip;
-        let floor = self.path_rtt();
+        let floor = self.path_rtt().max(self.half(sender).level.floor());
         // The answer to less than two segments may be late by intent (RFC 9293 section 3.8.6.3).
         let fills = || self.half(sender).way.flight().bytes() >= 2 * u64::from(self.mss(sender));
         round_trip.latest() - floor > limits.bloat_nanoseconds

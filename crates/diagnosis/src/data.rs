@@ -48,6 +48,9 @@ impl Connection {
         let is_known = self.halves[from as usize].opening.mss().is_some();
         self.halves[from as usize].sent.take(segment, mss, is_known, end.saturating_sub(high), was_idle, now);
         self.take_round(from, now);
+        if was_idle && fresh && segment.payload_bytes <= mss {
+            self.halves[from as usize].level.leave_alone(end, now);
+        }
         if fresh {
             self.half_mut(from).rounds.note_data();
         }

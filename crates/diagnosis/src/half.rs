@@ -8,6 +8,7 @@ use crate::hearing::Hearing;
 use crate::hidden::Hidden;
 use crate::identities::Identities;
 use crate::lag::Lag;
+use crate::level::Level;
 use crate::mended::Told;
 use crate::opening::Opening;
 use crate::progress::{Progress, Run};
@@ -51,6 +52,7 @@ pub(crate) struct Half {
     spoke: i64,
     pub(crate) silences: Silences,
     pub(crate) rounds: Rounds,
+    pub(crate) level: Level,
     pub(crate) progress: Progress,
     pub(crate) run: Run,
     pub(crate) counts: Counts,

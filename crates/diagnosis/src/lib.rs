@@ -36,6 +36,7 @@ pub mod joined;
 mod keys;
 mod kinds;
 mod lag;
+mod level;
 mod marks;
 mod mended;
 mod notes;

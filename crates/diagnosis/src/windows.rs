@@ -112,8 +112,11 @@ impl Connection {
         let half = &mut self.halves[sender as usize];
         let (flight, una, high, room) =
             (half.way.flight().bytes(), half.way.una(), half.way.high(), half.way.room());
-        if half.rounds.take(flight, (una, high), room, now) && self.watches[sender as usize].is_some() {
-            self.judge_round(sender, now);
+        if half.rounds.take(flight, (una, high), room, now) {
+            half.level.end_round(half.rounds.last_peak(), half.rounds.pace());
+            if self.watches[sender as usize].is_some() {
+                self.judge_round(sender, now);
+            }
         }
     }
 

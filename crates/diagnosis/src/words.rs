@@ -78,6 +78,11 @@ impl Told<'_> {
         says(self.connection, self.tally)
     }
 
+    /// A path that another took the place of.
+    pub(crate) fn change(&self) -> String {
+        self.connection.change_in_words()
+    }
+
     /// How often, as a number.
     pub(crate) fn count(&self) -> u64 {
         self.tally.count

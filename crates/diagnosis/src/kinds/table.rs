@@ -144,7 +144,9 @@ kinds! {
         name: "network_limited", about: Pace, group: Way, least: OfLife,
         means: "data was under way: the congestion window and the path were the limit",
         headline: "The congestion window and the path were the limit",
-        says: |told| format!("The congestion window and the path were the limit for {}.", told.lost()),
+        says: |told| format!(
+            "The congestion window and the path were the limit for {}.{}", told.lost(), told.change()
+        ),
         remedy: "The path and congestion control set the pace: compare its rate with that of the slowest link.",
         limits: [share_of_life, pause_nanoseconds],
     }

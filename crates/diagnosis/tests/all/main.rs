@@ -11,6 +11,7 @@ mod in_vain;
 mod joined;
 mod joined_sizes;
 mod late;
+mod level;
 mod mixtures;
 mod needless;
 mod notes;
