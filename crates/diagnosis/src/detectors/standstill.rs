@@ -66,9 +66,9 @@ impl Open {
         }
         // A probe of an idle end acknowledges as well (RFC 9293 section 3.8.4).
         let is_answer = place >= own.high() && ack <= of.half(self.sender).way.high();
-        // Where the file has no such acknowledgements, or lacks this one, the answer had come long before.
+        // Where the file has no acknowledgements, or lacks this one, what was under way had been answered long before.
         let has_them = SIDES.iter().any(|side| of.half(*side).counts.pure_acks() > HANDSHAKE_ACKS);
-        Some(match only_acks {
+        Some(match only_acks && ack <= self.high {
             true => is_answer.then_some(Says::Proof),
             false => (is_answer && has_them).then_some(Says::Hint),
         })
