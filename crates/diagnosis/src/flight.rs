@@ -70,6 +70,15 @@ impl Flight {
         self.pieces.iter().filter(|piece| piece.sacked).map(Piece::payload).max().unwrap_or(0)
     }
 
+    /// The largest piece behind the oldest, if all of them are smaller than that and nothing was sent again, in bytes; else 0.
+    #[cold]
+    pub(crate) fn smaller_behind(&self) -> u32 {
+        let Some(oldest) = self.pieces.front() else { return 0 };
+        let is_new = self.pieces.iter().all(|piece| piece.times == 1);
+        let behind = self.pieces.iter().skip(1).map(Piece::payload).max().unwrap_or(0);
+        if is_new && behind < oldest.payload() { behind } else { 0 }
+    }
+
     /// The largest piece, in bytes.
     #[cold]
     pub(crate) fn largest(&self) -> u32 {

@@ -41,6 +41,8 @@ pub(crate) struct Half {
     /// The largest payload of one segment that arrived.
     delivered: u32,
     duplicate_acks: u32,
+    /// What arrived behind the oldest at this place, as the first duplicate acknowledgement says: so many bytes at most.
+    passed_behind: (u64, u32),
     /// When something new was acknowledged.
     last_progress: i64,
     pub(crate) identities: Identities,
@@ -101,6 +103,12 @@ impl Half {
     /// How often the other end has acknowledged the same since it acknowledged something new.
     pub(crate) fn duplicate_acks(&self) -> u32 {
         self.duplicate_acks
+    }
+
+    /// The largest segment behind the oldest at a place that may have arrived, where a duplicate acknowledgement says that one
+    /// did and all are smaller than that; else 0.
+    pub(crate) fn passed_behind(&self, una: u64) -> u32 {
+        if self.passed_behind.0 == una { self.passed_behind.1 } else { 0 }
     }
 
     /// When something new was acknowledged.
@@ -169,6 +177,10 @@ impl Half {
     /// there was one; else of a hole.
     pub(crate) fn hear_duplicate(&mut self, has_hidden_sack: bool) {
         self.duplicate_acks += 1;
+        if self.duplicate_acks == 1 {
+            // It is said of something behind the oldest that arrived (RFC 5681 section 4.2).
+            self.passed_behind = (self.way.una(), self.way.flight().smaller_behind());
+        }
         if has_hidden_sack && self.counts.resent_segments() == 0 {
             self.way.lack();
         }

@@ -34,6 +34,8 @@ pub(crate) struct Sizes {
     pub(crate) lived: bool,
     /// As large ones passed again later.
     pub(crate) is_over: bool,
+    /// Smaller ones passed while it was sent again and again: it is a matter of size also if as large ones pass later.
+    pub(crate) is_witnessed: bool,
 }
 
 /// How sure it is that the size is the reason.
@@ -170,11 +172,18 @@ struct Vain {
 }
 
 impl Vain {
+    /// Whether what was as large passed again at last, and had been lost by its size until then: a smaller one that had left later
+    /// arrived, so that the way was not away from the beginning. The last copy was not in vain.
+    fn is_over(&self) -> bool {
+        let has_passed = self.ended.is_some_and(|bytes| bytes >= self.largest) && self.since < self.smallest;
+        has_passed && self.since > 0 && self.resends > ENOUGH_RESENDS && self.largest > USUAL_BYTES
+    }
+
     /// Whether the size explains it, and how surely; and whether the path MTU has fallen.
     fn judge(&self) -> Option<(Grade, bool)> {
         let passed = self.since.max(self.ended.unwrap_or(0));
         if passed >= self.largest {
-            return None;
+            return self.is_over().then_some((Grade::Likely, self.before >= self.largest));
         }
         if self.before < self.largest {
             let is_sure = self.heard || self.is_refused || self.ended.is_some();
@@ -242,6 +251,7 @@ impl Connection {
                 .way
                 .flight()
                 .largest_sacked()
+                .max(self.half(sender).passed_behind(episode.una))
                 .max(arrived.map_or(0, |all| all.largest_behind)),
             ended: arrived.map(|all| all.first_piece),
             smallest,
@@ -251,12 +261,20 @@ impl Connection {
             is_refused,
         };
         let (grade, has_fallen) = vain.judge()?;
-        let since = vain.since.max(vain.ended.unwrap_or(0));
-        let passed = if has_fallen { since } else { since.max(vain.before) };
+        let is_over = vain.is_over();
+        let since = if is_over { vain.since } else { vain.since.max(vain.ended.unwrap_or(0)) };
+        let passed = if is_over {
+            since
+        } else if has_fallen {
+            since
+        } else {
+            since.max(vain.before)
+        };
         let lost = if vain.smallest > passed { vain.smallest } else { vain.largest };
         let before = has_fallen.then_some(vain.before);
         let lived = vain.heard || vain.ended.is_some();
-        Some(Sizes { sender, passed, lost, before, grade, lived, is_over: false })
+        let is_witnessed = vain.since > 0 && grade > Grade::Possible && vain.resends >= ENOUGH_RESENDS;
+        Some(Sizes { sender, passed, lost, before, grade, lived, is_over, is_witnessed })
     }
 
     /// The payload of a full segment: the MSS, or what passed where larger ones vanish.
@@ -279,7 +297,7 @@ impl Connection {
         let passes = |sizes: &&mut Sizes| sizes.sender == sender && acked.largest_piece() == sizes.lost;
         let Some(sizes) = self.sizes.as_mut().filter(passes) else { return };
         sizes.is_over = true;
-        if sizes.grade < Grade::Certain {
+        if sizes.grade < Grade::Certain && !sizes.is_witnessed {
             self.sizes = None;
             self.rename(Kind::PmtuBlackHole, Kind::RtoStall);
         }
@@ -332,6 +350,10 @@ mod tests {
             // As large ones passed, or as small ones did not.
             (Vain { since: 8948, ..FALLEN }, None),
             (Vain { ended: Some(8948), ..FALLEN }, None),
+            // As large ones passed again at last, after many in vain, and a smaller one had passed meanwhile.
+            (Vain { ended: Some(8948), resends: 5, heard: false, ..FALLEN }, likely),
+            (Vain { ended: Some(8948), resends: 5, since: 0, ..FALLEN }, None),
+            (Vain { ended: Some(8948), resends: 5, smallest: 400, ..FALLEN }, None),
             (Vain { smallest: 400, ..FALLEN }, None),
         ] {
             assert_eq!(vain.judge(), judged, "{vain:?}");

@@ -165,6 +165,7 @@ impl Connection {
             grade: Grade::Likely,
             lived: false,
             is_over: false,
+            is_witnessed: false,
         };
         if ever < lost {
             return Some(sizes);

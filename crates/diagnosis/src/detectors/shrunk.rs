@@ -105,6 +105,7 @@ impl Detector for Shrunk {
                 grade: Grade::Likely,
                 lived: true,
                 is_over: false,
+                is_witnessed: false,
             });
             let is_after =
                 |tally: &&Tally| tally.kind == Kind::IdleRestart && tally.begin >= rest.tally.begin;

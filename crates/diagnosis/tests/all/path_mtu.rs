@@ -175,6 +175,56 @@ fn what_comes_through_at_last_or_has_lost_small_ones_too_is_no_matter_of_size() 
     assert!(!one(&found, Kind::RtoStall).text.contains("MTU"));
 }
 
+/// The path MTU has fallen for a while: a large segment is repeated by the timer so many times in vain, and a small one that left
+/// behind it arrives, of which one duplicate acknowledgement tells, or none. Then the large one passes, or smaller ones do.
+fn for_a_while(times: u32, tells: bool, is_cut: bool) -> Diagnosis {
+    let mut scene = grown(CLIENT, true);
+    let begin = scene.data(CLIENT, LARGE);
+    scene.data(CLIENT, SMALL);
+    let all = scene.next[CLIENT];
+    scene.pass(RTT);
+    if tells {
+        scene.sack(SERVER, begin, &[]);
+    }
+    for turn in 0..times {
+        scene.pass((210 << turn) * MS);
+        scene.again(CLIENT, begin, LARGE);
+    }
+    scene.pass((210 << times) * MS);
+    for place in (0..LARGE).step_by(if is_cut { 1024 } else { LARGE as usize }) {
+        let bytes = if is_cut { 1024.min(LARGE - place) } else { LARGE };
+        scene.again(CLIENT, begin.wrapping_add(place), bytes);
+        scene.pass(RTT);
+        let up_to = if place + bytes == LARGE { all } else { begin.wrapping_add(place + bytes) };
+        scene.sack(SERVER, up_to, &[]);
+    }
+    scene.pass(1_000 * MS);
+    for _ in 0..10 {
+        scene.data(CLIENT, LARGE);
+        scene.pass(RTT);
+        scene.ack(SERVER);
+        scene.pass(20_000);
+    }
+    scene.diagnosis()
+}
+
+#[test]
+fn a_path_mtu_that_fell_for_a_while_is_no_outage_where_smaller_ones_passed_meanwhile() {
+    for (tells, is_cut) in [(true, true), (true, false), (false, false)] {
+        let found = for_a_while(5, tells, is_cut);
+        assert_eq!(kinds(&found), [Kind::PmtuBlackHole], "{tells} {is_cut} {found:#?}");
+        let text = told(&found, Kind::PmtuBlackHole);
+        assert!(text.contains("none above") && text.contains("Later such segments passed again."), "{text}");
+        // What passes because it is smaller makes it sure.
+        assert_eq!(text.contains("or the way was interrupted meanwhile"), !is_cut, "{text}");
+    }
+    // Two in vain may be chance, and where nothing tells that the small one came before, the way may have been away.
+    for (times, tells, is_cut) in [(2, true, false), (5, false, true)] {
+        let found = for_a_while(times, tells, is_cut);
+        assert!(!kinds(&found).contains(&Kind::PmtuBlackHole), "{times} {found:#?}");
+    }
+}
+
 /// At the other end: a hole as large as a jumbo frame, and small segments behind it; the sender is heard again, or not.
 fn unfilled(lives: bool) -> Diagnosis {
     let mut scene = grown(SERVER, false);
