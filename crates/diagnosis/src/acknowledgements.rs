@@ -222,7 +222,7 @@ impl Connection {
             self.half_mut(sender).silences.ask(missing);
         }
         if is_duplicate && (!may_be_repeat || self.half(sender).told.has_filled(begin)) {
-            self.hear_of_double(sender, (begin, end));
+            self.hear_of_double(sender, (begin, end), now);
         }
         if !is_duplicate || !may_be_repeat {
             return;

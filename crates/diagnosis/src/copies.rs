@@ -234,15 +234,23 @@ impl Connection {
         let half = self.half_mut(from);
         let begin = half.way.near(segment.seq);
         if segment.payload_bytes > 0 {
-            half.doubles.take((begin, begin + u64::from(segment.payload_bytes)), segment.number, kind);
+            let range = (begin, begin + u64::from(segment.payload_bytes));
+            half.doubles.take(range, segment.number, kind, false);
         }
     }
 
     /// The receiver has what lies in `range` twice, and nobody has sent it again, or only what filled a hole: it came twice to
-    /// the capture, too. Whether the capture has it twice.
+    /// the capture, too. Whether the capture has it twice. What came later than a sender takes to repeat it was sent again: by the
+    /// receiver's word the capture has not doubled it.
     #[cold]
-    pub(crate) fn take_back_copy(&mut self, sender: Side, range: (u64, u64)) -> bool {
-        let Some((number, kind)) = self.half_mut(sender).doubles.arrived(range) else { return false };
+    pub(crate) fn take_back_copy(&mut self, sender: Side, range: (u64, u64), now: i64) -> bool {
+        let Some((number, kind, is_late)) = self.half_mut(sender).doubles.arrived(range) else {
+            return false;
+        };
+        if is_late {
+            self.half_mut(sender).counts.resend(range.1 - range.0);
+            self.note(Kind::SpuriousRetransmit, now, now, 0, &[number]);
+        }
         if let Some(tally) = self.tallies.iter_mut().find(|tally| tally.kind == kind) {
             tally.count -= 1;
             tally.packets.retain(|packet| *packet != number);

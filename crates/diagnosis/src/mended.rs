@@ -161,8 +161,8 @@ impl Connection {
     /// The receiver has what lies in `range` twice, which nobody repeated, or only one repeat that filled a hole. Where the
     /// capture has it twice as well, that repeat came before what it repeats: nothing was lost.
     #[cold]
-    pub(crate) fn hear_of_double(&mut self, sender: Side, range: (u64, u64)) {
-        if self.take_back_copy(sender, range) {
+    pub(crate) fn hear_of_double(&mut self, sender: Side, range: (u64, u64), now: i64) {
+        if self.take_back_copy(sender, range, now) {
             let repeat = self.half_mut(sender).told.repeats_of(range.0).find(|repeat| repeat.hole.is_some());
             repeat.into_iter().for_each(|repeat| repeat.is_needless = true);
         }

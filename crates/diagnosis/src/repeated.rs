@@ -20,20 +20,22 @@ struct Double {
     range: (u64, u64),
     number: u64,
     kind: Kind,
+    is_late: bool,
 }
 
 impl Doubles {
-    pub(crate) fn take(&mut self, range: (u64, u64), number: u64, kind: Kind) {
+    /// `is_late`: its sender may have repeated it by then.
+    pub(crate) fn take(&mut self, range: (u64, u64), number: u64, kind: Kind, is_late: bool) {
         if self.0.len() == MOST_DOUBLES {
             self.0.pop_front();
         }
-        self.0.push_back(Double { range, number, kind });
+        self.0.push_back(Double { range, number, kind, is_late });
     }
 
-    /// The receiver has what lies in `range` twice: the number of the copy and what it was told as, once.
-    pub(crate) fn arrived(&mut self, range: (u64, u64)) -> Option<(u64, Kind)> {
+    /// The receiver has what lies in `range` twice: the number of the copy and what it was told as, once; and whether it was late.
+    pub(crate) fn arrived(&mut self, range: (u64, u64)) -> Option<(u64, Kind, bool)> {
         let place = self.0.iter().position(|copy| copy.range.0 < range.1 && range.0 < copy.range.1)?;
-        self.0.remove(place).map(|copy| (copy.number, copy.kind))
+        self.0.remove(place).map(|copy| (copy.number, copy.kind, copy.is_late))
     }
 }
 

@@ -44,7 +44,7 @@ impl Connection {
             return;
         }
         if hole.is_none() && self.is_unclear(segment, from, range, now, limits) {
-            return self.tell_unclear(segment, from, range.0, now);
+            return self.tell_unclear(segment, from, range, now);
         }
         self.tell_repeat_of_answered(segment, from, range, now);
         let is_no_loss = self.repeats_size_probe(from, range.0, segment.payload_bytes)
@@ -71,11 +71,15 @@ impl Connection {
         }
     }
 
-    /// Nobody can tell who repeats this. Behind a repeat that filled a hole the receiver may still tell.
-    fn tell_unclear(&mut self, segment: &Segment, from: Side, begin: u64, now: i64) {
+    /// Nobody can tell who repeats this. The receiver may still tell, behind a repeat that filled a hole, or where it came so late that
+    /// its sender may have repeated it.
+    fn tell_unclear(&mut self, segment: &Segment, from: Side, range: (u64, u64), now: i64) {
         self.note(Kind::UnclearRepeats, now, now, 0, &[segment.number]);
-        if self.half(from).told.has_filled(begin) {
+        let is_late = self.knows_vantage() && now - self.half(from).sent.at() > self.path_rtt();
+        if self.half(from).told.has_filled(range.0) {
             self.keep_copy(segment, from, Kind::UnclearRepeats);
+        } else if is_late {
+            self.half_mut(from).doubles.take(range, segment.number, Kind::UnclearRepeats, true);
         }
     }
 

@@ -476,3 +476,44 @@ fn what_comes_with_its_first_copy_behind_a_long_pause_may_be_its_repeat() {
         assert!(found.contains(&expected), "{pause}: {found:?}");
     }
 }
+
+/// Beside the receiver, without any mark: the last segment comes again so much later, and the receiver says that it had it, or not.
+fn again_beside_the_receiver(later: i64, is_said: bool) -> Diagnosis {
+    let mut scene = Scene::new();
+    scene.meet_at_server(RTT);
+    for _ in 0..10 {
+        (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        scene.pass(RTT);
+    }
+    let begin = scene.data(CLIENT, MSS);
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    scene.pass(later);
+    scene.again(CLIENT, begin, MSS);
+    scene.pass(20_000);
+    let all = (begin, begin.wrapping_add(MSS));
+    let said: &[(u32, u32)] = if is_said { &[all] } else { &[] };
+    scene.sack(SERVER, all.1, said);
+    scene.pass(RTT);
+    scene.talk(3, RTT);
+    for segment in &mut scene.segments {
+        (segment.timestamps, segment.identification) = (None, None);
+    }
+    scene.diagnosis()
+}
+
+proptest! {
+    /// What came twice to the receiver is no copy of the capture's, and after an RTT its sender may have repeated it.
+    #[test]
+    fn a_receiver_says_of_what_nothing_marks_whether_it_was_sent_again(more in 1i64..150) {
+        let later = RTT + more * MS;
+        let found = again_beside_the_receiver(later, true);
+        prop_assert_eq!(kinds(&found), [Kind::SpuriousRetransmit], "{:#?}", found.findings);
+        prop_assert_eq!(found.connections[0].resent_segments, [1, 0]);
+        let found = again_beside_the_receiver(later, false);
+        prop_assert_eq!(kinds(&found), [Kind::UnclearRepeats], "{:#?}", found.findings);
+        prop_assert_eq!(found.connections[0].resent_segments, [0, 0]);
+    }
+}
