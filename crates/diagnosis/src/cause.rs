@@ -274,8 +274,10 @@ impl Connection {
     /// What it skips may have been lost before the pause, and a timer have ended that; or else it is the first that a sender with
     /// nothing more to send sent after a rest: if that is longer than timers, or no more numbers are missing than segments.
     fn leaves_hole_by_timer(&self, gap: &Gap) -> bool {
-        // Where nobody is heard, a rest as long as an RTT may end by a flight of which the first is lost.
-        let may_be_rtt = self.is_unheard(gap) && gap.length < LEAST_TIMEOUT;
+        // Where nobody is heard, or nobody knows how far the sender is, a rest as long as an RTT may end by a flight of which the
+        // first is lost.
+        let is_far = self.is_unheard(gap) || !self.knows_vantage();
+        let may_be_rtt = is_far && gap.length < LEAST_TIMEOUT;
         if !self.leaves_hole(gap) || may_be_rtt {
             return false;
         }

@@ -502,3 +502,44 @@ fn a_half_file_shows_by_what_is_repeated_that_nobody_answered() {
         assert_eq!(finding.remedy.contains("rto_min"), place == 1, "{finding:#?}");
     }
 }
+
+/// Beside the receiver, in the middle of a connection: bursts an RTT apart, of one of which the first segment does not come.
+/// It fills its hole when it was sent again, or never.
+fn first_of_a_burst_is_lost(rtt: i64, is_filled: bool) -> Vec<Kind> {
+    let mut scene = Scene::new();
+    let burst = |scene: &mut Scene| {
+        (0..4).for_each(|_| _ = scene.data(CLIENT, MSS));
+        scene.pass(20_000);
+        scene.ack(SERVER);
+        scene.pass(rtt);
+    };
+    (0..10).for_each(|_| burst(&mut scene));
+    let hole = scene.next[CLIENT];
+    scene.next[CLIENT] = hole.wrapping_add(MSS);
+    let behind = scene.next[CLIENT];
+    for _ in 0..3 {
+        scene.data(CLIENT, MSS);
+        scene.pass(20_000);
+        scene.sack(SERVER, hole, &[(behind, scene.next[CLIENT])]);
+    }
+    scene.pass(rtt);
+    if is_filled {
+        scene.again(CLIENT, hole, MSS);
+    }
+    scene.pass(20_000);
+    scene.ack(SERVER);
+    scene.pass(rtt);
+    (0..10).for_each(|_| burst(&mut scene));
+    for segment in &mut scene.segments {
+        (segment.timestamps, segment.identification) = (None, None);
+    }
+    kinds(&scene.diagnosis())
+}
+
+#[test]
+fn without_a_handshake_the_rest_before_a_hole_may_be_an_rtt() {
+    for rtt in [5 * MS, 20 * MS, 150 * MS] {
+        assert_eq!(first_of_a_burst_is_lost(rtt, true), [Kind::FastRetransmit], "{rtt}");
+        assert_eq!(first_of_a_burst_is_lost(rtt, false), [Kind::CaptureLoss], "{rtt}");
+    }
+}
