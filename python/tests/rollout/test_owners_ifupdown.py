@@ -87,3 +87,32 @@ def test_each_command_of_a_line_has_its_own_interface() -> None:
     ]
     assert commands.with_mtu(line, ("eth2", "eth4"), 4200) == line.replace("9000", "4200").replace("1400", "4200")
     assert commands.settings("ip link set mtu 1500 eth1") == commands.settings("ip link set eth1 mtu large") == []
+
+
+IGNORED = "iface eth1 inet dhcp\n  mtu 9000\n", "iface eth1 inet6 auto\n  mtu 9000\n"
+
+
+@pytest.mark.parametrize("text", IGNORED)
+def test_an_mtu_that_a_method_does_not_take_is_no_setting(text: str) -> None:
+    """`ifup --no-act --verbose` of ifupdown 0.8.41 runs nothing for it; a hook works with any method."""
+    found = ownership({PATH: text}, ETH1, 9000)
+    [claim] = found.claims
+    assert (claim.mtu, claim.place, "no option of the method" in claim.but) == (None, f"{PATH}:1", True)
+    [edit] = found.edits
+    assert edit.after is not None
+    assert "post-up ip link set dev $IFACE mtu 9000" in edit.after
+    assert [entry.mtu for entry in ownership({PATH: edit.after}, ETH1, 9000).claims] == [9000]
+
+
+@pytest.mark.parametrize("text", IGNORED)
+@pytest.mark.parametrize("successor", ["/etc/network/ifupdown2/ifupdown2.conf", "/etc/network/ifupdown-ng.conf"])
+def test_successors_take_it_with_any_method(text: str, successor: str) -> None:
+    found = ownership({PATH: text.replace("9000", "1500"), successor: ""}, ETH1, 9000)
+    assert [claim.mtu for claim in found.claims] == [1500]
+    [edit] = found.edits
+    assert edit.after == text
+
+
+def test_a_stanza_of_inet6_gets_a_hook_as_its_option_would_lower_nothing() -> None:
+    [edit] = ownership({PATH: "iface eth1 inet6 static\n  address fd00::1/64\n"}, ETH1, 1500).edits
+    assert edit.after == "iface eth1 inet6 static\n  post-up ip link set dev $IFACE mtu 1500\n  address fd00::1/64\n"

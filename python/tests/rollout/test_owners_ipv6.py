@@ -11,6 +11,9 @@ from framegauge.rollout.owners import Nic, ownership
 ETH1 = Nic("eth1", 3, "52:54:00:00:00:01")
 NETPLAN = "network:\n  ethernets:\n    eth1:\n      mtu: 9000\n      ipv6-mtu: %s\n"
 NETWORK = "[Match]\nName=eth1\n[Link]\nMTUBytes=9000\n[Network]\nIPv6MTUBytes=%s\n"
+INTERFACES = (
+    "iface eth1 inet static\n  address 10.1.0.1/24\n  mtu 9000\niface eth1 inet6 static\n  address fd00::1/64\n"
+)
 PROFILE = "[connection]\nid=a\nuuid=1\ninterface-name=eth1\n[ethernet]\nmtu=9000\n[ipv6]\nmtu=%s\n"
 
 
@@ -21,6 +24,7 @@ PROFILE = "[connection]\nid=a\nuuid=1\ninterface-name=eth1\n[ethernet]\nmtu=9000
         ("/etc/systemd/network/10.network", NETWORK, "networkd", 6),
         ("/etc/NetworkManager/system-connections/a.nmconnection", PROFILE, "NetworkManager", 8),
         ("/etc/sysconfig/network-scripts/ifcfg-eth1", "DEVICE=eth1\nMTU=9000\nIPV6_MTU=%s\n", "ifcfg", 3),
+        ("/etc/network/interfaces", f"{INTERFACES}  mtu %s\n", "ifupdown", 6),
     ],
 )
 def test_who_gives_ipv6_an_mtu_of_its_own_is_named(path: str, text: str, owner: str, line: int) -> None:
@@ -45,3 +49,22 @@ def test_what_netplan_generates_is_told_once() -> None:
 def test_a_profile_that_leaves_it_to_routers_sets_none(value: str) -> None:
     files = {"/etc/NetworkManager/system-connections/a.nmconnection": PROFILE % value}
     assert ownership(files, ETH1, 9000).of_ipv6 == ()
+
+
+@pytest.mark.parametrize("sizes", [(1500, 1500, 9000), (9000, 4000, 1500), (1500, 4000, 9000)])
+def test_a_stanza_of_inet6_that_is_not_of_ipv6_alone_is_changed_with_the_others(sizes: tuple[int, int, int]) -> None:
+    """With as much as the interface it follows it; with more than it is to have it would raise it (inet6.defn)."""
+    inet, inet6, target = sizes
+    text = INTERFACES.replace("9000", str(inet)) + f"  mtu {inet6}\n"
+    found = ownership({"/etc/network/interfaces": text}, ETH1, target)
+    assert found.of_ipv6 == ()
+    [edit] = found.edits
+    assert edit.after == INTERFACES.replace("9000", str(target)) + f"  mtu {target}\n"
+
+
+def test_an_mtu_of_ipv6_alone_stays_when_the_interface_is_raised_in_its_stanza() -> None:
+    text = INTERFACES.replace("9000", "3000") + "  mtu 1500\n"
+    found = ownership({"/etc/network/interfaces": text}, ETH1, 9000)
+    assert [claim.mtu for claim in found.claims] == [3000]
+    [edit] = found.edits
+    assert edit.after == text.replace("3000", "9000")

@@ -103,7 +103,8 @@ def ownership(
     unclear += tried(lambda: networkd.unclear(files, nic), [])
     unclear += tried(lambda: networkmanager.unclear(written, nic), [])
     unclear += tried(lambda: ifcfg.unclear(files, nic), [])
-    of_ipv6: list[Claim] = tried(lambda: netplan.of_ipv6(files, nic), [])
+    of_ipv6: list[Claim] = tried(lambda: netplan.of_ipv6(files, nic) + ifupdown.of_ipv6(files, nic, mtu), [])
+    claims = [claim for claim in claims if claim not in of_ipv6]
     for reader in (networkd.of_ipv6, networkmanager.of_ipv6, ifcfg.of_ipv6):  # what is generated would be told twice
         of_ipv6 += tried(lambda reader=reader: reader(written, nic), [])  # type: ignore[misc]
     known_paths = {claim.path for claim in (*claims, *of_ipv6)} | {mention.path for mention in unclear}

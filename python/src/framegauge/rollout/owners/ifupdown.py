@@ -1,4 +1,10 @@
-"""ifupdown: the stanzas of interfaces(5) that set an MTU, in one file or several, and their change."""
+"""ifupdown: the stanzas of interfaces(5) that set an MTU, in one file or several, and their change.
+
+By Debian's ifupdown (0.8.41, inet.defn and inet6.defn; `ifup --no-act --verbose` prints it) the option `mtu` is one of
+some methods alone, and others take no notice of it. In a stanza of `inet6` it raises an interface that has less, and is
+else the MTU of IPv6 alone (`net.ipv6.conf.IFACE.mtu`). ifupdown2 and ifupdown-ng take it from any stanza, for the
+interface.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +18,7 @@ from framegauge.rollout.owners import commands, elsewhere, ifupdown2
 from framegauge.rollout.owners.elsewhere import Mention
 from framegauge.rollout.owners.model import Claim, Edit, Files, Kept, Nic, Trouble, Via
 
-__all__ = ["claims", "edits", "held", "is_mine", "unclear", "with_mtu"]
+__all__ = ["claims", "edits", "held", "is_mine", "of_ipv6", "unclear", "with_mtu"]
 
 # Its successors take a stanza that names neither family nor method; one of these files is there where they are.
 SUCCESSORS = (ifupdown2.CONFIG, "/etc/network/ifupdown-ng.conf")
@@ -28,6 +34,8 @@ ANY_ROUTE = re.compile(r"\bip\s+(?:-\S+\s+)*r(?:o|ou|out|oute)?\s")
 HOOKS = ("pre-up", "up", "post-up")
 OWN_NAMES = ("$IFACE", "${IFACE}")
 WITH_MTU = ("static", "manual", "")  # the methods that take the option; none is a successor's
+# Those of Debian's ifupdown that do not, of both versions of IP.
+WITHOUT_MTU = ("loopback", "dhcp", "bootp", "ppp", "wvdial", "ipv4ll", "auto")
 
 
 @dataclass(frozen=True)
@@ -64,23 +72,56 @@ def claims(files: Files, nic: Nic) -> list[Claim]:
     """What sets its MTU, or else the stanza by which it is managed. Trouble for a file that ifup refuses."""
     all_claims: list[Claim] = []
     managed: Claim | None = None
+    any_method = _has_successor(files)
     for path in sorted(file_path for file_path in files if is_mine(file_path)):
-        if not any(successor in files for successor in SUCCESSORS):
+        if not any_method:
             _refuse_short(files[path], path)
         for stanza in _of(files[path], path, nic):
-            managed = managed or Claim("ifupdown", path, stanza.line + 1, f"iface {nic.name}", None)
+            but = "" if any_method else _idle(stanza)
+            if managed is None or (but and not managed.but):
+                managed = Claim("ifupdown", path, stanza.line + 1, f"iface {nic.name}", None, but=but)
         all_claims += [
             Claim("ifupdown", path, option.line + 1, option.name, mtu)
-            for option, mtu in _settings(files[path], path, nic)
+            for option, mtu in _settings(files[path], path, nic, any_method)
         ]
     all_claims = all_claims or [
         Claim("ifupdown", path, option.line + 1, option.name, mtu)
         for path, stanza in _borrowed(files, nic)
-        for option, mtu in _setting(stanza, path, nic)
+        for option, mtu in _setting(stanza, path, nic, any_method)
     ]
     if managed and not all_claims:
         all_claims = ifupdown2.claims(files, nic, _is_port(files, nic))
     return all_claims or ([managed] if managed else [])
+
+
+def _has_successor(files: Files) -> bool:
+    return any(successor in files for successor in SUCCESSORS)
+
+
+def _idle(stanza: _Stanza) -> str:
+    """An `mtu` of which Debian's ifupdown takes no notice, in words."""
+    if stanza.method not in WITHOUT_MTU or not any(option.name == "mtu" for option in stanza.options):
+        return ""
+    return f"its mtu is no option of the method {stanza.method}, and nothing is done with it"
+
+
+def of_ipv6(files: Files, nic: Nic, mtu: int) -> list[Claim]:
+    """What gives IPv6 alone an MTU where the interface is to have `mtu`: a stanza of inet6 with no more than that, and
+    with less than another option sets."""
+    if _has_successor(files):
+        return []
+    options = [
+        (path, stanza.family, option, size)
+        for path, stanza in _all(files)
+        if stanza.interface == nic.name
+        for option, size in _setting(stanza, path, nic, False)
+    ]
+    most = max((size for _, _, _, size in options), default=0)
+    return [
+        Claim("ifupdown", path, option.line + 1, option.name, size)
+        for path, family, option, size in options
+        if family == 6 and option.name == "mtu" and size < most and size <= mtu
+    ]
 
 
 def _is_port(files: Files, nic: Nic) -> bool:
@@ -167,10 +208,14 @@ def edits(files: Files, nic: Nic, mtu: int, kept: Kept | None = None) -> list[Ed
     Nothing is reloaded: `ifup` would take the addresses away for a moment. The next one finds the new value.
     """
     paths = [path for path in sorted(files) if is_mine(path) and any(_of(files[path], path, nic))]
-    setting_paths = [path for path in sorted(files) if is_mine(path) and _settings(files[path], path, nic)]
-    if not setting_paths and any(_setting(stanza, path, nic) for path, stanza in _borrowed(files, nic)):
+    any_method = _has_successor(files)
+    setting_paths = [path for path in sorted(files) if is_mine(path) and _settings(files[path], path, nic, any_method)]
+    if not setting_paths and any(_setting(stanza, path, nic, any_method) for path, stanza in _borrowed(files, nic)):
         return []
-    texts = {path: with_mtu(files[path], path, nic, mtu) for path in setting_paths or paths[:1]}
+    left = {claim.place for claim in of_ipv6(files, nic, mtu)}
+    texts = {
+        path: with_mtu(files[path], path, nic, mtu, any_method, left) for path in setting_paths or paths[:1]
+    }  # fmt: skip
     if kept is not None:
         for path in paths:
             before = texts.get(path, files[path])
@@ -227,20 +272,29 @@ def _with_routes(text: str, path: str, nic: Nic, kept_routes: Kept) -> str:
     return text
 
 
-def with_mtu(text: str, path: str, nic: Nic, mtu: int) -> str:
-    """The text with that MTU in every line that sets one, or in the first stanza of the interface."""
+def with_mtu(
+    text: str, path: str, nic: Nic, mtu: int, any_method: bool = False, left: Collection[str] = ()
+) -> str:  # fmt: skip
+    """The text with that MTU in every line that sets one, or in the first stanza of the interface. `any_method`:
+    whether every method takes it; `left`: places that stay as they are."""
     lines = text.split("\n")
     stanzas = list(_of(text, path, nic))
-    settings = _settings(text, path, nic)
+    settings = _settings(text, path, nic, any_method)
     for option, _ in settings:
+        if f"{path}:{option.line + 1}" in left:
+            continue
         if option.name == "mtu":
             lines[option.line] = re.sub(r"(\bmtu\s+)\d+", rf"\g<1>{mtu}", lines[option.line], count=1)
         else:
             lines[option.line] = commands.with_mtu(lines[option.line], (nic.name, *OWN_NAMES), mtu)
     if settings or not stanzas:
         return "\n".join(lines)
-    stanza = next((candidate for candidate in stanzas if candidate.method in WITH_MTU), stanzas[0])
-    added = f"mtu {mtu}" if stanza.method in WITH_MTU else f"post-up ip link set dev $IFACE mtu {mtu}"
+    # In one of inet6 it would lower nothing.
+    taking = [
+        candidate for candidate in stanzas if candidate.method in WITH_MTU and (any_method or candidate.family == 4)
+    ]
+    stanza = (taking or stanzas)[0]
+    added = f"mtu {mtu}" if taking else f"post-up ip link set dev $IFACE mtu {mtu}"
     first = lines[stanza.options[0].line] if stanza.options else ""
     indent = first[: len(first) - len(first.lstrip())] or "    "
     head = stanza.line
@@ -250,22 +304,25 @@ def with_mtu(text: str, path: str, nic: Nic, mtu: int) -> str:
     return "\n".join(lines)
 
 
-def _settings(text: str, path: str, nic: Nic) -> list[tuple[_Option, int]]:
+def _settings(text: str, path: str, nic: Nic, any_method: bool) -> list[tuple[_Option, int]]:
     """The options that set the MTU, each with its value: those of its own stanzas, and hooks of others that name it."""
     pairs = []
     for stanza in _stanzas(text, path):
         if stanza.interface == nic.name:
-            pairs += _setting(stanza, path, nic)
+            pairs += _setting(stanza, path, nic, any_method)
         else:
             pairs += [(option, mtu) for option in stanza.options if (mtu := _by_hook(option, (nic.name,))) is not None]
     return pairs
 
 
-def _setting(stanza: _Stanza, path: str, nic: Nic) -> list[tuple[_Option, int]]:
-    """The options that set the MTU of the interface where the stanza is its own, each with its value."""
+def _setting(stanza: _Stanza, path: str, nic: Nic, any_method: bool) -> list[tuple[_Option, int]]:
+    """The options that set the MTU of the interface where the stanza is its own, each with its value. `any_method`:
+    whether every method takes `mtu`."""
     pairs = []
     for option in stanza.options:
         if option.name == "mtu":
+            if not any_method and stanza.method in WITHOUT_MTU:
+                continue
             if not (option.value.isascii() and option.value.isdigit() and len(option.value) < 10):
                 raise Trouble(f"{path}:{option.line + 1}", f"mtu {option.value}", "a number of bytes")
             pairs.append((option, int(option.value)))

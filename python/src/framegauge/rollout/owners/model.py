@@ -35,7 +35,7 @@ class Claim:
     """A place that sets the MTU of the interface, or (`mtu` None) that manages it and leaves its MTU as it is.
 
     `key` is the setting in the owner's own words, `line` where it stands (1-based; 0: not certain). `lasting` False:
-    what is told, by a DHCP server say, rather than what is written.
+    what is told, by a DHCP server say, rather than what is written. `but`: what it looks as if it did.
     """
 
     owner: str
@@ -44,6 +44,7 @@ class Claim:
     key: str
     mtu: int | None
     lasting: bool = True
+    but: str = ""
 
     @property
     def place(self) -> str:

@@ -57,7 +57,7 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
             text = f"{claim.owner}, which takes what a server tells ({claim.key})"
             yield case.finding("dhcp", "warning", text, str(case.target), dhcp.server_lines(case.target))
         elif claim.mtu is None:
-            text = f"{claim.owner} ({claim.place}), which sets no MTU"
+            text = f"{claim.owner} ({claim.place}), which sets no MTU" + (f": {claim.but}" if claim.but else "")
             yield case.finding("owner", "note", text, f"{case.target} there", _remedy(claim, how, shared))
         elif claim.mtu != case.target:
             verb = "sets" if claim.lasting else "is told"
