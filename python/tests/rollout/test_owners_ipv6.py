@@ -51,6 +51,60 @@ def test_a_profile_that_leaves_it_to_routers_sets_none(value: str) -> None:
     assert ownership(files, ETH1, 9000).of_ipv6 == ()
 
 
+SYSCTL = "/etc/sysctl.d/50-mtu.conf"
+
+
+@pytest.mark.parametrize(
+    ("files", "place"),
+    [
+        ({SYSCTL: "# MTUs\nnet.ipv6.conf.eth1.mtu = 1500\n"}, f"{SYSCTL}:2"),
+        ({SYSCTL: "-net/ipv6/conf/eth1/mtu=1500"}, f"{SYSCTL}:1"),
+        ({SYSCTL: "net.ipv6.conf.*.mtu=1500"}, f"{SYSCTL}:1"),
+        # The last by name, wherever it is, and the main file after all.
+        ({SYSCTL: "net.ipv6.conf.eth1.mtu=1400", "/usr/lib/sysctl.d/60.conf": "net.ipv6.conf.eth1.mtu=1500"},
+         "/usr/lib/sysctl.d/60.conf:1"),
+        ({"/etc/sysctl.conf": "net.ipv6.conf.eth1.mtu=1500", SYSCTL: "net.ipv6.conf.eth1.mtu=1400"}, "/etc/sysctl.conf:1"),
+        # One of the same name in /etc takes the other's place.
+        ({SYSCTL: "net.ipv6.conf.eth1.mtu=1500", "/usr/lib/sysctl.d/50-mtu.conf": "net.ipv6.conf.eth1.mtu=1400"},
+         f"{SYSCTL}:1"),
+        ({SYSCTL: "net.ipv6.conf.eth1.mtu=1500\nnet.ipv6.conf.eth*.mtu=1400"}, f"{SYSCTL}:1"),
+    ],
+)  # fmt: skip
+def test_a_file_of_sysctl_gives_ipv6_an_mtu(files: dict[str, str], place: str) -> None:
+    [claim] = ownership(files, ETH1, 9000).of_ipv6
+    assert (claim.owner, claim.place, claim.mtu) == ("sysctl", place, 1500)
+    renamed = {path: text.replace("eth1", "bond0").replace("eth*", "bond*") for path, text in files.items()}
+    [found] = [
+        each for each in preflight.findings({"a": facts(files=renamed)}, asked("bond0")) if "IPv6 alone" in each.found
+    ]
+    assert (found.what, found.severity) == ("owner", "warning")
+    assert "has 1500 again when it is next applied" in found.remedy
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        # The kernel takes neither for an interface (net/ipv6/addrconf.c).
+        "net.ipv6.conf.default.mtu = 1500",
+        "net.ipv6.conf.all.mtu = 1500",
+        "net.ipv6.conf.eth1/100.mtu = 1500",
+        "net.ipv6.conf.eth10.mtu = 1500",
+        "#net.ipv6.conf.eth1.mtu = 1500",
+        "net.ipv6.conf.eth1.accept_ra_mtu = 0",
+        "net.ipv6.route.mtu_expires = 1500",
+    ],
+)
+def test_what_no_kernel_takes_for_the_interface_is_no_setting(line: str) -> None:
+    assert ownership({SYSCTL: line}, ETH1, 9000).of_ipv6 == ()
+
+
+def test_a_dot_in_a_name_is_a_slash_in_a_key() -> None:
+    [claim] = ownership({SYSCTL: "net.ipv6.conf.eth1/100.mtu = 1500"}, Nic("eth1.100"), 9000).of_ipv6
+    assert claim.key == "net.ipv6.conf.eth1/100.mtu"
+    [claim] = ownership({SYSCTL: "net/ipv6/conf/eth1.100/mtu = 1500"}, Nic("eth1.100"), 9000).of_ipv6
+    assert claim.mtu == 1500
+
+
 @pytest.mark.parametrize("sizes", [(1500, 1500, 9000), (9000, 4000, 1500), (1500, 4000, 9000)])
 def test_a_stanza_of_inet6_that_is_not_of_ipv6_alone_is_changed_with_the_others(sizes: tuple[int, int, int]) -> None:
     """With as much as the interface it follows it; with more than it is to have it would raise it (inet6.defn)."""

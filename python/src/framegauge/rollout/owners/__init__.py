@@ -24,6 +24,7 @@ from framegauge.rollout.owners import (
     networkd,
     networkmanager,
     searched,
+    sysctls,
 )
 from framegauge.rollout.owners.cni import Pods
 from framegauge.rollout.owners.elsewhere import Mention
@@ -105,6 +106,7 @@ def ownership(
     unclear += tried(lambda: ifcfg.unclear(files, nic), [])
     of_ipv6: list[Claim] = tried(lambda: netplan.of_ipv6(files, nic) + ifupdown.of_ipv6(files, nic, mtu), [])
     claims = [claim for claim in claims if claim not in of_ipv6]
+    of_ipv6 += sysctls.of_ipv6(files, nic)
     for reader in (networkd.of_ipv6, networkmanager.of_ipv6, ifcfg.of_ipv6):  # what is generated would be told twice
         of_ipv6 += tried(lambda reader=reader: reader(written, nic), [])  # type: ignore[misc]
     known_paths = {claim.path for claim in (*claims, *of_ipv6)} | {mention.path for mention in unclear}

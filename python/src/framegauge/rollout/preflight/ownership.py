@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from framegauge.rollout.model import Finding
-from framegauge.rollout.owners import Claim, Edit, Kept, Ownership, Pods, Via, dhcp, docker, ownership
+from framegauge.rollout.owners import Claim, Edit, Kept, Ownership, Pods, Via, dhcp, docker, ownership, sysctls
 from framegauge.rollout.owners.cni import DIRECT
 from framegauge.rollout.preflight.case import LARGE, Case
 from framegauge.rollout.preflight.containers import DOCKER
@@ -70,7 +70,13 @@ def found(case: Case, mine: Ownership) -> Iterator[Finding]:
     for claim in mine.of_ipv6:
         if claim.mtu is not None and claim.mtu < case.target:
             text = f"{claim.owner}, which gives IPv6 alone {claim.mtu} ({claim.key} in {claim.place})"
-            remedy = f"take it out, or set {case.target} there: else IPv6 stays at {claim.mtu} after the raise"
+            # A raise of the interface raises that of IPv6, until the file is applied again.
+            after = (
+                "has {} again when it is next applied"
+                if claim.owner == sysctls.OWNER
+                else "stays at {} after the raise"
+            )
+            remedy = f"take it out, or set {case.target} there: else IPv6 {after.format(claim.mtu)}"
             yield case.finding("owner", "warning", text, f"{case.target} or none", remedy)
     for trouble in mine.troubles:
         where, _, rest = trouble.partition(": found ")

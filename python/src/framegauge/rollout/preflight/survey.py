@@ -14,7 +14,7 @@ from framegauge.check.plan import Member
 from framegauge.errors import AgentFailure, BadAnswer
 from framegauge.printable import one_line
 from framegauge.rollout.model import Json
-from framegauge.rollout.owners import cmdline, cni, docker, elsewhere, ifupdown2, networkmanager
+from framegauge.rollout.owners import cmdline, cni, docker, elsewhere, ifupdown2, networkmanager, sysctls
 from framegauge.testbeds.base import Host, afterwards
 from framegauge.workloads.programs import Running
 
@@ -39,7 +39,7 @@ FILES = (
     "/usr/lib/NetworkManager/system-connections/*", "/run/NetworkManager/devices/*",
     *networkmanager.CONFIGS,
     "/etc/network/interfaces", "/etc/network/interfaces.d/*", ifupdown2.CONFIG, *ifupdown2.POLICIES,
-    "/etc/network/ifupdown-ng.conf",
+    "/etc/network/ifupdown-ng.conf", *sysctls.FILES,
     "/etc/sysconfig/network", "/etc/sysconfig/network-scripts/ifcfg-*", "/etc/sysconfig/network/ifcfg-*",
     "/etc/dhcp/dhclient.conf", "/etc/dhcp/dhclient-enter-hooks.d/*",
     "/etc/dhcpcd.conf", "/var/lib/dhcp/*.leases", "/var/lib/dhclient/*.lease*",
@@ -106,6 +106,8 @@ for f in {" ".join(FILES)}; do
   if [ ! -r "$f" ]; then part "unreadable $f" ''; continue; fi
   case $f in
     {SECRET}) part "file $f" "$(bounded "$f" | grep -E '{PUBLIC}'; printf x)" ;;
+    */sysctl.d/* | /etc/sysctl.conf)  # it may hold a stable_secret
+      part "file $f" "$(bounded "$f" | sed '/mtu/!s/.*//'; printf x)" ;;
     *) part "file $f" "$(bounded "$f"; printf x)" ;;
   esac
 done
