@@ -105,7 +105,7 @@ def routers(case: Case) -> None:
                 + "".join(f" {text}" for text in (wrong, unheard, _some(pairs), GUESS if mtu is None else "") if text),
                 commands=(
                     *_raise(case, address, pairs, mtu),
-                    *_other_ends(case, back, mtu),
+                    *_other_ends(case, address, back, mtu),
                 ),
                 ask=f"What is the MTU of router {address} on its link towards the destination, and should it be "
                 f"{case.mesh.target}?",
@@ -237,18 +237,28 @@ def _unheard(case: Case, back: Sequence[Pair], mtu: int | None) -> str:
     )
 
 
-def _other_ends(case: Case, back: Sequence[Pair], mtu: int | None) -> tuple[Command, ...]:
+def _other_ends(case: Case, address: str, back: Sequence[Pair], mtu: int | None) -> tuple[Command, ...]:
     """For routers that send into the link from its other end, and pass no more than the one that reports it: what comes
-    to that one with spare bytes has left a larger MTU."""
-    ends = set()
-    for pair in back:
-        link = _link(case.mesh.by_key[pair.destination, pair.source, pair.family], pair)
-        for hop in (hop for trace in pair.traces for hop in trace.hops):
-            if pair.path_mtu == mtu and link is not None and hop.ttl == link - 1 and hop.large == "expired":
-                ends.add((hop.address or "", pair.destination_address))
+    to that one with spare bytes has left a larger MTU. Raised at one end alone, the link would lose in silence what it
+    refuses with an error now. One that tells this sender nothing is known by what the reporting end's traces met."""
+    ends, far = set(), set()
+    for pair in (pair for pair in back if pair.path_mtu == mtu):
+        forward = case.mesh.by_key[pair.destination, pair.source, pair.family]
+        link = _link(forward, pair)
+        heard = {
+            (hop.address or "", pair.destination_address)
+            for trace in pair.traces
+            for hop in trace.hops
+            if link is not None and hop.ttl == link - 1 and hop.large == "expired"
+        }
+        ends |= heard
+        far |= set() if heard else {_next(trace, address) for trace in forward.traces} - {None, address}
     return tuple(
-        command for address, towards in sorted(ends, key=str)
-        for command in remedies.raise_router(case.mesh, address, case.mesh.target, towards, mtu)
+        command for end, towards in sorted(ends, key=str)
+        for command in remedies.raise_router(case.mesh, end, case.mesh.target, towards, mtu)
+    ) + tuple(
+        command for hop in sorted(far, key=str)
+        for command in remedies.raise_far(case.mesh, Node(False, str(hop)), case.mesh.target)
     )  # fmt: skip
 
 

@@ -241,20 +241,22 @@ def _raise_tunnel(host: Host, tunnel: Interface, target_mtu: int) -> tuple[Comma
 
 def raise_link(mesh: Mesh, near: Node, far: Node, target_mtu: int) -> tuple[Command, ...]:
     """Both ends of a link between two routers."""
+    return (*raise_router(mesh, near.name, target_mtu, far.name), *raise_far(mesh, far, target_mtu))
+
+
+def raise_far(mesh: Mesh, far: Node, target_mtu: int) -> tuple[Command, ...]:
+    """The end of a link that has the address by which its router is known; nothing where that is read to be large."""
     owner = mesh.owners.get(far.name)
     held = None if owner is None else mesh.host(owner).holding(far.name)
     if held is not None and held.mtu >= target_mtu:
-        return raise_router(mesh, near.name, target_mtu, far.name)
+        return ()
     if held is not None:
         interface = shlex.quote(held.name)
     elif _is_address(far.name):
         interface = f"\"$(ip -o addr show to {shlex.quote(far.name)} | awk '{{print $2}}')\""
     else:
         interface = "IFACE"
-    return (
-        *raise_router(mesh, near.name, target_mtu, far.name),
-        Command(_set_mtu(interface, target_mtu), _router(mesh, far.name)),
-    )
+    return (Command(_set_mtu(interface, target_mtu), _router(mesh, far.name)),)
 
 
 def too_big(family: int) -> str:
