@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from helpers.support import ROOT
 
+from framegauge.check import open as check_open
 from framegauge.check.addresses import Address, Ends, Route, candidates, choose
 from framegauge.cli import main as cli
 
@@ -91,3 +92,12 @@ def test_a_check_that_could_not_be_made_names_no_fault(capsys: pytest.CaptureFix
     monkeypatch.setenv("FRAMEGAUGE_AGENT", "/bin/false")
     assert cli.main(["check", "local", "netns:blue"]) == 2
     assert capsys.readouterr().err.startswith("framegauge: hello: the agent was lost")
+
+
+def test_an_address_of_ipv4_in_the_form_of_ipv6_is_one_of_ipv4(fake_agent, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("FRAMEGAUGE_AGENT", str(fake_agent))
+    with check_open.opened(["local"], None, lambda _: None, one_ended=["::ffff:192.0.2.7", "2001:db8::7"]) as (
+        _,
+        targets,
+    ):
+        assert [target.addresses for target in targets] == [{4: "192.0.2.7"}, {6: "2001:db8::7"}]

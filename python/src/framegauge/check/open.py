@@ -86,8 +86,13 @@ def _target(name: str) -> Target:
             f"--one-ended: found {name or 'nothing'} ({reason}), expected an address or a name that has one"
         ) from None
     addresses: dict[int, str] = {}
-    for family, *_, address in infos:
-        addresses.setdefault(6 if family == socket.AF_INET6 else 4, str(address[0]))
+    for family, *_, place in infos:
+        address = str(place[0])
+        # ::ffff:192.0.2.7 is 192.0.2.7, and on no wire (RFC 4291, section 2.5.5.2).
+        mapped = ipaddress.IPv6Address(address).ipv4_mapped if family == socket.AF_INET6 else None
+        if mapped is not None:
+            family, address = socket.AF_INET, str(mapped)
+        addresses.setdefault(6 if family == socket.AF_INET6 else 4, address)
     if any(ipaddress.ip_address(address.partition("%")[0]).is_link_local for address in addresses.values()):
         raise InputError(f"--one-ended: found {name}, expected an address that is not local to a link")
     return Target(name, addresses)

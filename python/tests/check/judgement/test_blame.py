@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 from helpers.check_lab import TARGET, Hops, Lab, interface
 
-from framegauge.check.judgement import schema
+from framegauge.check.judgement import remedies, schema
 from framegauge.check.judgement.findings import CATALOGUE
 
 VALID = jsonschema.Draft202012Validator(schema.json_schema())
@@ -835,6 +835,11 @@ def test_a_host_that_nobody_reaches():
     found = only(lab, "unreachable")
     assert found["hosts"] == ["b"]
     assert found["fix"].startswith("ip link set dev eth0 up")
+
+
+@pytest.mark.parametrize(("text", "begins"), [("fd00::1 says no", "fd00::1 says"), ("host b is down", "Host b is")])
+def test_a_sentence_leaves_an_address_as_it_is(text: str, begins: str):
+    assert remedies.sentence(text).startswith(begins)
 
 
 def test_a_pair_without_reachability_accuses_nobody():

@@ -54,8 +54,8 @@ def pairs_text(pairs: Iterable[Pair]) -> str:
 
 
 def sentence(text: str) -> str:
-    """With a capital letter, and the rest as it is."""
-    return text[:1].upper() + text[1:]
+    """With a capital letter, unless it begins with an address, and the rest as it is."""
+    return text if _is_address(text.partition(" ")[0]) else text[:1].upper() + text[1:]
 
 
 def share_text(part: int, whole: int) -> str:
