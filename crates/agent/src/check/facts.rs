@@ -23,7 +23,7 @@ pub fn run(call: &Call) -> Answer {
         })
         .collect();
     let rules = host.rules.as_ref();
-    let [ipv4, ipv6] = host.fragments_created;
+    let of_both = |[ipv4, ipv6]: [Option<u64>; 2]| json!({"ipv4": ipv4, "ipv6": ipv6});
     let [neighbours_v4, neighbours_v6] = host.neighbour_tables.map(|table| table.map(neighbours));
     Ok(json!({
         "hostname": host.hostname,
@@ -44,7 +44,8 @@ pub fn run(call: &Call) -> Answer {
             "rules": rules.ok().map(|rules| rules.length_filters.iter().map(by_length).collect::<Vec<Value>>()),
             "error": rules.err(),
         },
-        "fragments_created": {"ipv4": ipv4, "ipv6": ipv6},
+        "fragments_created": of_both(host.fragments_created),
+        "packets_reassembled": of_both(host.packets_reassembled),
         "neighbour_tables": {"boot_id": host.boot, "ipv4": neighbours_v4, "ipv6": neighbours_v6},
         "rdma": host.rdma.iter().map(|port| rdma(port, &host.interfaces)).collect::<Vec<Value>>(),
     }))
@@ -125,6 +126,7 @@ fn interface(facts: &InterfaceFacts) -> Value {
         "mtu": own.mtu,
         "maximum_mtu": own.maximum_mtu,
         "up": own.up,
+        "enabled": own.enabled,
         "kind": kind,
         "driver": facts.driver,
         "bits_per_second": facts.bits_per_second,

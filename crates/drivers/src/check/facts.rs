@@ -60,6 +60,8 @@ pub struct Facts {
     pub rules: std::result::Result<Rules, String>,
     /// Fragments that it has made of packets since it was started, of IPv4 and of IPv6; none where nobody counts them.
     pub fragments_created: [Option<u64>; 2],
+    /// Packets that it has put together from fragments since it was started, likewise.
+    pub packets_reassembled: [Option<u64>; 2],
     /// The neighbour tables of its kernel, of IPv4 and of IPv6; none where they could not be read.
     pub neighbour_tables: [Option<NeighbourFacts>; 2],
     /// Which kernel that is: hosts with the same text share these tables.
@@ -130,7 +132,8 @@ pub fn gather() -> Result<Facts> {
         sysctls: settings(names),
         path_mtu_cache: routes::path_mtu_exceptions()?,
         rules: super::ruleset::read(),
-        fragments_created: fragments_created(),
+        fragments_created: counted("FragCreates"),
+        packets_reassembled: counted("ReasmOKs"),
         neighbour_tables: neighbour_facts(),
         boot: clock::boot().ok(),
         rdma: super::rdma::ports(),
@@ -138,11 +141,11 @@ pub fn gather() -> Result<Facts> {
     })
 }
 
-/// `FragCreates` of both IP versions, as the kernel counts them in this network namespace.
-fn fragments_created() -> [Option<u64>; 2] {
+/// A counter of both IP versions (RFC 4293), as the kernel counts them in this network namespace.
+fn counted(name: &str) -> [Option<u64>; 2] {
     let counters = crate::meters::protocol_counters().unwrap_or_default();
-    let of = |name: &str| counters.get(name).and_then(|count| u64::try_from(*count).ok());
-    [of("IpFragCreates"), of("Ip6FragCreates")]
+    ["Ip", "Ip6"]
+        .map(|version| counters.get(&format!("{version}{name}")).and_then(|count| u64::try_from(*count).ok()))
 }
 
 /// Both tables.

@@ -216,6 +216,26 @@ def test_fragments_that_a_host_makes_are_counted(network: Network) -> None:
     assert (after["ipv4"] - before["ipv4"], after["ipv6"] - before["ipv6"]) == (3, 0)
 
 
+def test_packets_that_a_host_puts_together_are_counted(network: Network) -> None:
+    before = ask(host(network.r), "check.facts")["packets_reassembled"]
+    network.inside(network.a, "ip", "link", "set", "net0", "mtu", "1500")
+    network.inside(network.a, "ping", "-c1", "-M", "dont", "-s", "4000", "10.201.1.254")
+    after = ask(host(network.r), "check.facts")["packets_reassembled"]
+    assert (after["ipv4"] - before["ipv4"], after["ipv6"] - before["ipv6"]) == (1, 0)
+
+
+def test_an_interface_without_a_carrier_was_told_to_be_up(network: Network) -> None:
+    def states() -> tuple[bool, bool]:
+        [own] = [each for each in ask(host(network.a), "check.facts")["interfaces"] if each["name"] == "net0"]
+        return own["up"], own["enabled"]
+
+    assert states() == (True, True)
+    network.inside(network.r, "ip", "link", "set", "r1", "down")
+    assert states() == (False, True)
+    network.inside(network.a, "ip", "link", "set", "net0", "down")
+    assert states() == (False, False)
+
+
 def test_the_neighbour_tables_of_the_kernel_are_read_in_any_namespace(network: Network) -> None:
     run("ip", "-n", network.a, "neigh", "add", "10.201.1.9", "lladdr", "02:00:00:00:00:09", "dev", "net0")
     found, other = (ask(host(name), "check.facts")["neighbour_tables"] for name in (network.a, network.b))

@@ -17,7 +17,8 @@ LOOPBACK_MTU = 65535
 def facts(_: Json) -> Json:
     """The answer to `check.facts`."""
     nic = {
-        "name": "eth0", "index": 2, "mtu": MTU, "maximum_mtu": 9710, "up": True, "kind": None, "driver": "ixgbe",
+        "name": "eth0", "index": 2, "mtu": MTU, "maximum_mtu": 9710, "up": True, "enabled": True, "kind": None,
+        "driver": "ixgbe",
         "bits_per_second": 10_000_000_000, "parent": None, "master": None, "overhead_bytes": None,
         "addresses": [{"address": "10.0.0.1", "prefix_length": 24, "family": 4}],
         "offloads": dict.fromkeys(("tso", "gso", "gro", "tx_checksum", "lro"), True),
@@ -28,7 +29,7 @@ def facts(_: Json) -> Json:
         "sysctls": {"net.ipv4.tcp_mtu_probing": "0"}, "path_mtu_cache": [],
         "mss_clamps": {"rules": [], "error": None}, "error_filters": {"rules": [], "error": None},
         "length_filters": {"rules": [], "error": None},
-        "fragments_created": {"ipv4": 0, "ipv6": 0}, "rdma": [],
+        "fragments_created": {"ipv4": 0, "ipv6": 0}, "packets_reassembled": {"ipv4": 0, "ipv6": 0}, "rdma": [],
         "neighbour_tables": {"boot_id": "fake", "ipv4": table, "ipv6": table},
     }  # fmt: skip
 
