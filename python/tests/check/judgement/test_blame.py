@@ -842,6 +842,36 @@ def test_a_sentence_leaves_an_address_as_it_is(text: str, begins: str):
     assert remedies.sentence(text).startswith(begins)
 
 
+def test_a_host_without_a_carrier_is_not_told_to_put_its_interface_up():
+    lab = Lab((4,))
+    lab.device("b").update(up=False, enabled=True)
+    lab.fault(lab.some(lambda a, b: "b" in (a, b)), None, "unreachable")
+    found = only(lab, "unreachable")
+    assert "On host b eth0 is up without a carrier." in found["summary"]
+    assert [each["run"] for each in found["commands"]] == ["ip -d link show dev eth0"]
+    assert "the port at the other end of eth0 of host b" in found["advice"]
+
+
+def test_a_kernel_without_a_route_has_lost_it_with_its_interface():
+    lab = Lab((2,)).fault([("a", "b", 4), ("b", "a", 4)], None, "unreachable")
+    lab.pairs["b", "a", 4] |= {"said": "Network is unreachable", "controls": {"sent": 0, "lost": 0}, "interface": None}
+    lab.device("b").update(up=False, enabled=False)
+    found = only(lab, "unreachable")
+    assert found["where"] == "routes of host b (IPv4)"
+    assert "On host b eth0 is down." in found["summary"]
+    assert found["commands"][0]["run"] == "ip link set dev eth0 up"
+
+
+def test_an_interface_that_no_pair_goes_by_may_be_down():
+    """As ports of a NIC that are not in use: putting them up changes nothing."""
+    lab = Lab((4,))
+    lab.hosts["b"]["facts"]["interfaces"].append(interface("eth7", "192.0.2.7", up=False))
+    lab.fault(lab.some(lambda a, b: "b" in (a, b)), None, "unreachable")
+    found = only(lab, "unreachable")
+    assert "eth7" not in found["summary"] + found["fix"]
+    assert "a firewall that lets in others alone looks the same" in found["summary"]
+
+
 def test_a_pair_without_reachability_accuses_nobody():
     lab = Lab((3,)).fault([("a", "b", 4)], None, "unreachable")
     found = only(lab, "unreachable")

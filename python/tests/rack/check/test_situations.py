@@ -325,6 +325,28 @@ def test_outer_packets_of_a_tunnel_that_are_cut_are_told(net: Network) -> None:
     assert kinds(document) == ["outer_fragmented", "outer_fragmented"]
 
 
+def test_an_interface_without_a_carrier_is_not_told_to_go_up(net: Network) -> None:
+    net.nodes("s", "a", "b")
+    net.ip("s", "link add br0 type bridge", "link set br0 up")
+    for number, node in enumerate("ab", 1):
+        net.link(node, "s")
+        net.ip("s", f"link set to-{node} master br0")
+        net.ip(node, f"addr add 10.1.0.{number}/24 dev to-s")
+    net.ip("s", "link set to-b down")
+    [found] = faults(net.check("a", "b"))
+    assert (found["kind"], "On host b to-s is up without a carrier." in found["summary"]) == ("unreachable", True)
+    assert "ip link set dev to-s up" not in [each["run"] for each in found["commands"]]
+
+
+def test_a_kernel_that_lost_its_routes_with_an_interface_is_told_to_put_it_up(net: Network) -> None:
+    plain(net)
+    net.ip("b", "link set to-a down")
+    [found] = faults(net.check("a", "b"))
+    assert (found["kind"], found["where"]) == ("unreachable", "routes of host b (IPv4)")
+    net.shell("b", found["commands"][0]["run"])
+    assert net.check("a", "b")["findings"] == []
+
+
 def test_a_tunnel_in_a_bridge_is_named_and_no_router(net: Network) -> None:
     """Its kernel answers in the name of the far end, which no router is."""
     plain(net)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from framegauge.check.judgement import blame_ports, remedies
+from framegauge.check.judgement import blame_down, blame_ports, remedies
 from framegauge.check.judgement.case import SPARE_BYTES, Case
 from framegauge.check.judgement.document import Interface, Pair
 from framegauge.check.judgement.findings import Command, Finding, Key
@@ -307,14 +306,18 @@ def _unrouted(case: Case, pairs: Mapping[Key, Pair]) -> set[Key]:
         text = f"The kernel of host {name} has no way to {others} ({reason}): no packet was sent."
         if mute:
             text += f" What {others} sent cannot be answered either."
+        # With an interface that is put down its routes go as well; those through a gateway do not come back by themselves.
+        idle = blame_down.down(case, [name], both)
+        text = " ".join((text, *idle.texts))
         family, where = group[0].family, group[0].destination_address
         flag = "-6 " if family == 6 else ""
         at = " to " + remedies.listing(pair.destination_address or pair.destination for pair in group)
         case.add(
             Finding.about(
                 "unreachable", f"routes of host {name} (IPv{family})", [name], [pair.key for pair in both], text, text,
-                advice=f"Give host {name} a route{at}.",
+                advice=" ".join(filter(None, (idle.advice, f"Give host {name} a route{at}."))),
                 commands=(
+                    *idle.commands,
                     *remedies.show_routes(group),
                     Command(f"ip {flag}route show table all", f"host {name}", "look at all tables", family),
                     Command("ip rule show", f"host {name}", "look at the rules that choose a table", family),
@@ -356,14 +359,11 @@ def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pai
     for text in _macvlan(case, pairs):
         evidence.append(text)
         summary.append(text)
-    for name in sorted(set(names)):
-        down = [interface for interface in case.mesh.host(name).interfaces if not interface.up]
-        if down:
-            text = f"On host {name} {remedies.listing(interface.name for interface in down)} is down."
-            evidence.append(text)
-            summary.append(text)
-            commands = (Command(f"ip link set dev {shlex.quote(down[0].name)} up", f"host {name}"),)
-    if all(interface.up for name in names for interface in case.mesh.host(name).interfaces):
+    idle = blame_down.down(case, names, pairs)
+    evidence += idle.texts
+    summary += idle.texts
+    commands = idle.commands or commands
+    if not idle.texts:
         summary.append(
             "Probes are UDP and TCP to ports of their own: a firewall that lets in others alone looks the same."
         )
@@ -375,7 +375,7 @@ def _gone(case: Case, family: int, where: str, names: list[str], pairs: list[Pai
         Finding.about(
             "unreachable", f"{where} (IPv{family})", names, [pair.key for pair in pairs], " ".join(evidence),
             " ".join(summary), commands=commands,
-            advice="Make sure that no firewall drops UDP, at either end or between them.",
+            advice=idle.advice or "Make sure that no firewall drops UDP, at either end or between them.",
             ask="Is there a route in both directions, and does a filter drop UDP?",
         )
     )  # fmt: skip

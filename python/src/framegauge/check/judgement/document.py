@@ -40,6 +40,7 @@ class Interface:
     addresses: tuple[tuple[str, int], ...]
     master: str | None = None  # the bridge, bond or VRF that it is a port of
     programs: tuple[str, ...] = ()  # xdp, tc_ingress and tc_egress, where it has such
+    enabled: bool | None = None  # told to be up, carrier or not; None: not read
 
 
 @dataclass(frozen=True)
@@ -352,7 +353,7 @@ def _interface(link: Mapping[str, Any]) -> Interface:
         link["name"], link["mtu"], link.get("maximum_mtu"), link.get("up", True), link.get("kind"), link.get("driver"),
         link.get("parent"), link.get("overhead_bytes"),
         tuple((own["address"], own["prefix_length"]) for own in link.get("addresses") or ()),
-        link.get("master"), tuple(link.get("programs") or ()),
+        link.get("master"), tuple(link.get("programs") or ()), link.get("enabled"),
     )  # fmt: skip
 
 
