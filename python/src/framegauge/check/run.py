@@ -258,17 +258,20 @@ def _later(prepared: Prepared, pairs: Sequence[Json]) -> dict[str, Json]:
     full = neighbours.refused(prepared, later)
     return {
         member.name: {
-            "fragments_created": _fragments(prepared.facts[member.name], later[member.name])
-            if member.name in through & set(later) else None,
-            "neighbours_refused": full.get(member.name),
+            key: _risen(prepared.facts[member.name], later[member.name], key)
+            if member.name in through & set(later) else None
+            for key in ("fragments_created", "packets_reassembled")
         }
+        | {"neighbours_refused": full.get(member.name)}
         for member in prepared.members
     }  # fmt: skip
 
 
-def _fragments(before: Json, after: Json) -> Json:
-    """How many fragments a host has made since its facts were read, where they are counted."""
-    first, last = before["fragments_created"], after["fragments_created"]
+def _risen(before: Json, after: Json, key: str) -> Json | None:
+    """By how much a counter of a host has risen since its facts were read; None where its agent does not read it."""
+    if key not in before or key not in after:
+        return None
+    first, last = before[key], after[key]
     return {key: 0 if None in (first[key], last[key]) else last[key] - first[key] for key in ("ipv4", "ipv6")}
 
 
@@ -295,6 +298,7 @@ def _document(
             "facts": None,
             "error": None,
             "fragments_created": None,
+            "packets_reassembled": None,
             "neighbours_refused": None,
         }
         for target in prepared.targets

@@ -1495,6 +1495,34 @@ def test_outer_packets_that_a_host_cuts_are_told_by_its_counter():
     assert kinds(through_a_tunnel(None)) == ["tunnel_mtu_mismatch"]
 
 
+@pytest.mark.parametrize(("whole", "told"), [(32, ["outer_fragmented"]), (31, []), (None, [])])
+def test_outer_packets_that_a_router_cuts_are_told_by_what_the_far_end_puts_together(
+    whole: int | None, told: list[str]
+):
+    """VXLAN sends without DF, and its own host cuts nothing: eth0 has room."""
+    lab = through_a_tunnel(0)
+    lab.device("a")["mtu"] = 9050
+    lab.hosts["b"]["packets_reassembled"] = None if whole is None else {"ipv4": whole, "ipv6": 0}
+    assert kinds(lab) == told
+    if told:
+        [found] = lab.blame()
+        assert (found["where"], found["hosts"], found["commands"]) == ("the underlay from host a to host b", ["b"], [])
+        assert "put 32 packets together from fragments" in found["evidence"]
+        assert "9050 bytes" in found["advice"]
+        assert lab.document()["verdict"] == "carries_target"
+
+
+def test_what_the_sender_cut_and_what_came_in_pieces_by_itself_tell_nothing_of_routers():
+    lab = through_a_tunnel(144)
+    lab.hosts["b"]["packets_reassembled"] = {"ipv4": 72, "ipv6": 0}
+    assert [each["hosts"] for each in lab.blame()] == [["a"]]
+    lab = through_a_tunnel(0)
+    lab.device("a")["mtu"] = 9050
+    lab.hosts["b"]["packets_reassembled"] = {"ipv4": 72, "ipv6": 0}
+    lab.pairs["a", "b", 4]["flows"]["fragmented"] = 1
+    assert "outer_fragmented" not in kinds(lab)
+
+
 def test_a_tunnel_of_a_program_is_told_to_be_cut_by_the_same_counter():
     lab = through_a_tunnel(154)
     lab.device("a").update(name="tun0", kind="tun", parent=None, overhead_bytes=None)

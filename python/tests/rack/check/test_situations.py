@@ -49,6 +49,22 @@ def routed(net: Network, mtu: int = 9000, far: int = 9000) -> None:
     net.ip("b", "addr add 10.2.0.1/24 dev to-r", "route add default via 10.2.0.254")
 
 
+def between(net: Network, mtu: int) -> None:
+    """a -- r1 -- r2 -- b with 9000, but for the link between the routers."""
+    net.nodes("a", "b", routers=("r1", "r2"))
+    net.link("a", "r1")
+    net.link("r1", "r2", mtu)
+    net.link("r2", "b")
+    net.ip("a", "addr add 10.1.0.1/24 dev to-r1", "route add default via 10.1.0.254")
+    net.ip(
+        "r1", "addr add 10.1.0.254/24 dev to-a", "addr add 10.9.0.1/30 dev to-r2", "route add 10.2.0.0/24 via 10.9.0.2"
+    )
+    net.ip(
+        "r2", "addr add 10.9.0.2/30 dev to-r1", "addr add 10.2.0.254/24 dev to-b", "route add 10.1.0.0/24 via 10.9.0.1"
+    )
+    net.ip("b", "addr add 10.2.0.1/24 dev to-r2", "route add default via 10.2.0.254")
+
+
 LIMITS = {
     "policer": "nft add table inet p; nft 'add chain inet p f {{ type filter hook forward priority 0; }}';"
     " nft add rule inet p f iifname to-a limit rate over {rate} kbytes/second burst 20 kbytes drop",
@@ -97,18 +113,7 @@ def test_a_router_that_names_more_than_it_lets_pass_is_wrong_by_four(net: Networ
 def test_a_sender_that_drops_icmp_itself_is_named_and_no_router_is_told_to_let_it_pass(
     net: Network, policy: str, rules: list[str]
 ) -> None:
-    net.nodes("a", "b", routers=("r1", "r2"))
-    net.link("a", "r1")
-    net.link("r1", "r2", 1500)
-    net.link("r2", "b")
-    net.ip("a", "addr add 10.1.0.1/24 dev to-r1", "route add default via 10.1.0.254")
-    net.ip(
-        "r1", "addr add 10.1.0.254/24 dev to-a", "addr add 10.9.0.1/30 dev to-r2", "route add 10.2.0.0/24 via 10.9.0.2"
-    )
-    net.ip(
-        "r2", "addr add 10.9.0.2/30 dev to-r1", "addr add 10.2.0.254/24 dev to-b", "route add 10.1.0.0/24 via 10.9.0.1"
-    )
-    net.ip("b", "addr add 10.2.0.1/24 dev to-r2", "route add default via 10.2.0.254")
+    between(net, 1500)
     base = f"{{ type filter hook input priority 0; policy {policy}; }}"
     net.shell("a", f"nft add table inet fw; nft 'add chain inet fw in {base}'")
     for rule in rules:
@@ -323,6 +328,36 @@ def test_outer_packets_of_a_tunnel_that_are_cut_are_told(net: Network) -> None:
     document = net.check("a%vx0", "b%vx0")
     assert document["verdict"] == "carries_target"
     assert kinds(document) == ["outer_fragmented", "outer_fragmented"]
+
+
+def test_outer_packets_that_a_router_cuts_are_told_by_the_far_end(net: Network) -> None:
+    """VXLAN sends without DF, so a router with a small link cuts, and tells nobody."""
+    between(net, 1500)
+    for node, number, router in (("a", 1, "r1"), ("b", 2, "r2")):
+        net.ip(node, f"link add vx0 type vxlan id 5 local 10.{number}.0.1 remote 10.{3 - number}.0.1 dstport 4789 dev to-{router}",
+               "link set vx0 mtu 8950 up", f"addr add 10.7.0.{number}/24 dev vx0")  # fmt: skip
+    document = net.check("a%vx0", "b%vx0", target=8950)
+    assert document["verdict"] == "carries_target"
+    assert [(each["kind"], each["where"]) for each in document["findings"]] == [
+        ("outer_fragmented", "the underlay from host a to host b"),
+        ("outer_fragmented", "the underlay from host b to host a"),
+    ]
+    for node, other in (("r1", "r2"), ("r2", "r1")):
+        net.ip(node, f"link set to-{other} mtu 9000")
+    assert net.check("a%vx0", "b%vx0", target=8950)["findings"] == []
+
+
+def test_both_ends_of_a_link_are_raised_though_one_is_not_heard(net: Network) -> None:
+    """Raised at the end that is heard alone, the link loses in silence what it refused before."""
+    between(net, 1500)
+    net.shell("r1", "nft add table inet f; nft 'add chain inet f o { type filter hook output priority 0; }';"
+              " nft add rule inet f o meta l4proto icmp ip daddr 10.1.0.1 drop")  # fmt: skip
+    [found] = faults(net.check("a", "b"))
+    assert found["kind"] == "router_too_small"
+    assert [each["on"].split()[1].strip(",") for each in found["commands"]] == ["10.2.0.254", "10.9.0.1"]
+    for command, router in zip(found["commands"], ("r2", "r1"), strict=True):
+        net.shell(router, command["run"])
+    assert set(sizes(net.check("a", "b")).values()) == {9000}
 
 
 def test_an_interface_without_a_carrier_is_not_told_to_go_up(net: Network) -> None:

@@ -1,6 +1,9 @@
-"""Outer packets of tunnels that their host cuts, as its own counter of fragments shows.
+"""Outer packets of tunnels that are cut, as counters of both ends show: of fragments where the sender cuts them, and of
+packets that were put together where a router on the way does.
 
-Large packets arrive inside such a tunnel: the far end puts the outer packets together before it looks inside.
+Large packets arrive inside such a tunnel: the far end puts the outer packets together before it looks inside. Unless
+they are told otherwise (`df` in ip-link(8)), VXLAN and Geneve of Linux send outer packets of IPv4 without DF: any
+router on the way may cut them (RFC 791, section 2.3; RFC 7348, section 4.3), and nobody is told.
 """
 
 from __future__ import annotations
@@ -20,17 +23,58 @@ LEAST_PIECES = 2  # of a packet that is cut
 
 
 def cut(case: Case) -> None:
-    """`outer_fragmented`: a host made at least two fragments of each large packet that it sent through a tunnel."""
+    """`outer_fragmented`: a host made at least two fragments of each large packet that it sent through a tunnel; or one
+    put together as many packets as large ones came to it through tunnels, which no host of the check had cut."""
     sent: dict[tuple[str, str], list[Pair]] = defaultdict(list)
+    came: dict[str, list[Pair]] = defaultdict(list)
     for pair in case.mesh.pairs:
         tunnel = case.mesh.sender(pair)
         if tunnel is not None and _encapsulates(tunnel) and pair.verdict == "carries_target":
             sent[pair.source, tunnel.name].append(pair)
+            came[pair.destination].append(pair)
+    cutting: set[str] = set()
     for (name, interface), pairs in sorted(sent.items()):
         host = case.mesh.host(name)
         tunnel, flows = host.interface(interface), sum(pair.probed for pair in pairs)
         if tunnel is not None and host.fragments is not None and host.fragments >= LEAST_PIECES * flows:
+            cutting.add(name)
             _finding(case, name, tunnel, pairs, host.fragments, flows)
+    for name, pairs in sorted(came.items()):
+        if cutting.isdisjoint(pair.source for pair in pairs):
+            _on_the_way(case, name, pairs)
+
+
+def _on_the_way(case: Case, name: str, pairs: list[Pair]) -> None:
+    """What came to a host through tunnels was cut behind its sender, by the count of what the host put together."""
+    reassembled, flows = case.mesh.host(name).reassembled, sum(pair.probed for pair in pairs)
+    in_pieces = any(pair.fragmented for pair in case.mesh.pairs if pair.destination == name)
+    if reassembled is None or reassembled < flows or in_pieces:
+        return
+    sources = sorted({pair.source for pair in pairs})
+    tunnels = [tunnel for pair in pairs if (tunnel := case.mesh.sender(pair)) is not None]
+    overheads, through = {tunnel.overhead for tunnel in tunnels}, remedies.listing(tunnel.name for tunnel in tunnels)
+    least = f"{case.mesh.target} bytes and the headers of the tunnel"
+    if len(overheads) == 1 and (overhead := overheads.pop()) is not None:
+        least = f"{case.mesh.target + overhead} bytes"
+    from_hosts = remedies.host_names(sources)
+    text = (
+        f"While the check ran, host {name} put {reassembled} packets together from fragments; {flows} packets of "
+        f"{case.mesh.target} bytes came to it through {through} from {from_hosts}. If nothing "
+        f"else came to it in fragments, a router on the way cuts them: it has a link of less than {least}. {CUT}"
+    )
+    case.add(
+        Finding.about(
+            "outer_fragmented", f"the underlay from {from_hosts} to host {name}", [name], [pair.key for pair in pairs],
+            text, text,
+            advice=f"Every link of the underlay needs {least}, or the tunnel a smaller MTU at both ends. To find the "
+            "small link: framegauge check with the outer addresses.",
+            ask=f"Which link between {from_hosts} and host {name} carries IP packets of less than {least}?",
+            facts=(
+                ("Packets that the host put together", f"{reassembled}"),
+                ("Large packets through tunnels", f"{flows}"),
+            ),
+        )
+    )  # fmt: skip
 
 
 def lost_pieces(case: Case, pairs: Iterable[Pair]) -> list[str]:

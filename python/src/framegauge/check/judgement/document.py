@@ -119,6 +119,7 @@ class Host:
     lengths: tuple[LengthRule, ...] = ()
     tells_ports: bool = False  # whether its interfaces say of what they are ports
     fragments: int | None = None  # that it made while the check ran; None: not read
+    reassembled: int | None = None  # packets that it put together from fragments meanwhile, likewise
     rdma: tuple[Port, ...] = ()
     tables: Mapping[int, NeighbourTable] = field(default_factory=dict)  # by IP version, where they were read
 
@@ -313,11 +314,15 @@ def _host(host: Mapping[str, Any]) -> Host:
     filters = tuple(_filter(entry) for entry in (facts.get("error_filters") or {}).get("rules") or ())
     lengths = tuple(_length(entry) for entry in (facts.get("length_filters") or {}).get("rules") or ())
     tells_ports = any("master" in entry for entry in facts["interfaces"])
-    made = host.get("fragments_created")
+    made, whole = host.get("fragments_created"), host.get("packets_reassembled")
     return Host(
         host["name"], host.get("error"), True, interfaces, sysctls, cache, addresses, clamps, filters, lengths,
-        tells_ports, None if made is None else made["ipv4"] + made["ipv6"], tuple(ports_of(facts)), _tables(host),
+        tells_ports, _of_both(made), _of_both(whole), tuple(ports_of(facts)), _tables(host),
     )  # fmt: skip
+
+
+def _of_both(counts: Mapping[str, int] | None) -> int | None:
+    return None if counts is None else counts["ipv4"] + counts["ipv6"]
 
 
 def _tables(host: Mapping[str, Any]) -> dict[int, NeighbourTable]:

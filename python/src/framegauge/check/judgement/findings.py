@@ -46,7 +46,7 @@ CATALOGUE = {
     "mss_clamped": Kind("The MSS of TCP is clamped", False),
     "mtu_differs": Kind("Hosts in one subnet have different MTUs", False),
     "tunnel_mtu_mismatch": Kind("A tunnel's MTU does not fit the interface below it", False),
-    "outer_fragmented": Kind("A host cuts the outer packets of its tunnel", False),
+    "outer_fragmented": Kind("The outer packets of a tunnel are cut", False),
     "rdma_path_mtu": Kind("RDMA has a path MTU of its own", False),
     "tcp_probing_off": Kind("TCP cannot recover from the black hole: MTU probing is off", False),
     "path_mtu_discovery_off": Kind("A host does not use path MTU discovery", False),
