@@ -306,7 +306,7 @@ def _unrouted(case: Case, pairs: Mapping[Key, Pair]) -> set[Key]:
         text = f"The kernel of host {name} has no way to {others} ({reason}): no packet was sent."
         if mute:
             text += f" What {others} sent cannot be answered either."
-        # With an interface that is put down its routes go as well; those through a gateway do not come back by themselves.
+        # With an interface that is put down its routes go as well; those through a gateway do not come back by it.
         idle = blame_down.down(case, [name], both)
         text = " ".join((text, *idle.texts))
         family, where = group[0].family, group[0].destination_address
