@@ -114,6 +114,8 @@ def test_the_slowdown_is_over_the_ideal_time() -> None:
     ("topology", "count", "pairs", "shares"),
     [
         ({"kind": "rack"}, 4, [(0, 1), (3, 0)], [1, 1]),
+        ({"kind": "rack", "nics": 2}, 4, [(0, 1), (3, 0)], [1, 1]),
+        ({"kind": "rack", "nics": 4, "bond": "layer3+4"}, 4, [(0, 1), (3, 0)], [1, 1]),
         ({"kind": "dumbbell", "left": 2}, 4, [(0, 1), (0, 2), (3, 1)], [2 / 3, 1, 1]),
         ({"kind": "leaf-spine", "leaves": 2, "spines": 3}, 4, [(0, 1), (1, 2)], [1 / 2, 1]),
         # On one edge switch, in one pod, and in two pods.

@@ -26,7 +26,7 @@ import pyarrow as pa
 from framegauge.errors import ProgramFailure
 from framegauge.files.distributions import Distribution
 from framegauge.networks.paths import Distances
-from framegauge.networks.topologies import drawn_links
+from framegauge.networks.topologies import drawn_links, node_of
 from framegauge.quantities import print_seconds
 from framegauge.record import Record
 from framegauge.testbeds.base import Host, Json
@@ -118,7 +118,8 @@ class Arrivals:
 
     def ideal_seconds(self, hosts: Sequence[str], flows: Drawn) -> np.ndarray:
         """The time of each flow on an empty network: see above. The RTT is divided equally among links."""
-        links = drawn_links(self.topology, hosts)
+        # Hosts with several NICs are as far from each other by any of them.
+        links = [(node_of(one), node_of(other)) for one, other in drawn_links(self.topology, hosts)]
         distances, names = Distances(links), set(hosts)
         # Hosts of one switch are as far from all others; two of them are two links apart.
         edges = [*links, *((peer, node) for node, peer in links)]

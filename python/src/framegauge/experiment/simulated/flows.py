@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from framegauge.networks.paths import Distances
+from framegauge.networks.topologies import node_of
 from framegauge.workloads.work import Outcome, Work
 
 __all__ = ["completions", "flows"]
@@ -50,7 +51,8 @@ def flows(work: Work, done: Outcome, rounds: pa.Table, network: Mapping[str, Any
     `active_seconds` is the time of its rounds together, without the pauses between them, and goodput what it carried
     in that time, both ways. A flow that never began has no times and no goodput.
     """
-    distances = Distances((port["from"], port["to"]) for port in network["ports"])
+    pairs = [(node_of(item.client), node_of(item.server)) for item in work.flows]
+    distances = Distances((node_of(port["from"]), node_of(port["to"])) for port in network["ports"])
     column = {name: rounds.column(name).to_numpy(zero_copy_only=False) for name in rounds.column_names}
     count, flow = len(work.flows), column["flow"]
     starts, ends = np.full(count, np.inf), np.full(count, -np.inf)
@@ -70,7 +72,7 @@ def flows(work: Work, done: Outcome, rounds: pa.Table, network: Mapping[str, Any
             "flow": pa.array(np.arange(count, dtype=np.uint32)),
             "client": [item.client for item in work.flows],
             "server": [item.server for item in work.flows],
-            "hops": pa.array([distances.between(item.client, item.server) for item in work.flows], pa.uint32()),
+            "hops": pa.array([distances.between(*ends) for ends in pairs], pa.uint32()),
             "rounds": pa.array(np.bincount(flow, column["complete"], count).astype(np.uint32)),
             "start_seconds": pa.array(starts, mask=~began),
             "end_seconds": pa.array(ends, mask=~began),
