@@ -45,6 +45,7 @@ impl FabricConfig {
             next.and_then(|next| if next < self.hosts.len() { Err("leads to a host") } else { Ok(()) })
                 .map_err(|problem| ConfigError::Uplink { host, problem })?;
         }
+        self.bonds.as_ref().map_or(Ok(()), |bonds| bonds.check(self.hosts.len()))?;
         for script in &self.scripts {
             script.check(self)?;
         }

@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use crate::topology::labels;
 use crate::{
-    BackgroundConfig, Choice, Impairments, QueueConfig, RouteConfig, RouteTable, Script, SharedBufferConfig,
+    BackgroundConfig, BondConfig, Choice, Impairments, QueueConfig, RouteConfig, RouteTable, Script,
+    SharedBufferConfig,
 };
 
 /// A host, by its position in [`FabricConfig::hosts`].
@@ -101,6 +102,8 @@ pub struct FabricConfig {
     pub routes: RouteConfig,
     /// What the ports of each switch share; without it each has what its queue says.
     pub shared_buffer: Option<SharedBufferConfig>,
+    /// Hosts that are members of bonds.
+    pub bonds: Option<BondConfig>,
     /// Load that the fabric makes itself.
     pub background: Vec<BackgroundConfig>,
     /// What links do to single frames; at most one per port.
@@ -141,6 +144,12 @@ pub enum ConfigError {
     SharedBuffer {
         /// What is wrong with it.
         problem: String,
+    },
+    /// A bond whose members do not follow each other.
+    #[error("the bond of host {host} has other members, expected hosts that follow each other, this one too")]
+    Bond {
+        /// The host.
+        host: usize,
     },
     /// A script that cannot work.
     #[error("port {port}: script: {problem}")]
@@ -222,6 +231,7 @@ pub fn star(hosts: Vec<HostConfig>, link: LinkConfig, switch: SwitchConfig, nic:
             seed: 0,
         },
         shared_buffer: None,
+        bonds: None,
         background: Vec::new(),
         scripts: Vec::new(),
     }

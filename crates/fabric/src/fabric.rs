@@ -16,7 +16,10 @@ use crate::routing::Routes;
 use crate::script::Scripts;
 use crate::shared_buffer::SharedBuffers;
 use crate::uplink::Uplink;
-use crate::{ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortEvent, PortIndex};
+use crate::{
+    BondConfig, ConfigError, FabricConfig, Fate, Frame, HostIndex, NodeIndex, PortConfig, PortEvent,
+    PortIndex,
+};
 
 /// Learns what becomes of frames: of their ends in any case, of the rest if it wants to.
 pub trait Sink {
@@ -105,6 +108,7 @@ pub struct Fabric {
     /// Empty, with the memory that it had.
     spare_fates: Vec<Fate>,
     pub(crate) backgrounds: Backgrounds,
+    pub(crate) bonds: Option<BondConfig>,
     /// What links do to single frames, if any has a script.
     pub(crate) scripts: Option<Box<Scripts>>,
 }
@@ -161,6 +165,7 @@ impl Fabric {
             drops: DropLog::new(config.ports.iter().map(|port| port.to)),
             spare_fates: Vec::new(),
             backgrounds: Backgrounds::new(config),
+            bonds: config.bonds.clone(),
             scripts: Scripts::new(config),
             ports,
         })

@@ -18,6 +18,7 @@
 //! - A receiving NIC with moderation interrupts its host at once after a silence, and then not again for
 //!   that time; what arrives meanwhile is handed over together.
 //! - A link may have a script: it loses, marks or holds exactly the frames that it names.
+//! - A host may be joined to its switch by several links that are one to others: a bond. Each flow keeps to one of them.
 //! - Background load enters by hosts' NICs beside their own frames, travels like any, and ends at the other NIC.
 //! - Everything is integers in one total order (time, port, sequence): equal input gives equal output.
 //!
@@ -29,6 +30,7 @@
 
 mod about;
 mod background;
+mod bond;
 mod bounds;
 mod change;
 mod check;
@@ -52,6 +54,7 @@ mod virtual_time;
 mod watch;
 
 pub use background::{BackgroundConfig, BackgroundCounters, Process};
+pub use bond::{BondConfig, BondHash};
 pub use change::PortChange;
 pub use config::{
     ConfigError, FabricConfig, HostConfig, HostIndex, LinkConfig, NicConfig, NodeIndex, PortConfig,

@@ -18,7 +18,7 @@ pub(crate) struct Uplink {
 impl Fabric {
     /// A host hands a super-packet to its NIC, whose queue has no limit: stop while
     /// [`Fabric::uplink_backlog_bytes`] is high. May be called with a `now` beyond [`Fabric::next_deadline`], but not where the
-    /// network is lossless: a PAUSE may have come by then.
+    /// network is lossless: a PAUSE may have come by then. What is for a member of a bond gets to the one that its switch chooses.
     ///
     /// # Panics
     ///
@@ -26,6 +26,10 @@ impl Fabric {
     pub fn transmit(&mut self, now: Picoseconds, source: HostIndex, aggregate: Aggregate) {
         let segment = |host: HostIndex| self.segments[usize::from(host.0)];
         assert_eq!(segment(source), segment(aggregate.destination), "no way to {:?}", aggregate.destination);
+        let destination = match &self.bonds {
+            Some(bonds) => bonds.incoming(source, aggregate.destination, aggregate.flow),
+            None => aggregate.destination,
+        };
         let Some(last) = aggregate.frames.checked_sub(1) else {
             return;
         };
@@ -49,7 +53,7 @@ impl Fabric {
                 aggregate: aggregate.id,
                 frame_bytes: sizes[usize::from(index == last)],
                 index,
-                destination: aggregate.destination,
+                destination,
                 input_port: uplink.port,
                 since: now,
                 ecn: aggregate.ecn,

@@ -25,7 +25,7 @@ pub struct Leg {
 /// Whose each end is, and the ways between subnets: through the fewest routers, of equal ones the first.
 ///
 /// A subnet is what switches join, of each host one NIC: the second NIC that a host has there is in a subnet of its own,
-/// with the second ones of others, over the same wires.
+/// with the second ones of others, over the same wires. NICs that are bonded are in one subnet: they share an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ends {
     owners: Vec<(Owner, String)>,
@@ -62,7 +62,7 @@ impl Ends {
                 Owner::Router(router) => &of_routers[router],
             };
             let before = own.iter().filter(|other| **other < end && segments[**other] == segments[end]);
-            let key = (segments[end], before.count());
+            let key = (segments[end], if graph.bond.is_some() { 0 } else { before.count() });
             subnets.push(known.iter().position(|other| *other == key).unwrap_or_else(|| {
                 known.push(key);
                 known.len() - 1

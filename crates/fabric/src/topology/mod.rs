@@ -7,7 +7,10 @@ mod shapes;
 
 use thiserror::Error;
 
-use crate::{Choice, ConfigError, FabricConfig, HostConfig, NicConfig, NodeIndex, PortConfig, PortIndex};
+use crate::{
+    BondConfig, BondHash, Choice, ConfigError, FabricConfig, HostConfig, HostIndex, NicConfig, NodeIndex,
+    PortConfig, PortIndex,
+};
 
 pub(crate) use ends::labels;
 pub use ends::{Ends, Leg, Owner};
@@ -88,6 +91,8 @@ pub struct Graph {
     ends: Vec<End>,
     switches: Vec<Switch>,
     links: Vec<(usize, usize)>,
+    /// The NICs of every host are one bond.
+    bond: Option<BondHash>,
 }
 
 /// A NIC, and whose it is.
@@ -103,6 +108,15 @@ impl Graph {
     /// called `h1.1` and `h1.2`.
     pub fn rack(hosts: &[String], nics: u16) -> Result<Graph, TopologyError> {
         shapes::rack(hosts, nics)?.checked()
+    }
+
+    /// The same with the NICs of each host as one bond, which has one address.
+    pub fn bonded_rack(hosts: &[String], nics: u16, hash: BondHash) -> Result<Graph, TopologyError> {
+        if nics < 2 {
+            let expected = "2 or more".to_owned();
+            return Err(TopologyError::Number { what: "NICs of a bond", found: nics.into(), expected });
+        }
+        Graph { bond: Some(hash), ..shapes::rack(hosts, nics)? }.checked()
     }
 
     /// The first `left` hosts on the switch `left`, the others on `right`, one link between the two.
@@ -196,11 +210,23 @@ impl Graph {
             ports,
             uplinks,
             shared_buffer: None,
+            bonds: self.bonds(routing.seed),
             background: Vec::new(),
             scripts: Vec::new(),
         };
         config.check()?;
         Ok(config)
+    }
+
+    /// The ends of a host follow each other.
+    fn bonds(&self, seed: u64) -> Option<BondConfig> {
+        let hash = self.bond?;
+        let ends = self.ends();
+        let member = |end: usize| {
+            let own = ends.ends_of(ends.owner(end));
+            (HostIndex(own[0] as u16), own.len() as u16)
+        };
+        Some(BondConfig { hash, members: (0..ends.len()).map(member).collect(), seed })
     }
 
     /// Every end has one link, names are different, and every host can be reached from every other.

@@ -40,7 +40,7 @@ pub(super) fn rack(hosts: &[String], nics: u16) -> Result<Graph, TopologyError> 
     let owners = hosts.iter().enumerate().map(|(host, name)| (Owner::Host(host), name, usize::from(nics)));
     let ends: Vec<End> = owners.flat_map(|(owner, name, nics)| ends_of(owner, name, nics)).collect();
     let links = (0..ends.len()).map(|end| (end, ends.len())).collect();
-    Ok(Graph { kind: "rack", ends, switches: vec![plain("switch")], links })
+    Ok(Graph { kind: "rack", ends, switches: vec![plain("switch")], links, bond: None })
 }
 
 pub(super) fn dumbbell(hosts: &[String], left: usize) -> Result<Graph, TopologyError> {
@@ -51,7 +51,7 @@ pub(super) fn dumbbell(hosts: &[String], left: usize) -> Result<Graph, TopologyE
     let mut links: Vec<_> = (0..count).map(|host| (host, count + usize::from(host >= left))).collect();
     links.push((count, count + 1));
     let switches = vec![plain("left"), plain("right")];
-    Ok(Graph { kind: "dumbbell", ends: plain_ends(hosts), switches, links })
+    Ok(Graph { kind: "dumbbell", ends: plain_ends(hosts), switches, links, bond: None })
 }
 
 pub(super) fn leaf_spine(hosts: &[String], leaves: usize, spines: usize) -> Result<Graph, TopologyError> {
@@ -72,7 +72,7 @@ pub(super) fn leaf_spine(hosts: &[String], leaves: usize, spines: usize) -> Resu
     for leaf in 0..leaves {
         links.extend((0..spines).map(|spine| (count + leaf, count + leaves + spine)));
     }
-    Ok(Graph { kind: "leaf-spine", ends: plain_ends(hosts), switches, links })
+    Ok(Graph { kind: "leaf-spine", ends: plain_ends(hosts), switches, links, bond: None })
 }
 
 /// Pods of k/2 edge and k/2 aggregation switches; aggregation switch a of every pod is joined to the cores a k/2 and up.
@@ -107,7 +107,7 @@ pub(super) fn fat_tree(hosts: &[String], k: usize) -> Result<Graph, TopologyErro
             links.extend((0..half).map(|other| (aggregation + pod * half + one, core + one * half + other)));
         }
     }
-    Ok(Graph { kind: "fat-tree", ends: plain_ends(hosts), switches, links })
+    Ok(Graph { kind: "fat-tree", ends: plain_ends(hosts), switches, links, bond: None })
 }
 
 /// An end for each link of a host or a router, in the order of links.
@@ -163,5 +163,5 @@ pub(super) fn custom(
     };
     let links = edges.into_iter().map(|(one, other)| (end_of(one), end_of(other))).collect();
     let switches = switches.iter().map(plain).collect();
-    Ok(Graph { kind: "custom", ends, switches, links })
+    Ok(Graph { kind: "custom", ends, switches, links, bond: None })
 }

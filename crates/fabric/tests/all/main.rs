@@ -2,6 +2,7 @@
 
 mod ahead;
 mod background;
+mod bonds;
 mod changes;
 mod common;
 mod known_answers;
