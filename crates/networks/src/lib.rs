@@ -31,4 +31,4 @@ pub use queues::{QueueSpec, RedSpec};
 pub use routing::{ChoiceSpec, PathsSpec, RoutingSpec};
 pub use spec::{NetworkSpec, SharedBufferSpec};
 pub use speed::{TooFast, is_beyond, shown, too_fast};
-pub use topology::{IcmpSpec, RouterSpec, TopologySpec};
+pub use topology::{BondSpec, IcmpSpec, RouterSpec, TopologySpec};

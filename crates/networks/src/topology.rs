@@ -1,6 +1,6 @@
 //! The shape of a network as the pipe describes it.
 
-use framegauge_fabric::{Ends, Graph, TopologyError};
+use framegauge_fabric::{BondHash, Ends, Graph, TopologyError};
 use serde::Deserialize;
 
 /// A router: a host that takes packets on.
@@ -34,6 +34,39 @@ impl IcmpSpec {
     }
 }
 
+/// By what the NICs of a bond are chosen: the words of `xmit_hash_policy` of Linux' bonding.
+///
+/// `layer2` is by Ethernet addresses, `layer2+3` by those of IP, too: hosts have one of each, so both tell pairs of hosts apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[allow(missing_docs, reason = "the names of the pipe's documentation")]
+pub enum BondSpec {
+    #[serde(rename = "layer2")]
+    Layer2,
+    #[serde(rename = "layer2+3")]
+    Layer23,
+    #[serde(rename = "layer3+4")]
+    Layer34,
+}
+
+impl BondSpec {
+    /// Its word.
+    pub const fn name(self) -> &'static str {
+        match self {
+            BondSpec::Layer2 => "layer2",
+            BondSpec::Layer23 => "layer2+3",
+            BondSpec::Layer34 => "layer3+4",
+        }
+    }
+
+    /// What is hashed.
+    pub const fn hash(self) -> BondHash {
+        match self {
+            BondSpec::Layer2 | BondSpec::Layer23 => BondHash::Addresses,
+            BondSpec::Layer34 => BondHash::Ports,
+        }
+    }
+}
+
 /// The shape.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
@@ -42,6 +75,7 @@ pub enum TopologySpec {
     Rack {
         #[serde(default = "one_nic")]
         nics: u16,
+        bond: Option<BondSpec>,
     },
     Dumbbell {
         left: usize,
@@ -67,7 +101,7 @@ const fn one_nic() -> u16 {
 
 impl Default for TopologySpec {
     fn default() -> Self {
-        TopologySpec::Rack { nics: 1 }
+        TopologySpec::Rack { nics: 1, bond: None }
     }
 }
 
@@ -75,7 +109,8 @@ impl TopologySpec {
     /// Its nodes and links with these hosts.
     pub(crate) fn graph(&self, hosts: &[String]) -> Result<Graph, TopologyError> {
         match self {
-            TopologySpec::Rack { nics } => Graph::rack(hosts, *nics),
+            TopologySpec::Rack { nics, bond: None } => Graph::rack(hosts, *nics),
+            TopologySpec::Rack { nics, bond: Some(bond) } => Graph::bonded_rack(hosts, *nics, bond.hash()),
             TopologySpec::Dumbbell { left } => Graph::dumbbell(hosts, *left),
             TopologySpec::LeafSpine { leaves, spines } => Graph::leaf_spine(hosts, *leaves, *spines),
             TopologySpec::FatTree { k } => Graph::fat_tree(hosts, *k),
@@ -83,6 +118,14 @@ impl TopologySpec {
                 let routers: Vec<String> = routers.iter().map(|router| router.name.clone()).collect();
                 Graph::custom(hosts, &routers, switches, links)
             }
+        }
+    }
+
+    /// By what hosts choose among their NICs, if these are bonds.
+    pub fn bond(&self) -> Option<BondSpec> {
+        match self {
+            TopologySpec::Rack { bond, .. } => *bond,
+            _ => None,
         }
     }
 

@@ -69,11 +69,13 @@ impl Simulation {
         let mss = self.first_payload(client, server);
         let tcp = &self.scenario.tcp;
         let mut connection = Box::new(Connection::new(number, (flow, round), now, [mss; 2], tcp));
-        for (host, peer) in [(client, server), (server, client)] {
-            let flow = mixed(mixed(self.scenario.seed) ^ self.net.places.len() as u64);
+        for (side, (host, peer)) in [(client, server), (server, client)].into_iter().enumerate() {
+            let hash = mixed(mixed(self.scenario.seed) ^ self.net.places.len() as u64);
             // A scenario without a way was refused.
             let (host, next) = self.scenario.first_leg(host, peer).unwrap_or((host, peer));
-            self.net.places.push(Place { host, peer, next, flow, sent: 0 });
+            let exit = self.net.fabric.outgoing(host, next, hash);
+            self.counts[flow as usize].exits[side] = exit.0;
+            self.net.places.push(Place { host, peer, next, exit, flow: hash, sent: 0 });
         }
         connection.ends.iter_mut().for_each(|end| end.send.pace.bits_per_second = pacing_bits_per_second);
         connection.ends[0].open(now, tcp, &mut self.net);

@@ -55,7 +55,7 @@ impl Simulation {
         for (number, connection) in self.connections.iter_mut().enumerate() {
             let Some(connection) = connection else { continue };
             for (side, of_side) in connection.ends.iter_mut().enumerate() {
-                if usize::from(self.net.places[2 * number + side].host.0) == end {
+                if usize::from(self.net.places[2 * number + side].exit.0) == end {
                     of_side.send.held.stretch(now, rates);
                 }
             }

@@ -20,7 +20,7 @@ impl ScenarioSpec {
     pub fn memory_bytes(&self) -> u64 {
         let hosts = self.hosts.len() as u64;
         let (switches, ports) = match &self.topology {
-            TopologySpec::Rack { nics } => (1, 2 * hosts * u64::from(*nics)),
+            TopologySpec::Rack { nics, .. } => (1, 2 * hosts * u64::from(*nics)),
             TopologySpec::Dumbbell { .. } => (2, 2 * (hosts + 1)),
             TopologySpec::LeafSpine { leaves, spines } => {
                 let (leaves, spines) = (*leaves as u64, *spines as u64);

@@ -18,6 +18,8 @@ pub(crate) struct Place {
     pub(crate) peer: HostIndex,
     /// To which end its frames go: the peer's, or a router's on the way to it.
     pub(crate) next: HostIndex,
+    /// By which end its frames leave: of a bond, the member that its host has chosen.
+    pub(crate) exit: HostIndex,
     /// Hash of the flow, one way.
     pub(crate) flow: u64,
     /// Segments that it has sent, modulo 65,536.
@@ -133,7 +135,7 @@ impl Wire for Net {
         let place = &mut self.places[segment.from as usize];
         place.sent = place.sent.wrapping_add(1);
         segment.identification = place.sent;
-        let Place { host, next, .. } = *place;
+        let Place { host, next, exit, .. } = *place;
         if let Some(log) = &mut self.log {
             log.note(now, &segment);
         }
@@ -143,12 +145,12 @@ impl Wire for Net {
         let id = self.slab.insert(segment);
         self.segments += 1;
         let aggregate = self.aggregate(id, next);
-        self.fabric.transmit(now, host, aggregate);
-        now + self.fabric.uplink_backlog_before(host, self.burst_bytes)
+        self.fabric.transmit(now, exit, aggregate);
+        now + self.fabric.uplink_backlog_before(exit, self.burst_bytes)
     }
 
     fn held_back(&self, endpoint: u32) -> Picoseconds {
-        self.fabric.uplink_held_back(self.places[endpoint as usize].host)
+        self.fabric.uplink_held_back(self.places[endpoint as usize].exit)
     }
 }
 

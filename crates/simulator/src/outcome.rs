@@ -35,6 +35,8 @@ pub struct FlowCounts {
     pub connections: u64,
     /// Of both ends.
     pub sender: SenderCounts,
+    /// The ends by which client and server of its last connection sent, by their places in the network.
+    pub exits: [u16; 2],
 }
 
 /// What came of it.

@@ -162,7 +162,11 @@ impl ScenarioSpec {
         let named = |end: usize| {
             [ends.owner_name(end), &network.config.hosts[end].name].map(|name| (name, HostIndex(end as u16)))
         };
-        let places: BTreeMap<&str, HostIndex> = hosts.flat_map(named).collect();
+        let mut places: BTreeMap<&str, HostIndex> = hosts.flat_map(named).collect();
+        if self.topology.bond().is_some() {
+            // NICs of a bond have no addresses of their own.
+            places.retain(|name, _| names.iter().any(|host| host == name));
+        }
         let smallest = places.values().map(|host| mtus[usize::from(host.0)]).min();
         let flow = |(number, flow): (usize, &FlowSpec)| {
             flow.flow(&places).map_err(|problem| format!("flow {}: {problem}", number + 1))
@@ -235,15 +239,20 @@ impl ScenarioSpec {
         }
         let config = &network.config;
         let names = config.port_names();
+        let is_bond = self.topology.bond().is_some();
+        let is_called = |node: usize, name: &str| {
+            let is_own = is_bond && node < network.ends.len() && network.ends.owner_name(node) == name;
+            is_own || config.node_name(NodeIndex(node as u16)) == name
+        };
         let ports_of = |end: fn(&PortConfig) -> NodeIndex, name: &str| {
-            let is_own = |(_, port): &(usize, &PortConfig)| config.node_name(end(port)) == name;
+            let is_own = |(_, port): &(usize, &PortConfig)| is_called(usize::from(end(port).0), name);
             config.ports.iter().enumerate().filter(is_own).map(|(place, _)| PortIndex(place as u16)).collect()
         };
         let find = |name: &String| {
             if let Some(place) = names.iter().position(|known| known == name) {
                 return Ok(Point::Port(PortIndex(place as u16)));
             }
-            if config.hosts.iter().any(|host| host.name == *name) {
+            if (0..config.hosts.len()).any(|host| is_called(host, name)) {
                 let (sends, receives) = (ports_of(|port| port.from, name), ports_of(|port| port.to, name));
                 return Ok(Point::Host { name: name.clone(), sends, receives });
             }

@@ -154,6 +154,9 @@ impl Up {
                 "overlay needs nic.tso and nic.lro off: these NICs know no packets inside others",
             );
         }
+        if self.topology.bond().is_some() {
+            return refusal("found topology.bond, expected none: the NICs of the rack are no bonds");
+        }
         let ends = self.ends()?;
         if self.overlay.is_some() && ends.len() > self.hosts.len() {
             return refusal("overlay needs hosts with one NIC each, and no router between them");
@@ -225,7 +228,7 @@ impl Up {
     /// What of the network is said that only the fabric has.
     fn beyond_kernel(&self) -> Option<&'static str> {
         let in_use = [
-            ("topology", !matches!(self.topology, TopologySpec::Rack { nics: 1 })),
+            ("topology", !matches!(self.topology, TopologySpec::Rack { nics: 1, bond: None })),
             ("queue", !matches!(self.queue, QueueSpec::Taildrop { limit_frames: None })),
             ("links", !self.links.is_empty()),
             ("routing", !self.routing.is_usual()),

@@ -119,11 +119,15 @@ pub fn describe(outcome: &Outcome, network: &Network, cpu_seconds: f64) -> Value
     };
     let flows = outcome.flows.iter().map(|flow| {
         let sender = flow.sender;
-        json!({
+        let mut value = json!({
             "connections": flow.connections, "segments": sender.segments, "retransmits": sender.resends,
             "timeouts": sender.timeouts, "recoveries": sender.recoveries, "loss_probes": sender.probes,
             "undone": sender.undone, "marks": sender.marks, "lost_retransmits": sender.lost_resends,
-        })
+        });
+        if network.config.bonds.is_some() {
+            value["exits"] = json!(flow.exits.map(|end| &network.config.hosts[usize::from(end)].name));
+        }
+        value
     });
     let requests = outcome.requests.iter().map(|requests| {
         json!({

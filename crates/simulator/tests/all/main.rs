@@ -2,6 +2,7 @@
 
 mod algorithms;
 mod bbr;
+mod bonds;
 mod changes;
 mod common;
 mod continued;
