@@ -54,6 +54,14 @@ def share(found: dict[str, Any], carried: Mapping[str, list[int]]) -> dict[str, 
     return stream.metrics(done, tables)
 
 
+def test_over_bonds_nobody_knows_by_which_input_port_flows_came() -> None:
+    bonded = replace(conditions(), network={"topology": {"kind": "rack", "nics": 2, "bond": "layer3+4"}})
+    done = few.sharing(bonded, record({"h1": 1, "h2": 2, "h3": 4}, []))
+    assert done == {"not_measured": {"share_of_few": "hosts send by several NICs: name the few (few: [h1])"}}
+    named = few.sharing(bonded, record({"h1": 1, "h2": 2, "h3": 4}, ["h1"]))
+    assert [group["flows"] for group in named["sharing"]["groups"]] == [1, 6]
+
+
 def test_it_is_the_mean_per_flow_of_the_few_over_that_of_the_many() -> None:
     found = record({"h1": 1, "h2": 2, "h3": 4}, [])
     metrics = share(found, {"h1": [300], "h2": [10, 10], "h3": [1000, 2000, 3000, 0]})

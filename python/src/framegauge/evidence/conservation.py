@@ -14,6 +14,7 @@ from typing import Any
 
 from framegauge.evidence import network
 from framegauge.evidence.blocks import block_failures
+from framegauge.evidence.bonds import members
 from framegauge.evidence.carried import carried_failures
 from framegauge.evidence.datagrams import datagram_failures
 from framegauge.evidence.nic import QUIC, deltas, fabric_hosts, loopback_packets
@@ -167,9 +168,9 @@ def _bridge(record: Json) -> Iterator[str]:
 
 
 def ceiling(conditions: Conditions, record: Json) -> float | None:
-    """The goodput that the links of all NICs that a run uses leave to a host, in bits per second, with the smallest MTU
-    of each network; None if they are unshaped, a router between hosts takes less than their MTU, something is changed
-    during the run, or TCP is not what carries the data: its headers are others."""
+    """The goodput that the links of all NICs that a run uses (of a bond: all members) leave to a host, in bits per
+    second, with the smallest MTU of each network; None if they are unshaped, a router between hosts takes less than
+    their MTU, something is changed during the run, or TCP is not what carries the data: its headers are others."""
     work: Record = record["workload"]
     if work.get("transport") == QUIC or conditions.changes:
         return None
@@ -181,7 +182,7 @@ def ceiling(conditions: Conditions, record: Json) -> float | None:
     lowest: float = min(goodputs)
     second: float = record["rack"].get("storage_ceiling", {}).get("goodput_bits_per_second", lowest)
     nics: int = record["workload"].get("nics", 1)
-    return lowest + (nics - 1) * second
+    return lowest * members(conditions) + (nics - 1) * second
 
 
 def _ceilings(conditions: Conditions, record: Json) -> Iterator[str]:
@@ -253,7 +254,7 @@ def _lines(conditions: Conditions, record: Json) -> dict[str, float]:
     network = record["rack"].get("network")
     if network is None or not conditions.bits_per_second:
         return {}
-    nic_count = record["workload"].get("nics", 1)
+    nic_count = max(record["workload"].get("nics", 1), members(conditions))
     together: dict[str, int] = {}
     for port in network["ports"]:
         # An end of a link is a host's name, with the number of the NIC where there are several: h1, or h1.1, h1.2.

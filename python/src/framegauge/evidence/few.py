@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from framegauge.evidence.bonds import members
 from framegauge.evidence.nic import HEADERS_BYTES
 from framegauge.metrics import SHARE_OF_FEW
 from framegauge.networks.entrances import FEW, MANY, Group, entrances, groups
@@ -59,7 +60,7 @@ def _groups(
     network = record["rack"].get("network")
     if network is None:
         return [], f"{NOT_KNOWN}: name the few (few: [h1])"
-    if record["workload"].get("nics", 1) > 1:
+    if record["workload"].get("nics", 1) > 1 or members(conditions) > 1:
         return [], "hosts send by several NICs: name the few (few: [h1])"
     links = ((port["from"], port["to"], port["port"]) for port in network["ports"])
     host_groups = groups(flows, entrances(links, conditions.hosts, receiver))
@@ -80,9 +81,9 @@ def _entrances(conditions: Conditions, record: Json) -> dict[str, Any]:
             for host, way in ways.items():
                 far.setdefault(str(way.hops), []).append(host)
             by_receiver[receiver] = {"groups": {side.name: list(side.senders) for side in sides}, "links": far}
-    if by_receiver:
+    if by_receiver and members(conditions) == 1:
         return {"entrances": {"hosts": list(conditions.hosts), "receivers": by_receiver}}
-    why = NOT_KNOWN if network is None else ALIKE
+    why = NOT_KNOWN if network is None or members(conditions) > 1 else ALIKE
     if len(fetchers) > MOST_FETCHERS:
         why = f"more than {MOST_FETCHERS} hosts fetch"
     return {"not_measured": {**work.get("not_measured", {}), SHARE_OF_FEW: why}}

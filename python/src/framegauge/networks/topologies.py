@@ -22,6 +22,7 @@ __all__ = [
     "has_choice",
     "joined",
     "matches",
+    "members",
     "node_of",
     "numbered",
     "routers",
@@ -56,6 +57,11 @@ def directed(topology: Json, hosts: Sequence[str]) -> list[Link]:
 def routers(topology: Json) -> list[str]:
     """The names of a topology's routers, in order."""
     return [router["name"] for router in topology.get("routers", ())]
+
+
+def members(topology: Json) -> int:
+    """The number of NICs that are the bond of a host; 1 without bonds."""
+    return int(topology.get("nics", 1)) if topology.get("bond") is not None else 1
 
 
 def numbered(links: Sequence[Link], leaves: Collection[str]) -> list[Link]:

@@ -11,6 +11,7 @@ from framegauge.results.conditions import LARGEST
 __all__ = ["LENIENT", "MOST_COUNT", "Amount", "Count", "Number", "Readings", "Whole"]
 
 MOST_COUNT = 1_000_000  # of blocks, cells and runs
+MOST_MEMBERS = 8  # of a bond
 LENIENT = ConfigDict(extra="allow", hide_input_in_errors=True)  # of a shape, only the keys that are named are checked
 
 Number = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
@@ -174,6 +175,12 @@ class _Switch(_Shape):
     kept: list[_Kept]
 
 
+class _Bond(_Shape):
+    """What the members of a host's bond had."""
+
+    flows: Annotated[list[Whole], Field(max_length=MOST_MEMBERS)] = []
+
+
 class Readings(_Shape):
     """The readings of a run that its summary and report use."""
 
@@ -199,6 +206,7 @@ class Readings(_Shape):
     not_measured: dict[StrictStr, StrictStr] = {}
     diagnosis: _Diagnosis | None = None
     few: _Few | None = None
+    bonds: dict[StrictStr, _Bond] = {}
     carried: _Carried | None = None
     datagrams: _OneWay | None = None
     quic: _Quic | None = None

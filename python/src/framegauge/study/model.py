@@ -19,6 +19,7 @@ from framegauge.files import settings
 from framegauge.files.types import Factor, Model, Problem, Seconds, nearest
 from framegauge.networks import disciplines
 from framegauge.study.aggregates import aggregate_problems, hardware_problems, probing_problems
+from framegauge.study.bonds import bond_problems
 from framegauge.study.changes import Change, change_problems
 from framegauge.study.estimators import Estimator, estimator_problems, of_metrics
 from framegauge.study.factors import NETWORK, OFFLOADS, Factors, Meters, nic_of
@@ -51,6 +52,7 @@ __all__ = [
 ]
 
 MODERATION = "50 us"
+_ON = {True: "on", False: "off"}
 
 TreatmentName = Literal[
     "mtu", "rtt", "offloads", "tso", "lro", "gro", "hw_gro", "checksum", "moderation", "congestion_control", "nagle",
@@ -174,6 +176,7 @@ class Study(Model):
 
 def _mtu_problems(study: Study) -> Iterator[Problem]:
     factors = study.factors
+    yield from bond_problems(study.testbed, factors.mtu.levels, study.workloads, study.changes)
     yield from mtu_problems(study.testbed, factors.mtu.levels, bool(study.changes), factors.levels("overlay"))
 
 
@@ -203,7 +206,7 @@ def _nic_problems(study: Study) -> Iterator[Problem]:
         if traits.passes_aggregates and nic["tso"] != nic["lro"]:
             key = "lro" if study.factors.lro is not None else "tso"
             expected = "lro equal to tso on testbed veth: the kernel's link passes on whole aggregates"
-            yield Problem(("factors", key), f"tso {_on(nic['tso'])}, lro {_on(nic['lro'])}", expected)
+            yield Problem(("factors", key), f"tso {_ON[nic['tso']]}, lro {_ON[nic['lro']]}", expected)
 
 
 def _network_problems(study: Study) -> Iterator[Problem]:
@@ -258,10 +261,6 @@ def _simulation_problems(study: Study) -> Iterator[Problem]:
     workloads = [workload.parameters for workload in study.workloads]
     yield from simulation_problems(study.testbed, study.factors, workloads, study.sysctls, study.tunings)
     yield from unmeasured_problems(study.meters, study.margin(), study.testbed.cpu is not None)
-
-
-def _on(value: bool) -> str:
-    return "on" if value else "off"
 
 
 def _misfits(workload: Workload, study: Study) -> Iterator[Problem]:

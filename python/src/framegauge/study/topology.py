@@ -34,6 +34,7 @@ NAMES: Mapping[str, tuple[re.Pattern[str], str]] = {
     "switch": (re.compile(r"[A-Za-z][A-Za-z0-9_-]*"), "letters, digits, - and _"),
     "router": (re.compile(r"[A-Za-z][A-Za-z0-9-]*"), "letters, digits and -"),
 }
+LEAST_MEMBERS = 2  # of a bond
 MOST_NICS = 8  # as in crates/fabric/src/topology/shapes.rs
 ROUTER_LINKS = (2, 8)
 
@@ -58,18 +59,32 @@ class Shape(Model):
         return [f"{name} {value}" for name, value in self if isinstance(value, int)]
 
 
-class OneSwitch(Shape):
-    """All hosts on one switch, each with the same number of NICs."""
+class OneSwitch(Sparse, Shape):
+    """All hosts on one switch, each with the same number of NICs. With `bond` these are one bond with one address (IEEE
+    802.1AX); its value is what members are chosen by, in the words of xmit_hash_policy of Linux' bonding."""
 
     nics: Annotated[StrictInt, Field(ge=1, le=MOST_NICS)] = 1
+    bond: Literal["layer2", "layer2+3", "layer3+4"] | None = None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> OneSwitch:
+        if self.bond is not None and self.nics < LEAST_MEMBERS:
+            expected = f"no such key unless nics: {LEAST_MEMBERS} or more: they are the members of the bond"
+            raise Problem(("bond",), self.bond, expected)
+        return self
 
     def nics_of_hosts(self) -> int:
-        """The number of NICs of every host."""
-        return self.nics
+        """The number of NICs of every host; a bond is one."""
+        return self.nics if self.bond is None else 1
 
     def as_json(self) -> dict[str, Any]:
         """Its parameters; without the default of one NIC, for older agents."""
-        return {} if self.nics == 1 else {"nics": self.nics}
+        bond = {} if self.bond is None else {"bond": self.bond}
+        return {} if self.nics == 1 else {"nics": self.nics, **bond}
+
+    def said(self) -> list[str]:
+        """Its parameters in words."""
+        return [*super().said(), *([] if self.bond is None else [f"bond {self.bond}"])]
 
 
 class Pair(OneSwitch):
@@ -348,7 +363,7 @@ class Topology(Model):
     def _as_written(self, handler: SerializerFunctionWrapHandler) -> Any:
         settings: dict[str, Any] = handler(self)[next(iter(self.model_fields_set))]
         usual = {name: field.default for name, field in type(self.shape).model_fields.items()}
-        return self.kind if settings == usual else {self.kind: settings}
+        return self.kind if all(usual[name] == value for name, value in settings.items()) else {self.kind: settings}
 
     @classmethod
     def __get_pydantic_json_schema__(
@@ -361,6 +376,11 @@ class Topology(Model):
     def kind(self) -> str:
         """The word for it: "fat-tree"."""
         return ", ".join(sorted(name.replace("_", "-") for name in self.model_fields_set))
+
+    @property
+    def bond(self) -> str | None:
+        """The word of what the members of bonds are chosen by; None without bonds."""
+        return self.shape.bond if isinstance(self.shape, OneSwitch) else None
 
     @property
     def shape(self) -> Shape:

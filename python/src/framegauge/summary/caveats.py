@@ -8,6 +8,7 @@ from typing import Any
 from framegauge.metrics import METRICS
 from framegauge.results.journal import Run, Saved
 from framegauge.results.runs import MEASURED_HOSTS
+from framegauge.summary.bonds import spread
 
 __all__ = ["caveats", "seals_of"]
 
@@ -20,7 +21,7 @@ def caveats(metrics: Collection[str], scope: str, runs: Sequence[Run]) -> list[s
     old = old_connections(run.readings for run in runs)
     return [
         *_of_costs(metrics, scope), *_of_hosts(scope, runs), *_captured(runs), *old, *_refused(runs), *_lasting(runs),
-        *_not_restored(runs),
+        *_not_restored(runs), *spread(runs),
     ]  # fmt: skip
 
 

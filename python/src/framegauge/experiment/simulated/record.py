@@ -17,8 +17,10 @@ from framegauge.agents import simulator
 from framegauge.agents.simulator import Simulated
 from framegauge.errors import BadAnswer, ProgramFailure
 from framegauge.evidence import changes, conservation, few, network, steady, waits
+from framegauge.evidence.bonds import members
 from framegauge.experiment.runner import load_failures
 from framegauge.experiment.simulated import cpus
+from framegauge.experiment.simulated.bonds import bond_readings, bulk_side, exits
 from framegauge.experiment.simulated.flows import completions, flows
 from framegauge.experiment.simulated.scenario import HEADERS_BYTES, TIMESTAMPS_BYTES, has_timestamps
 from framegauge.experiment.simulated.stuck import stuck
@@ -120,7 +122,7 @@ def _record(conditions: Conditions, work: Work, result: Mapping[str, Any]) -> Js
         },
         **({"cpus": modelled} if (modelled := result.get("cpus", ())) and len(modelled) <= MOST_HOSTS else {}),
         "changes": _made(conditions, result["end_seconds"]),
-        "simulation": {name: result[name] for name in ("segments", "under_way", "end_seconds", *more)},
+        "simulation": {name: result[name] for name in ("segments", "under_way", "end_seconds", *more)} | exits(result),
     }
 
 
@@ -137,8 +139,7 @@ def _timeouts(work: Work, result: Mapping[str, Any]) -> Json:
     """The retransmission timeouts by host, as the kernel's counter has them: those of a flow are its bulk sender's."""
     timeouts: dict[str, int] = {}
     for flow, counts in zip(work.flows, result["flows"], strict=True):
-        bulk = max(flow.steps, key=lambda step: float("inf") if step.size_bytes is None else step.size_bytes)
-        sender = node_of(getattr(flow, bulk.side))
+        sender = node_of(getattr(flow, bulk_side(flow)))
         timeouts[sender] = timeouts.get(sender, 0) + counts["timeouts"]
     return {name: {"nstat": {"TcpExtTCPTimeouts": count}} for name, count in timeouts.items()}
 
@@ -164,11 +165,13 @@ def _checked(
     lowest = min(ceiling["goodput_bits_per_second"] for ceiling in record["rack"]["ceilings"].values())
     pairs = {(node_of(flow.client), node_of(flow.server)) for flow in work.flows}
     has_ceiling = not conditions.changes and not network.narrowed(conditions, pairs)
+    lines = workload_record.get("links", 1) * members(conditions)
     readings: Json = {
+        **bond_readings(conditions, work, record),
         **waits.readings(record),
         **few.readings(record),
         **cpus.readings(record),
-        "ceiling_bits_per_second": lowest * workload_record.get("links", 1) if has_ceiling else None,
+        "ceiling_bits_per_second": lowest * lines if has_ceiling else None,
         "steady": None if part is None else part.as_json(),
         "simulated_segments": record["simulation"]["segments"],
     }
