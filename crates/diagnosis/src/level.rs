@@ -19,10 +19,14 @@ use crate::words::duration;
 const GRAIN: i64 = 1_000_000;
 /// A step is at least so much of the least RTT, in quarters; what is above this part of it had begun to rise.
 const STEP_QUARTERS: i64 = 8;
+const RISE_QUARTERS: i64 = 6;
+/// So much above the least it is flat.
 const FLAT_QUARTERS: i64 = 5;
 /// Samples and rounds for which it stays before it is told.
 const LEAST_SAMPLES: u32 = 10;
-const LEAST_ROUNDS: u32 = 3;
+const LEAST_ROUNDS: u32 = FIRST_ROUNDS + 3;
+/// The round in which it rises, and that of what was sent until then.
+const FIRST_ROUNDS: u32 = 2;
 /// Samples of what was sent while nothing else was under way.
 const LEAST_ALONE: u32 = 2;
 
@@ -56,7 +60,8 @@ struct Risen {
     resent: u64,
     /// Time and count of what was taken for a queue before.
     queued: (i64, u64),
-    is_told: bool,
+    /// The least since it was told as that of another path, or 0.
+    floor: i64,
 }
 
 /// A path that another took the place of.
@@ -72,14 +77,19 @@ fn is_above(sample: i64, least: i64, quarters: i64) -> bool {
     sample > (least / 4).saturating_mul(quarters).saturating_add(GRAIN)
 }
 
+/// Of what is 0 before the first.
+fn least_of(least: i64, sample: i64) -> i64 {
+    if least == 0 { sample } else { least.min(sample) }
+}
+
 impl Risen {
     /// Whether it stays, and no queue can do that.
-    fn is_path(&self, before: (u64, i64), resent: u64) -> bool {
+    fn is_path(&self, before: (u64, i64)) -> bool {
         let stays = self.samples >= LEAST_SAMPLES && self.rounds >= LEAST_ROUNDS && !self.is_gradual;
         let is_flat = !is_above(self.most_of_rounds, self.least, FLAT_QUARTERS);
         let slowed = self.pace.1 > 0 && before.1 > 0 && !is_as_fast(self.pace, before, (1, 2));
         let varied = self.peaks.1 >= 2 * self.peaks.0.max(1);
-        stays && is_flat && resent == self.resent && (self.alone >= LEAST_ALONE || slowed || varied)
+        stays && is_flat && (self.alone >= LEAST_ALONE || slowed || varied)
     }
 }
 
@@ -92,7 +102,7 @@ impl Level {
 
     /// The least RTT of the present path, if that is another than before.
     pub(crate) fn floor(&self) -> i64 {
-        self.risen.as_ref().filter(|risen| risen.is_told).map_or(0, |risen| risen.least)
+        self.risen.as_ref().map_or(0, |risen| risen.floor)
     }
 
     /// A round has ended, with the most bytes that were under way in it, and how fast it was answered.
@@ -107,13 +117,18 @@ impl Level {
             return;
         }
         risen.rounds += 1;
-        // The first has samples of before.
-        if risen.rounds > 1 {
-            risen.pace = faster(risen.pace);
-            risen.peaks =
-                (if risen.rounds == 2 { peak } else { risen.peaks.0.min(peak) }, risen.peaks.1.max(peak));
+        let least = std::mem::take(&mut risen.of_round);
+        if risen.rounds <= FIRST_ROUNDS {
+            // What was under way then has seen a part of either path.
+            risen.least = 0;
+            return;
         }
-        risen.most_of_rounds = risen.most_of_rounds.max(std::mem::take(&mut risen.of_round));
+        risen.most_of_rounds = risen.most_of_rounds.max(least);
+        risen.pace = faster(risen.pace);
+        risen.peaks = (
+            if risen.rounds == FIRST_ROUNDS + 1 { peak } else { risen.peaks.0.min(peak) },
+            risen.peaks.1.max(peak),
+        );
     }
 }
 
@@ -141,18 +156,23 @@ impl Connection {
         let half = &mut self.halves[sender as usize];
         let (resent, una) = (half.counts.resent_segments(), half.way.una());
         let level = &mut half.level;
-        let is_gradual = level.newest == 0 || is_above(level.newest, base, FLAT_QUARTERS);
+        let is_gradual = level.newest == 0 || is_above(level.newest, base, RISE_QUARTERS);
         let is_alone = level.alone == (una, sent);
         let first = Risen { number, is_gradual, least: sample, resent, queued, ..Risen::default() };
         let risen = level.risen.get_or_insert_with(|| Box::new(first));
-        risen.least = risen.least.min(sample);
-        risen.of_round = if risen.of_round == 0 { sample } else { risen.of_round.min(sample) };
+        if risen.resent != resent {
+            // While a route changes packets are lost; in a queue that is full they are so again and again.
+            *risen = Box::new(Risen { samples: 0, rounds: 0, alone: 0, resent, ..**risen });
+        }
+        risen.least = least_of(risen.least, sample);
+        risen.of_round = least_of(risen.of_round, sample);
         risen.samples = risen.samples.saturating_add(1);
         risen.alone += u32::from(is_alone && risen.alone < LEAST_ALONE);
-        if risen.is_told || !risen.is_path(level.pace, resent) {
+        if risen.floor > 0 || !risen.is_path(level.pace) {
+            risen.floor = risen.floor.min(sample);
             return;
         }
-        risen.is_told = true;
+        risen.floor = risen.least;
         let (former, to, number) = (risen.queued, risen.least, risen.number);
         let times = level.told.map_or(0, |told| told.times) + 1;
         level.told = Some(Change { from: base, to, number, times });

@@ -11,6 +11,16 @@ const LIFE: i64 = 4_000 * MS;
 /// A sender that keeps so many segments under way, over a path with so long an RTT and a link that takes so long for a segment:
 /// each by the time since the beginning.
 fn sends(window: impl Fn(i64) -> u32, rtt: impl Fn(i64) -> i64, of_link: i64) -> Diagnosis {
+    repeats(window, rtt, of_link, 0)
+}
+
+/// The same; so many of the first segments since the RTT has risen are repeated.
+fn repeats(
+    window: impl Fn(i64) -> u32,
+    rtt: impl Fn(i64) -> i64,
+    of_link: i64,
+    mut repeated: u32,
+) -> Diagnosis {
     let mut scene = Scene::met(RTT);
     scene.window = [u16::MAX; 2];
     let begin = scene.now;
@@ -20,7 +30,13 @@ fn sends(window: impl Fn(i64) -> u32, rtt: impl Fn(i64) -> i64, of_link: i64) ->
     while scene.now - begin < LIFE {
         let now = scene.now - begin;
         if answers.len() < window(now) as usize {
-            scene.data(CLIENT, MSS);
+            let first = scene.data(CLIENT, MSS);
+            if repeated > 0 && rtt(now) > RTT {
+                repeated -= 1;
+                scene.pass(30 * MS);
+                scene.again(CLIENT, first, MSS);
+            }
+            let now = scene.now - begin;
             free = now.max(free) + of_link;
             // None overtakes another.
             let at = (free + rtt(now)).max(answers.back().map_or(0, |last| last.0));
@@ -47,9 +63,10 @@ proptest! {
     #[test]
     fn a_step_that_stays_is_another_path(
         window in 4u32..60, more in 1u32..4, every in 300i64..900, factor in 6i64..20, at in 600i64..2_000,
+        repeated in 0u32..4,
     ) {
         let windows = |now: i64| if now / MS / every % 2 == 1 { window * more } else { window };
-        let found = sends(windows, |now| if now < at * MS { RTT } else { factor * RTT }, 1_000);
+        let found = repeats(windows, |now| if now < at * MS { RTT } else { factor * RTT }, 1_000, repeated);
         prop_assert!(!kinds(&found).contains(&Kind::Bufferbloat), "{:#?}", found.findings);
         prop_assert!(says_path(&found), "{:#?}", found.findings);
     }
