@@ -288,7 +288,7 @@ impl Connection {
         let (begin, end) = (self.stamped, segment.nanoseconds);
         self.note(Kind::CaptureMisordered, end, end.max(self.last), 0, &[segment.number]);
         if begin.saturating_sub(end) >= LEAST_STEP {
-            self.witnesses.push(Witness { begin, end, rtt: 0, says: Says::Proof });
+            self.witnesses.push(Witness { begin, end, rtt: 0, says: Says::Proof, host: None });
         }
     }
 

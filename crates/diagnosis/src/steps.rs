@@ -11,13 +11,15 @@
 use crate::findings::{Finding, MOST_PACKETS};
 use crate::kinds::Kind;
 use crate::words::duration;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 
 /// Less is no step.
 pub(crate) const LEAST_STEP: i64 = 500_000_000;
 /// Those of a clock that are kept; more are rests of a capture in which little happens.
 const MOST_LEAPS: usize = 1 << 16;
-/// Of what a clock went back, at least this part comes again at once where packets had only come late: a half and a quarter.
-const RETURN_QUARTERS: i64 = 3;
+/// What has at least this part of a leap is of it.
+const MOST_QUARTERS: i64 = 3;
 /// Steps that are told one by one.
 const MOST_TOLD: usize = 3;
 
@@ -37,12 +39,15 @@ impl Leap {
         self.after.saturating_sub(self.before)
     }
 
-    /// Whether a connection's packets before and after it are those of a witness.
+    /// Whether a connection's packets before and after it are those of a witness, for whose sender its time may begin a little later:
+    /// when it has heard the last of them.
     fn is_between(&self, witness: &Witness) -> bool {
-        let goes_back = self.by() < 0;
-        (witness.end < witness.begin) == goes_back
-            && witness.begin <= self.before
-            && witness.end >= self.after
+        let Witness { begin, end, .. } = *witness;
+        if self.by() < 0 {
+            return end < begin && begin <= self.before && end >= self.after;
+        }
+        let is_over = begin < self.after && end >= self.after;
+        is_over && end.saturating_sub(begin) >= self.by() / 4 * MOST_QUARTERS
     }
 }
 
@@ -98,9 +103,10 @@ impl Stamps {
         let mut steps: Vec<Step> = Vec::new();
         let mut ahead = 0i64;
         for leap in &self.leaps {
-            let (mut weight, mut rtt) = (0, 0);
+            let (mut weight, mut rtt, mut hosts) = (0, 0, BTreeSet::new());
             for witness in witnesses.iter().filter(|witness| leap.is_between(witness)) {
-                weight += witness.says.weight();
+                let is_again = witness.host.is_some_and(|host| !hosts.insert((host, witness.says)));
+                weight += if is_again { 0 } else { witness.says.weight() };
                 if witness.rtt > 0 && (rtt == 0 || witness.rtt < rtt) {
                     rtt = witness.rtt;
                 }
@@ -120,7 +126,7 @@ impl Leap {
     /// Whether the stamps come again to where they were before it went back.
     fn is_left_by(&self, later: &Leap) -> bool {
         let back = self.by().saturating_neg();
-        later.after >= self.before.saturating_sub(LEAST_STEP) && later.by() >= back / 4 * RETURN_QUARTERS
+        later.after >= self.before.saturating_sub(LEAST_STEP) && later.by() >= back / 4 * MOST_QUARTERS
     }
 
     /// Whether a leap back leads to where the stamps would have been without this one.
@@ -140,6 +146,8 @@ pub struct Witness {
     /// Its RTT, or 0.
     pub(crate) rtt: i64,
     pub(crate) says: Says,
+    /// Several of one host are as one.
+    pub(crate) host: Option<IpAddr>,
 }
 
 /// What a connection says of a leap.
@@ -147,7 +155,7 @@ pub struct Witness {
 pub(crate) enum Says {
     /// All of that time went by.
     Against,
-    /// Nothing of it did, unless the capture lacks a packet.
+    /// Nothing of it did, unless the capture lacks a packet, or a host stood still.
     Hint,
     /// Nothing of it did.
     Proof,

@@ -106,7 +106,7 @@ impl Jump {
 impl Jump {
     /// What it says of the capture's clock.
     fn witness(&self, says: Says) -> Witness {
-        Witness { begin: self.tally.begin, end: self.tally.end, rtt: 0, says }
+        Witness { begin: self.tally.begin, end: self.tally.end, rtt: 0, says, host: None }
     }
 }
 

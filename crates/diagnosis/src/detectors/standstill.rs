@@ -12,6 +12,8 @@ use crate::steps::{Says, Witness};
 const LEAST_FIRST: i64 = 3_000_000_000;
 /// Where an RTT was measured they need not wait less than 1 s (RFC 6298 section 2.4): twice that.
 const LEAST: i64 = 2_000_000_000;
+/// What had been repeated meanwhile comes within so much, or an RTT.
+const SETTLED: i64 = 10_000_000;
 /// A display filter leaves the acknowledgement of the handshake, if any.
 const HANDSHAKE_ACKS: u64 = 1;
 /// What the tap takes for the sender's timer may be less than that is.
@@ -29,6 +31,8 @@ struct Open {
     /// What was under way.
     una: u64,
     high: u64,
+    /// Nothing was, beside the receiver, and its sender had more to send.
+    rests: bool,
 }
 
 impl Open {
@@ -41,13 +45,30 @@ impl Open {
             let is_clear = !half.way.is_shut() && !half.way.lacks_oldest() && !half.silences.is_timeout();
             !half.way.is_idle() && is_clear && end - begin > longest
         };
-        let sender = SIDES.into_iter().find(waits).filter(|_| of.established && !of.closed)?;
+        let goes_on = of.established && !of.closed;
+        let waiting = SIDES.into_iter().find(waits).filter(|_| goes_on);
+        let sender = waiting.or_else(|| SIDES.into_iter().find(|side| goes_on && rests(of, *side)))?;
         let way = &of.half(sender).way;
-        Some(Open { sender, begin, end, una: way.una(), high: way.high() })
+        Some(Open { sender, begin, end, una: way.una(), high: way.high(), rests: waiting.is_none() })
+    }
+
+    /// The same of a sender that had more to send: it goes on with that, and repeats nothing that was lost meanwhile.
+    fn resume(&self, of: &Connection, packet: &Seen) -> Option<Option<Says>> {
+        let Seen { segment, from, now } = *packet;
+        if from != self.sender || segment.payload_bytes == 0 {
+            return (now - self.end > LEAST).then_some(None);
+        }
+        if of.half(from).way.near(segment.seq) < self.high {
+            return Some(Some(Says::Against));
+        }
+        (now - self.end > of.path_rtt().max(SETTLED)).then_some(Some(Says::Hint))
     }
 
     /// What a packet says: nothing yet, or what of the standstill; or nothing any more.
     fn take(&self, of: &Connection, packet: &Seen) -> Option<Option<Says>> {
+        if self.rests {
+            return self.resume(of, packet);
+        }
         let Seen { segment, from, now } = *packet;
         let only_acks = segment.payload_bytes == 0 && segment.flags.0 & NOT_PURE.0 == 0;
         let own = &of.half(from).way;
@@ -75,6 +96,17 @@ impl Open {
     }
 }
 
+/// Whether a sender of much has nothing under way, all of which was answered here before it can have heard that, and goes on with more:
+/// one such may have stood still itself, and several hosts did not at the same time.
+fn rests(of: &Connection, side: Side) -> bool {
+    let half = of.half(side);
+    half.way.is_idle()
+        && half.sent.is_open()
+        && half.sent.had_more()
+        && !half.way.is_shut()
+        && of.reach(side) > 0
+}
+
 impl Detector for Standstill {
     fn segment(&mut self, of: &Connection, packet: &Seen, account: &mut Account) {
         if packet.now - of.last > LEAST && packet.segment.timestamps.is_none() {
@@ -84,7 +116,9 @@ impl Detector for Standstill {
             && let Some(said) = open.take(of, packet)
         {
             self.0 = None;
-            let told = said.map(|says| Witness { begin: open.begin, end: open.end, rtt: 0, says });
+            let host = [of.ends.client, of.ends.server][open.sender as usize].ip();
+            let host = open.rests.then_some(host);
+            let told = said.map(|says| Witness { begin: open.begin, end: open.end, rtt: 0, says, host });
             told.into_iter().for_each(|witness| account.witness(witness));
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::scene::{CLIENT, MS, MSS, SERVER, Scene, diagnosis, kinds, one};
 use framegauge_diagnosis::{Diagnosis, Kind, Righted, Stamps};
+use framegauge_packets::TcpFlags;
 use framegauge_packets::capture::Segment;
 use proptest::prelude::*;
 
@@ -104,7 +105,60 @@ fn set(segments: &mut [Segment], place: f64, step: i64) {
     segments[from..].iter_mut().for_each(|each| each.nanoseconds += step);
 }
 
+/// Beside the receiver, clients of these hosts send much; nothing is under way here between their bursts.
+fn beside_the_receiver(hosts: &[u8], push: bool) -> Vec<Segment> {
+    let one = |(number, host): (usize, &u8)| {
+        let mut scene = Scene::between(&format!("10.0.0.{host}:{}", 40_000 + number), "10.0.1.1:80");
+        scene.pass(number as i64 * 3 * MS);
+        scene.meet_at_server(RTT);
+        for _ in 0..60 {
+            for segment in 0..4 {
+                let flags = if push && segment == 3 { TcpFlags::PSH } else { TcpFlags(0) };
+                scene.send(CLIENT, MSS, TcpFlags::ACK.with(flags));
+                scene.next[CLIENT] = scene.next[CLIENT].wrapping_add(MSS);
+            }
+            scene.pass(20_000);
+            scene.ack(SERVER);
+            scene.pass(RTT);
+        }
+        scene.segments
+    };
+    let mut all: Vec<Segment> = hosts.iter().enumerate().flat_map(one).collect();
+    all.sort_by_key(|each| each.nanoseconds);
+    for (number, each) in all.iter_mut().enumerate() {
+        (each.number, each.timestamps) = (number as u64 + 1, None);
+    }
+    all
+}
+
+/// The first packet of a burst at about this part of the file.
+fn of_burst(segments: &[Segment], place: f64) -> usize {
+    let from = (segments.len() as f64 * place) as usize;
+    let answers = |each: &Segment| each.payload_bytes == 0;
+    from + segments[from..].iter().position(answers).expect("it is answered") + 1
+}
+
 proptest! {
+    /// Senders of several hosts that had more to send rest at the same time, and go on: that is the clock. Those of one host may
+    /// have stood still, and those that had written all may have had nothing to send.
+    #[test]
+    fn beside_the_receiver_several_hosts_that_go_on_tell_it(
+        hosts in 2u8..6, place in 0.2..0.8f64, step in 2_100 * MS..90_000 * MS,
+    ) {
+        for (is_one, push) in [(false, false), (true, false), (false, true)] {
+            let hosts: Vec<u8> = (1..=hosts).map(|host| if is_one { 1 } else { host }).collect();
+            let mut segments = beside_the_receiver(&hosts, push);
+            let from = of_burst(&segments, place);
+            segments[from..].iter_mut().for_each(|each| each.nanoseconds += step);
+            let found = read(&segments);
+            let is_told = kinds(&found).contains(&Kind::ClockJump);
+            prop_assert_eq!(is_told, !is_one && !push, "{:#?}", found.findings);
+            if is_told {
+                prop_assert_eq!(kinds(&found), [Kind::ClockJump]);
+            }
+        }
+    }
+
     /// However a clock is set, and whatever connections do then: it is said once, and nobody has waited.
     #[test]
     fn a_clock_that_is_set_is_told_once_for_all_connections(
