@@ -13,7 +13,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
-from helpers.captures import ACK, RST, SYN, pcap, segment, stalled
+from helpers.captures import ACK, PSH, RST, SYN, pcap, segment, stalled
 
 from framegauge.cli.main import main
 from framegauge.diagnose import run as diagnosis
@@ -221,6 +221,41 @@ def test_wrong_words_are_told_with_what_was_expected(tmp_path: Path, capsys: pyt
         assert said in line
     assert main(["diagnose", str(tmp_path / "missing.pcap")]) == 2
     assert capsys.readouterr().err == f"framegauge: {tmp_path / 'missing.pcap'}: No such file or directory\n"
+
+
+def talking(number: int) -> list[tuple[float, bytes]]:
+    """A client that sends a full segment each 10 ms, which is answered after 9 ms; without timestamps."""
+    client, server = f"10.0.0.{number}:40000", "10.0.1.1:80"
+    begin = 1_700_000_000 + number / 1000
+    found = [
+        (begin, segment(client, server, SYN, 1000, mss=1460)),
+        (begin + 0.009, segment(server, client, SYN | ACK, 5000, 1001, mss=1460, window=64240)),
+        (begin + 0.00901, segment(client, server, ACK, 1001, 5001)),
+    ]
+    for step in range(100):
+        place = 1001 + 1460 * step
+        found.append((begin + 0.01 * (step + 1), segment(client, server, ACK | PSH, place, 5001, 1460)))
+        found.append((begin + 0.01 * (step + 1) + 0.009, segment(server, client, ACK, 5001, place + 1460)))
+    return found
+
+
+@pytest.mark.parametrize("step", [3600, -3600])
+def test_a_clock_that_was_set_is_told_once_for_all_connections(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], step: int
+) -> None:
+    packets = sorted(packet for number in range(1, 5) for packet in talking(number))
+    half = len(packets) // 2
+    path = saved(tmp_path, "a.pcap", pcap(packets[:half] + [(at + step, packet) for at, packet in packets[half:]]))
+    found = diagnosis.diagnose([path])
+    aside = {"application_limited", "network_limited", "checksum_offload", "truncated"}
+    (told,) = (each for each in found["findings"] if each["kind"] not in aside)
+    assert (told["kind"], told["connection"], told["packets"]) == ("clock_jump", None, [half + 1])
+    assert ("went ahead by 3599.9" if step > 0 else "went back by 3600.0") in told["text"]
+    assert all(each["end_seconds"] < 1.1 for each in found["connections"])
+    page = tmp_path / "a.html"
+    assert main(["diagnose", str(path), "--html", str(page)]) == 0
+    assert "clock_jump" in capsys.readouterr().out
+    assert "clock went" in page.read_text()
 
 
 def test_a_threshold_changes_what_is_found(tmp_path: Path) -> None:
