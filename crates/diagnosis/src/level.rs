@@ -162,7 +162,7 @@ impl Connection {
         let risen = level.risen.get_or_insert_with(|| Box::new(first));
         if risen.resent != resent {
             // While a route changes packets are lost; in a queue that is full they are so again and again.
-            *risen = Box::new(Risen { samples: 0, rounds: 0, alone: 0, resent, ..**risen });
+            **risen = Risen { samples: 0, rounds: 0, alone: 0, resent, ..**risen };
         }
         risen.least = least_of(risen.least, sample);
         risen.of_round = least_of(risen.of_round, sample);

@@ -263,13 +263,7 @@ impl Connection {
         let (grade, has_fallen) = vain.judge()?;
         let is_over = vain.is_over();
         let since = if is_over { vain.since } else { vain.since.max(vain.ended.unwrap_or(0)) };
-        let passed = if is_over {
-            since
-        } else if has_fallen {
-            since
-        } else {
-            since.max(vain.before)
-        };
+        let passed = if is_over || has_fallen { since } else { since.max(vain.before) };
         let lost = if vain.smallest > passed { vain.smallest } else { vain.largest };
         let before = has_fallen.then_some(vain.before);
         let lived = vain.heard || vain.ended.is_some();
