@@ -167,6 +167,27 @@ def test_a_late_answer_refutes_earlier_silence():
     assert found["where"] == f"between router {R2} and host b, receiving"
 
 
+def test_a_router_beside_a_host_may_be_the_small_one_if_nobody_hears_it():
+    """RFC 2923, section 2.1: with its errors filtered, its silence is that of a switch port."""
+    hops: Hops = [(R1, "expired"), (R2, "expired"), ("", "silent")]
+    found = only(Lab((1, 1)).fault([("a", "b", 4)], hops=hops), "switch_or_nic_too_small")
+    assert f"Router {R2} may have the smaller MTU on that link as well" in found["summary"]
+    [look] = [each for each in found["commands"] if each["on"].startswith(f"router {R2}")]
+    assert "ip -o route get 10.2.0.1 " in look["run"]
+    # What a host sends is lost before a router could say anything.
+    hops = [(R1, "silent"), (R2, "silent"), ("", "silent")]
+    found = only(Lab((1, 1)).fault([("a", "b", 4)], hops=hops), "switch_or_nic_too_small")
+    assert "as well, if ICMP errors are filtered" not in found["summary"]
+
+
+def test_a_router_that_is_read_to_have_room_is_not_suspected():
+    lab = Lab((1, 1, 1))
+    lab.hosts["c"]["facts"]["interfaces"].append(interface("eth1", R2))
+    lab.fault([("a", "b", 4)], hops=[(R1, "expired"), (R2, "expired"), ("", "silent")])
+    found = only(lab, "switch_or_nic_too_small")
+    assert "as well, if ICMP errors are filtered" not in found["summary"]
+
+
 def test_hops_that_do_not_answer_leave_it_unknown():
     lab = Lab((1, 1)).fault(Lab((1, 1)).pairs, hops=[(None, "silent"), (None, "silent"), (None, "silent")])
     found = only(lab, "black_hole")

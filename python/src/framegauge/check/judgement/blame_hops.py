@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from framegauge.check.judgement import remedies
 from framegauge.check.judgement.case import SPARE_BYTES, Case
@@ -141,6 +141,9 @@ def _silent(links: Mapping[Segment, list[Pair]]) -> str:
     return f"{answers}. {TWO_CAUSES}"
 
 
+UNHEARD = (
+    "may have the smaller MTU on that link as well, if ICMP errors are filtered: that looks the same from outside."
+)
 TWO_CAUSES = (
     "No ICMP error was received. There are two possible causes, which look the same from outside: the nearer router "
     "has a smaller MTU on that link and its ICMP errors are filtered, or the far side (or a switch in between) does "
@@ -319,16 +322,36 @@ def _host_port(case: Case, host: str, ways: Mapping[str, Mapping[Node, list[Pair
         return
     peer = pairs[0].source_address if "receiving" in ways else pairs[0].destination_address
     commands, advice = remedies.raise_or_look(case.mesh.host(host), interface, case.mesh.target, peer)
+    has_room = interface is not None and interface.mtu >= case.mesh.target
+    silent, look = _unheard(case, ways.get("receiving", {})) if has_room and not partial else ("", ())
     case.add(
         Finding.about(
             "member_too_small" if partial else "switch_or_nic_too_small", where, [host],
-            [pair.key for pair in pairs], " ".join(evidence),
-            f"{remedies.sentence(lost)} {place} (the host is {direction}). {PARTLY if partial else remedies.STALLS}",
-            commands=commands, advice=advice,
+            [pair.key for pair in pairs], f"{' '.join(evidence)}{silent}",
+            f"{remedies.sentence(lost)} {place} (the host is {direction}).{silent} "
+            f"{PARTLY if partial else remedies.STALLS}",
+            commands=(*commands, *look), advice=advice,
             ask=remedies.ask_port(f"host {host}", case.mesh.target, interface), place=place, spot=_spot(case, pairs),
         ),
         [pair.key for pair in pairs],
     )  # fmt: skip
+
+
+def _unheard(case: Case, ways: Mapping[Node, Sequence[Pair]]) -> tuple[str, tuple[Command, ...]]:
+    """That a router beside a host may have the smaller MTU itself, where nobody hears it (RFC 2923, section 2.1), and
+    what shows that; nothing of one whose interfaces are read to be large."""
+    pairs = {
+        node.name: losing[0]
+        for node, losing in ways.items()
+        if losing and not node.is_host and not remedies.has_room(case.mesh, node.name, case.mesh.target)
+    }
+    if not pairs:
+        return "", ()
+    look = [
+        command for name, pair in sorted(pairs.items())
+        for command in remedies.look_at_router(case.mesh, name, pair.destination_address)
+    ]  # fmt: skip
+    return f" Router{'' if len(pairs) == 1 else 's'} {remedies.listing(pairs)} {UNHEARD}", tuple(look)
 
 
 def branches(case: Case) -> None:

@@ -185,6 +185,11 @@ def raise_or_look(
     )
 
 
+def look_at_router(mesh: Mesh, address: str, towards: str | None) -> tuple[Command, ...]:
+    """The MTU that a router has on its way to an address."""
+    return (Command(f"ip link show dev {route_to(towards)}", _router(mesh, address), "see its MTU on that link"),)
+
+
 def look_at_rules(on: str) -> Command:
     """Rules of a host that drop packets by their length: a check may not read them, or not understand them."""
     return Command("nft list ruleset | grep -n length", on, "look for a rule that drops packets by their length")
