@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from framegauge.cli.main import main
+from framegauge.errors import AgentLost, InputError
+from framegauge.testbeds.listed import ListedHosts
 
 
 @pytest.mark.agent
@@ -42,3 +44,16 @@ def test_what_is_no_host_is_one_line(words: list[str], said: str, capsys: pytest
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
+
+
+@pytest.mark.agent
+def test_a_namespace_that_is_gone_is_a_host_that_cannot_be_reached_where_that_is_asked() -> None:
+    """As for the undo of a roll-out, which goes on with the others."""
+    name = "netns:none-of-this-name"
+    with pytest.raises(InputError, match="found no such network namespace"):
+        ListedHosts([name], lambda _: None)
+    hosts = ListedHosts([name], lambda _: None, gone=True)
+    [host] = hosts.hosts()
+    with pytest.raises(AgentLost, match=f"{name}: found no such network namespace"):
+        host.agent.request("check.facts", {})
+    hosts.close()

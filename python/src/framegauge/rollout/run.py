@@ -91,7 +91,7 @@ def opened(
     interfaces are those that the journal says were changed."""
     past = read(folder or folder_of(rollout.path))
     request = rollout.asked if rollout.asked.old_mtu is not None else replace(rollout.asked, old_mtu=past.hold)
-    hosts = ListedHosts([placed(member) for member in rollout.machines], say)
+    hosts = ListedHosts([placed(member) for member in rollout.machines], say, gone=undoing or partly)
     try:
         members = tuple(Member(host, request.interfaces[host.name]) for host in hosts.hosts())
         errors: dict[str, str] = {}

@@ -30,7 +30,8 @@ class ListedHosts:
     """Agents on the hosts of a list; `close` ends them. Hosts that cannot be reached are included, with the reason,
     which is the caller's to tell.
 
-    `commands` start the agents of hosts on this machine that are of no kind known here.
+    `commands` start the agents of hosts on this machine that are of no kind known here. `gone`: a network namespace
+    that is not there is a host that cannot be reached; else it is bad input.
     """
 
     def __init__(
@@ -38,22 +39,26 @@ class ListedHosts:
         hosts: Sequence[str | Remote],
         say: Callable[[str], None],
         commands: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        gone: bool = False,
     ) -> None:
         _make_room(len(hosts))
         local_agents: dict[str, Agent] = {}
+        missing: dict[str, Unreachable] = {}
         logins = Logins([entry for entry in hosts if isinstance(entry, Remote)], say)
         try:
             # They mostly wait for the network, so they run beside; agents on this machine may need a password.
             logins.begin()
             for entry in hosts:
-                if isinstance(entry, str):
+                if isinstance(entry, str) and gone and _is_gone(entry):
+                    missing[entry] = Unreachable(_no_namespace(entry))
+                elif isinstance(entry, str):
                     local_agents[entry] = Agent.open(commands.get(entry) or _command(entry, say))
             logins.wait()
         except BaseException:
             self._agents = [*local_agents.values(), *logins.give_up()]
             self.close()
             raise
-        agents: Mapping[str, Requests] = {**local_agents, **logins.found}
+        agents: Mapping[str, Requests] = {**local_agents, **missing, **logins.found}
         self._agents = [entry for entry in agents.values() if isinstance(entry, Agent)]
         names = [entry if isinstance(entry, str) else entry.name for entry in hosts]
         self._hosts = [Host(name, "", agents[name]) for name in names]
@@ -82,17 +87,25 @@ def _make_room(hosts: int) -> None:
 
 def _command(name: str, say: Callable[[str], None]) -> list[str]:
     """The command that starts the agent of a host on this machine."""
-    agent, label = [find_agent(), "host"], printable(name[:MOST_SHOWN])
+    agent = [find_agent(), "host"]
     if name == "local":
         return agent
     if name.startswith(NETNS) and len(name) > len(NETNS):
-        namespace = name.removeprefix(NETNS)
-        if not _is_there(namespace):
-            raise InputError(f"{label}: found no such network namespace, expected one that `ip netns` lists")
-        return privileged([*agent, "--netns", namespace], say)
+        if _is_gone(name):
+            raise InputError(_no_namespace(name))
+        return privileged([*agent, "--netns", name.removeprefix(NETNS)], say)
     raise InputError(
         f"{printable(name[:MOST_SHOWN])}: found no host of this kind, expected local, netns:NAME, or a host for ssh"
     )
+
+
+def _is_gone(name: str) -> bool:
+    """Whether it names a network namespace that is not there."""
+    return name.startswith(NETNS) and len(name) > len(NETNS) and not _is_there(name.removeprefix(NETNS))
+
+
+def _no_namespace(name: str) -> str:
+    return f"{printable(name[:MOST_SHOWN])}: found no such network namespace, expected one that `ip netns` lists"
 
 
 def _is_there(namespace: str) -> bool:
