@@ -20,6 +20,8 @@ const GRAIN: i64 = 1_000_000;
 /// A step is at least so much of the least RTT, in quarters; what is above this part of it had begun to rise.
 const STEP_QUARTERS: i64 = 8;
 const RISE_QUARTERS: i64 = 6;
+/// At once it rises by this part or more.
+const LEAST_PARTS: i64 = 3;
 /// So much above the least it is flat.
 const FLAT_QUARTERS: i64 = 5;
 /// Samples and rounds for which it stays before it is told.
@@ -48,6 +50,8 @@ struct Risen {
     number: u64,
     /// It rose slowly.
     is_gradual: bool,
+    /// The least of all, and that since the first rounds.
+    rise: i64,
     least: i64,
     samples: u32,
     alone: u32,
@@ -84,12 +88,14 @@ fn least_of(least: i64, sample: i64) -> i64 {
 
 impl Risen {
     /// Whether it stays, and no queue can do that.
-    fn is_path(&self, before: (u64, i64)) -> bool {
+    fn is_path(&self, base: i64, before: (u64, i64)) -> bool {
         let stays = self.samples >= LEAST_SAMPLES && self.rounds >= LEAST_ROUNDS && !self.is_gradual;
         let is_flat = !is_above(self.most_of_rounds, self.least, FLAT_QUARTERS);
         let slowed = self.pace.1 > 0 && before.1 > 0 && !is_as_fast(self.pace, before, (1, 2));
+        // A path has two directions, which need not change at once; a queue that fills has less in between.
+        let is_sudden = (self.rise - base).saturating_mul(LEAST_PARTS) >= self.least - base;
         let varied = self.peaks.1 >= 2 * self.peaks.0.max(1);
-        stays && is_flat && (self.alone >= LEAST_ALONE || slowed || varied)
+        stays && is_flat && is_sudden && (self.alone >= LEAST_ALONE || slowed || varied)
     }
 }
 
@@ -164,11 +170,12 @@ impl Connection {
             // While a route changes packets are lost; in a queue that is full they are so again and again.
             **risen = Risen { samples: 0, rounds: 0, alone: 0, resent, ..**risen };
         }
+        risen.rise = least_of(risen.rise, sample);
         risen.least = least_of(risen.least, sample);
         risen.of_round = least_of(risen.of_round, sample);
         risen.samples = risen.samples.saturating_add(1);
         risen.alone += u32::from(is_alone && risen.alone < LEAST_ALONE);
-        if risen.floor > 0 || !risen.is_path(level.pace) {
+        if risen.floor > 0 || !risen.is_path(base, level.pace) {
             risen.floor = risen.floor.min(sample);
             return;
         }

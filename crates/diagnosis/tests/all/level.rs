@@ -33,7 +33,7 @@ fn repeats(
             let first = scene.data(CLIENT, MSS);
             if repeated > 0 && rtt(now) > RTT {
                 repeated -= 1;
-                scene.pass(30 * MS);
+                scene.pass(10_000);
                 scene.again(CLIENT, first, MSS);
             }
             let now = scene.now - begin;
