@@ -108,7 +108,7 @@ impl Connection {
                 tally.into_iter().for_each(|tally| tally.count = count);
             }
             Entry::Sized(sizes) => self.keep_sizes(sizes),
-            Entry::Witnessed(witness) => self.witnesses.push(witness),
+            Entry::Witnessed(witness) => self.witnesses.add(witness),
             Entry::Corrected(kinds, tally, sender) => self.correct(kinds, &tally, sender),
             Entry::Instead(mut tally, of) => {
                 let other = self.tallies.iter_mut().find(|other| other.kind == of);

@@ -22,7 +22,7 @@ use crate::outage::Outages;
 use crate::picture::Picture;
 use crate::resets::Cut;
 use crate::sizes::Sizes;
-use crate::steps::{LEAST_STEP, Says, Witness};
+use crate::steps::{LEAST_STEP, Says, Witness, Witnesses};
 use crate::unanswered::Unanswered;
 use crate::unfilled::Unfilled;
 use crate::unheard::Unheard;
@@ -108,7 +108,7 @@ pub(crate) struct Connection {
     /// Silences in which the path was away.
     pub(crate) outages: Outages,
     /// What it says of the capture's clock.
-    pub(crate) witnesses: Vec<Witness>,
+    pub(crate) witnesses: Witnesses,
     pub(crate) notes: Notes,
     pub(crate) suspects: [Suspects; 2],
     /// Windows that may have become small.
@@ -156,7 +156,7 @@ impl Connection {
             unfilled: None,
             unanswered: None,
             outages: Outages::default(),
-            witnesses: Vec::new(),
+            witnesses: Witnesses::default(),
             notes: Notes::default(),
             suspects: Default::default(),
             watches: Default::default(),
@@ -288,7 +288,7 @@ impl Connection {
         let (begin, end) = (self.stamped, segment.nanoseconds);
         self.note(Kind::CaptureMisordered, end, end.max(self.last), 0, &[segment.number]);
         if begin.saturating_sub(end) >= LEAST_STEP {
-            self.witnesses.push(Witness { begin, end, rtt: 0, says: Says::Proof, host: None });
+            self.witnesses.add(Witness { begin, end, rtt: 0, says: Says::Proof, host: None });
         }
     }
 

@@ -18,6 +18,8 @@ use std::net::IpAddr;
 pub(crate) const LEAST_STEP: i64 = 500_000_000;
 /// Those of a clock that are kept; more are rests of a capture in which little happens.
 const MOST_LEAPS: usize = 1 << 16;
+/// What a connection says is looked at for each of them: more are those of a clock that never runs, not of one that was set.
+const MOST_WITNESSES: usize = 64;
 /// What has at least this part of a leap is of it.
 const MOST_QUARTERS: i64 = 3;
 /// Steps that are told one by one.
@@ -148,6 +150,22 @@ pub struct Witness {
     pub(crate) says: Says,
     /// Several of one host are as one.
     pub(crate) host: Option<IpAddr>,
+}
+
+/// What one connection tells of leaps; no more than [`MOST_WITNESSES`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Witnesses(Vec<Witness>);
+
+impl Witnesses {
+    pub(crate) fn add(&mut self, witness: Witness) {
+        if self.0.len() < MOST_WITNESSES {
+            self.0.push(witness);
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Witness> {
+        self.0.iter()
+    }
 }
 
 /// What a connection says of a leap.

@@ -138,6 +138,18 @@ fn of_burst(segments: &[Segment], place: f64) -> usize {
     from + segments[from..].iter().position(answers).expect("it is answered") + 1
 }
 
+/// What a clock that never runs says is of no use, and there may be any amount of it.
+#[test]
+fn a_connection_says_no_more_than_so_much_of_the_clock() {
+    let mut segments = conversation(true);
+    let latest = segments.iter().map(|each| each.nanoseconds).max().unwrap_or(0);
+    for (number, each) in segments.iter_mut().enumerate() {
+        each.nanoseconds = latest - number as i64 * 1_000 * MS;
+    }
+    assert!(segments.len() > 400);
+    assert_eq!(diagnosis(&segments).witnesses.len(), 64);
+}
+
 proptest! {
     /// Senders of several hosts that had more to send rest at the same time, and go on: that is the clock. Those of one host may
     /// have stood still, and those that had written all may have had nothing to send.
