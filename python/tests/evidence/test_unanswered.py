@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from framegauge.evidence.unanswered import failed, giants, unanswered
+from framegauge.evidence.unanswered import failed, giants, shut, unanswered
 from framegauge.results.runs import Run
 
 
@@ -102,3 +102,29 @@ def test_a_run_that_failed_did_not_work_if_ports_dropped_frames_for_their_size_m
         "no answer within 30 s; port a>b (MTU 1500) dropped 2 frames that are too large for it, of up to 9018 bytes"
     )
     assert giants([{"port": "a>b", "giant_frames": 3}, {"port": "b>a", "giant_frames": 0}]) == {"a>b": 3}
+
+
+def port(name: str, received: int, sent: int = 0, lost: int = 0, queued: int = 0) -> dict[str, Any]:
+    counts = {"received_frames": received, "sent_frames": sent, "lost_frames": lost, "queued_frames": queued}
+    return {"port": name, **counts}
+
+
+def test_a_port_is_shut_if_nothing_of_what_came_to_it_went_on() -> None:
+    ports = [
+        port("h1>left", 9, sent=9), port("left>right", 9, sent=9, lost=9), port("h2>right", 1), port("right>h3", 0),
+        port("h4>left", 9, sent=9, lost=8), port("h5>left", 2, queued=2),
+    ]  # fmt: skip
+    drops = pa.table(
+        {
+            "port": ["left>right", "left>right", "h2>right", "h1>left"],
+            "reason": ["loss", "giant", "link_down", "taildrop"],
+            "action": ["dropped", "marked", "dropped", "dropped"],
+        }
+    )
+    found: dict[str, Any] = {"measure": {"fabric": {"ports": ports}}}
+    assert list(shut(found, drops)) == [
+        "port left>right dropped all 9 frames that came to it (loss)",
+        "port h2>right dropped the 1 frame that came to it (link_down)",
+    ]
+    assert next(shut(found)) == "port left>right dropped all 9 frames that came to it"
+    assert list(shut({"measure": {"fabric": None}})) == []

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from framegauge.networks.topologies import node_of
 from framegauge.testbeds.base import Json
 
-__all__ = ["dropped", "failed", "giants", "unanswered"]
+__all__ = ["dropped", "failed", "giants", "shut", "unanswered"]
 
 MOST_PORTS = 3  # that a line names
 GIANT = "giant"  # the reason of a drop (pipe/README.md)
@@ -64,6 +64,28 @@ def dropped(record: Json, drops: pa.Table | None = None, near: str | None = None
     counts = giants(fabric["ports"] if fabric is not None else ())
     near_counts = {port: count for port, count in counts.items() if near in [node_of(end) for end in _ends(port)]}
     return _told(record, near_counts or counts, _sizes(drops) if counts and drops is not None else {})
+
+
+def shut(record: Json, drops: pa.Table | None = None) -> Iterator[str]:
+    """The ports that let nothing through of what came to them, with why, as far as the fabric's drops say so."""
+    fabric = record["measure"]["fabric"]
+    ports = fabric["ports"] if fabric is not None else ()
+    closed = [port for port in ports if port["received_frames"] and not _passed(port)]
+    for port in closed[:MOST_PORTS]:
+        count, name = port["received_frames"], port["port"]
+        frames = "the 1 frame" if count == 1 else f"all {count} frames"
+        reasons = ", ".join(_reasons(drops, name)) if drops is not None else ""
+        yield f"port {name} dropped {frames} that came to it{f' ({reasons})' if reasons else ''}"
+
+
+def _passed(port: Json) -> int:
+    """The frames that left a port and were not lost behind it, and those that still wait in it."""
+    return int(port["sent_frames"] - port["lost_frames"] + port["queued_frames"])
+
+
+def _reasons(drops: pa.Table, port: str) -> list[str]:
+    rows = drops.filter(pc.and_(pc.equal(drops.column("port"), port), pc.equal(drops.column("action"), "dropped")))
+    return sorted(set(rows.column("reason").to_pylist()))
 
 
 def _told(record: Json, counts: Giants, sizes: Mapping[str, int]) -> Iterator[str]:

@@ -28,6 +28,7 @@ from framegauge.statistics.ratio import ALPHA, Ratio, limits
 from framegauge.statistics.sequential import StoppingRule
 from framegauge.statistics.shapes import Compared, shape_of
 from framegauge.statistics.verdict import (
+    BASELINE_FAILS,
     DIFFERENT,
     EQUAL,
     FINAL,
@@ -200,9 +201,10 @@ def _empty(pairs: Pairs) -> Comparison:
 
 def _nothing(pairs: Pairs) -> Comparison:
     if pairs.failure:
-        return replace(_empty(pairs), verdict=Verdict.DOES_NOT_WORK, warnings=(pairs.failure,))
+        either = (f"{BASELINE_FAILS} either: {pairs.reference_failure}",) if pairs.reference_failure else ()
+        return replace(_empty(pairs), verdict=Verdict.DOES_NOT_WORK, warnings=(pairs.failure, *either))
     if pairs.reference_failure:
-        return replace(_empty(pairs), warnings=(f"the baseline does not work: {pairs.reference_failure}",))
+        return replace(_empty(pairs), warnings=(f"{BASELINE_FAILS}: {pairs.reference_failure}",))
     if pairs.is_unread:
         return replace(_empty(pairs), warnings=(str(pairs.doubt),), is_unread=True)
     lines = ("no pair of runs is left to compare", *([pairs.doubt] if pairs.doubt else []))

@@ -7,8 +7,11 @@ from enum import StrEnum
 from framegauge.statistics.ratio import Ratio
 
 __all__ = [
-    "DIFFERENT", "EQUAL", "FINAL", "LEAST_FOR_EQUALITY", "SETTLED", "WITHOUT_FIGURES", "Verdict", "decide", "edges",
+    "BASELINE_FAILS", "DIFFERENT", "EQUAL", "FINAL", "LEAST_FOR_EQUALITY", "SETTLED", "WITHOUT_FIGURES", "Verdict",
+    "decide", "edges",
 ]  # fmt: skip
+
+BASELINE_FAILS = "the baseline does not work"  # how a warning begins
 
 # Fewer blocks show too little of what happens seldom: 8 without a stall leave stalls in up to 31 % of runs possible.
 LEAST_FOR_EQUALITY = 8

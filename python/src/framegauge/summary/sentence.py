@@ -14,7 +14,8 @@ The kind of answer follows from the verdicts on treatments alone (A/A controls c
                                                some metrics better and the others inside is yes
     where no more is asked than whether the
     treatment is not worse: never worse        yes
-    a workload does not work at some level     no if nothing is better elsewhere, else it depends on the level
+    a workload does not work at some level     no if nothing is better elsewhere, else it depends on the level; no
+                                               answer where it works at no level
 
 The sentence says what is better, where and by how much; then what is worse; then where there is no practical
 difference; then what is open, with the intervals; and then what does not work.
@@ -29,7 +30,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from framegauge import loads
-from framegauge.summary import advice, claims, hosts, losses, phrases, unasked, unread, words
+from framegauge.summary import advice, claims, failed, hosts, losses, phrases, unasked, unread, words
 from framegauge.summary.claims import Claim, metrics_of
 from framegauge.summary.intervals import shown
 
@@ -88,7 +89,8 @@ def answer(summary: Mapping[str, Any]) -> Answer:
     broken = [verdict for verdict in treated if verdict["verdict"] == BROKEN]
     treated = [verdict for verdict in treated if verdict["verdict"] != BROKEN]
     if not treated:
-        return _answer(Kind.NO, _broken(summary, broken))
+        works_before = not all(map(failed.fails_before, broken))
+        return _answer(Kind.NO if works_before else Kind.NO_ANSWER, failed.text(summary, broken))
     undecided = [verdict for verdict in treated if verdict["verdict"] == UNDECIDED]
     settled = [verdict for verdict in treated if verdict["verdict"] in _SETTLED]
     lost = len(treated) - len(settled) - len(undecided)
@@ -104,20 +106,10 @@ def answer(summary: Mapping[str, Any]) -> Answer:
         text += f"; but {line}"
         kind, on = (Kind.DEPENDS, " on the metric") if kind is Kind.YES else (kind, on)
     if broken:
-        text += f"; but {_broken(summary, broken)}"
+        text += f"; but {failed.text(summary, broken)}"
         works = any(verdict["verdict"] == BETTER for verdict in settled)
         kind, on = (Kind.DEPENDS, f" on {_treatment_of(broken)}") if works else (Kind.NO, "")
     return _answer(kind, text, on + (", as far as decided" if undecided and kind is not Kind.UNDECIDED else ""))
-
-
-def _broken(summary: Mapping[str, Any], verdicts: Sequence[Verdict]) -> str:
-    """What does not work, with the reason of its first run: "nfs, udp does not work at MTU 9000 (h2: 0 of …)"."""
-    cells = words.Cells(summary["verdicts"])
-    texts: dict[str, None] = {}
-    for verdict in verdicts:
-        why = f" ({verdict['warnings'][0]})" if verdict["warnings"] else ""
-        texts[f"{cells.name(verdict)} does not work at {claims.level_of(verdict)}{why}"] = None
-    return words.joined(list(texts))
 
 
 def _treatment_of(verdicts: Sequence[Verdict]) -> str:

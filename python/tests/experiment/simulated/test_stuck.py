@@ -13,6 +13,7 @@ import yaml
 
 from framegauge.cli.main import main
 from framegauge.results.journal import Run, read
+from framegauge.summary.sentence import answer
 
 pytestmark = pytest.mark.agent
 
@@ -68,3 +69,47 @@ def test_a_middle_that_is_large_enough_and_what_fits_a_small_one_work(
     for folder, load, mtu in (("a", "stream: {duration: 0.1 s}", 9000), ("b", "rr: {duration: 0.1 s}", 1500)):
         (tmp_path / folder).mkdir()
         assert [run.excluded for run in simulated(tmp_path / folder, [load], mtu)] == [[]] * 4
+
+
+def lossy(folder: Path, load: str, ends: tuple[str, str], hosts: int = 2) -> tuple[int, list[Run]]:
+    """A link that loses everything in one direction."""
+    bed = {"kind": "simulator", "topology": "dumbbell", "hosts": hosts, "link": {"rate": "100 Mb/s"}}
+    study = {
+        "testbed": {**bed, "links": [{"from": ends[0], "to": ends[1], "loss": "100 %"}]},
+        "factors": {"mtu": [1500, 9000]}, "workloads": [yaml.safe_load(load)], "blocks": 2, "stop": "blocks",
+    }  # fmt: skip
+    (folder / "flows.csv").write_text(FLOWS)
+    (folder / "s.yaml").write_text(yaml.safe_dump(study, sort_keys=False))
+    code = main(["simulate", str(folder / "s.yaml"), "--out", str(folder / "out"), "--json"])
+    return code, list(read(folder / "out").runs)
+
+
+@pytest.mark.parametrize("ends", [("left", "right"), ("right", "left")], ids=">".join)
+@pytest.mark.parametrize("load", [load for load, _ in LOADS])
+def test_a_link_that_loses_everything_works_at_no_mtu(
+    load: str, ends: tuple[str, str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, runs = lossy(tmp_path, load, ends)
+    summary = json.loads(capsys.readouterr().out)
+    assert (code, len(runs)) == (0, 4)
+    for run in runs:
+        (why,) = run.excluded
+        assert why.startswith("does not work: h")
+        assert "no data arrived" in why
+        assert f"port {ends[0]}>{ends[1]} dropped " in why
+        assert " that came to it (loss)" in why
+    assert {each["verdict"] for each in summary["verdicts"]} == {"does not work"}
+    text = answer(summary).text
+    assert text.startswith("No answer: ")
+    assert " does not work at MTU 1500 or at MTU 9000 (h" in text
+
+
+def test_a_sender_behind_a_dead_link_is_named_beside_others_that_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, runs = lossy(tmp_path, "stream: {pattern: many-to-one, duration: 2 s}", ("h1", "left"), 4)
+    capsys.readouterr()
+    assert {tuple(run.excluded) for run in runs} != {()}
+    for run in runs:
+        (why,) = run.excluded
+        assert "no data arrived; port h1>left dropped all " in why

@@ -1,8 +1,11 @@
-"""Flows of a simulation whose data never gets through, because a port on their way drops frames of that size.
+"""Flows of a simulation whose data never gets through, because a port on their way drops frames of that size, or all.
 
 Where nothing tells a sender of the path MTU, what was dropped for its size is sent again as large as it was. Such a
 flow is seen by four things together: nothing of its last message came but what its first call wrote, no message like it
 came before, it has sent something again, and ports have dropped frames that were too large for them.
+
+Where a port let nothing through of what came to it, a flow of which nothing arrived was tried, if it has sent something
+again. Where nothing of any flow arrived, it need not have: the first repeat of a SYN comes after 1 s (RFC 6298, 2.1).
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from framegauge.evidence.unanswered import dropped
+from framegauge.evidence.unanswered import dropped, shut
 from framegauge.quantities import print_bytes
 from framegauge.testbeds.base import Json
 from framegauge.workloads.work import CLIENT, Flow, Outcome, Work
@@ -22,14 +25,27 @@ __all__ = ["stuck"]
 
 def stuck(work: Work, done: Outcome, record: Json, drops: pa.Table) -> Iterator[str]:
     """A line if there are such flows: the first, and how many more."""
-    ports = list(dropped(record, drops))
-    if not ports:
-        return
-    lines = [line for number, flow in enumerate(work.flows) for line in _nothing(flow, done, number)]
-    if lines:
-        count = len(lines) - 1
-        more = f", and so for {count} more flow{'' if count == 1 else 's'}" if count else ""
-        yield "; ".join([f"{lines[0]}{more}", *ports])
+    if ports := list(dropped(record, drops)):
+        lines = [line for number, flow in enumerate(work.flows) for line in _nothing(flow, done, number)]
+        if lines:
+            yield _joined(lines, ports)
+            return
+    if ports := list(shut(record, drops)):
+        silent = [number for number in range(len(work.flows)) if not done.of_flow(number)["bytes"].any()]
+        tried = [number for number in silent if done.counts[number]["retransmits"]]
+        unheard = silent if len(silent) == len(work.flows) else tried
+        if unheard:
+            yield _joined([_unheard(work.flows[number]) for number in unheard], ports)
+
+
+def _joined(lines: list[str], ports: list[str]) -> str:
+    count = len(lines) - 1
+    more = f", and so for {count} more flow{'' if count == 1 else 's'}" if count else ""
+    return "; ".join([f"{lines[0]}{more}", *ports])
+
+
+def _unheard(flow: Flow) -> str:
+    return f"{flow.client} to {flow.server}: no data arrived"
 
 
 def _nothing(flow: Flow, outcome: Outcome, number: int) -> Iterator[str]:
