@@ -257,6 +257,12 @@ impl Endpoint {
             }
             return;
         }
+        if self.receive.is_old(segment) {
+            if self.receive.refuse_old(now, segment, settings) {
+                self.send_acknowledgement(now, settings, wire);
+            }
+            return;
+        }
         if (self.send.unacknowledged..=self.send.next).contains(&segment.acknowledged) {
             self.receive.note_stamp(segment);
         }

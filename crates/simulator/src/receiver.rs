@@ -465,6 +465,27 @@ mod tests {
         assert!(!answers(&mut receiver, 2000, 1001));
     }
 
+    /// RFC 9293 section 3.10.7.4: what lies before the window is answered and dropped. Its timestamp is not echoed, so that the
+    /// answer tells the sender by RFC 3522 that the first transmission had come.
+    #[test]
+    fn a_segment_from_before_the_last_answer_counts_for_nothing() {
+        let (mut receiver, settings) = (receiver(), TcpSettings::default());
+        for sequence in [1, 1001] {
+            receiver.take(Picoseconds::ZERO, &segment(sequence, 1000), &settings);
+            receiver.answer(&mut Segment::default(), &settings);
+        }
+        let old = [(1, 999), (1, 1000), (1001, 1000), (2000, 0), (2001, 0)];
+        let is_old = old.map(|(sequence, bytes)| receiver.is_old(&segment(sequence, bytes)));
+        assert_eq!(is_old, [true, true, false, true, false]);
+        // Data is always answered, acknowledgements twice a second at most.
+        let answers =
+            [(0, 1, 1000), (1, 1, 1000), (0, 1, 0), (499, 1, 0), (500, 1, 0)].map(|(ms, sequence, bytes)| {
+                let at = Picoseconds::from_nanoseconds(ms * 1_000_000);
+                receiver.refuse_old(at, &segment(sequence, bytes), &settings)
+            });
+        assert_eq!(answers, [true, true, true, false, true]);
+    }
+
     #[test]
     fn blocks_tell_what_came_last_first_and_what_came_twice_before_all() {
         let (mut receiver, settings) = (receiver(), TcpSettings::default());

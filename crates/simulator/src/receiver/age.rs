@@ -27,13 +27,24 @@ impl Receiver {
         (segment.stamp > 0 && age > TOLERANCE).then_some(age)
     }
 
-    /// An outdated segment has come. Whether it is answered (`tcp_send_dupack`, `tcp_oow_rate_limited`).
+    /// Whether all of a segment lies before what was last acknowledged (`tcp_sequence`): nothing in it counts, its
+    /// timestamp and its acknowledgement as little as its data.
+    pub(crate) fn is_old(&self, segment: &Segment) -> bool {
+        segment.end() < self.answered
+    }
+
+    /// An outdated segment has come. Whether it is answered: not an acknowledgement from before the last data that came, which
+    /// is no sign of anything.
     pub(crate) fn refuse(&mut self, now: Picoseconds, segment: &Segment, settings: &TcpSettings) -> bool {
+        let is_common = segment.sequence == segment.end() && segment.sequence < self.next;
+        !is_common && self.refuse_old(now, segment, settings)
+    }
+
+    /// An old segment has come. Whether it is answered (`tcp_send_dupack`, `tcp_oow_rate_limited`).
+    pub(crate) fn refuse_old(&mut self, now: Picoseconds, segment: &Segment, settings: &TcpSettings) -> bool {
         let (begin, end) = (segment.sequence, segment.end());
         if begin == end {
-            let last = self.refused_at.filter(|last| now - *last < ANSWERS_APART);
-            // A pure acknowledgement from before the last data that came is no sign of anything.
-            if begin < self.next || last.is_some() {
+            if self.refused_at.is_some_and(|last| now - last < ANSWERS_APART) {
                 return false;
             }
             self.refused_at = Some(now);

@@ -8,7 +8,7 @@ use crate::endpoint::Tick;
 use crate::segment::{Flags, Segment};
 
 /// A segment may be overtaken by so many before it counts as much (`net.ipv4.tcp_reordering`, `tcp_max_reordering`).
-const USUAL_DEGREE: u32 = 3;
+pub(super) const USUAL_DEGREE: u32 = 3;
 const MOST_DEGREE: u64 = 300;
 
 /// What one acknowledgement was found to say (`FLAG_…`).
@@ -25,6 +25,8 @@ pub(super) struct Found {
     pub(super) has_original: bool,
     /// It has payload, or changes the window: no duplicate acknowledgement.
     pub(super) is_no_duplicate: bool,
+    /// It tells nothing but that something has come, beyond a hole (RFC 5681 section 2).
+    pub(super) is_duplicate: bool,
     pub(super) has_mark: bool,
     /// The lowest of what was never sent again and came behind something that was sent later.
     pub(super) overtaken: Option<u64>,
@@ -97,14 +99,7 @@ impl Sender {
         self.take_probe_answer(tick, acknowledged, &ack);
         let mut then = Then::Nothing;
         if self.is_dubious(&ack) {
-            if !ack.advances && !ack.is_no_duplicate && !ack.has_duplicate {
-                self.duplicates += 1;
-                if !tick.settings().sack {
-                    self.queue.count_duplicate();
-                    self.delivered += 1;
-                    ack.delivered += 1;
-                }
-            }
+            ack.is_duplicate = !ack.advances && !ack.is_no_duplicate && !ack.has_duplicate;
             then = self.judge(tick, &mut ack);
         }
         if ack.sets_timer {
@@ -255,6 +250,26 @@ impl Sender {
         }
     }
 
+    /// Without SACK, a duplicate acknowledgement stands for a segment that has left the network (`tcp_add_reno_sack`).
+    pub(super) fn count_duplicate(&mut self, ack: &mut Found) {
+        if !ack.is_duplicate {
+            return;
+        }
+        let before = self.queue.acked;
+        if self.queue.count_duplicate() {
+            self.note_degree(self.queue.len());
+        }
+        let more = self.queue.acked.saturating_sub(before);
+        self.delivered += u64::from(more);
+        ack.delivered += more;
+    }
+
+    /// Without SACK: more duplicates came than segments can have left the network (`tcp_check_reno_reordering`).
+    fn note_degree(&mut self, segments: u32) {
+        self.rack.degree = u64::from(segments).min(MOST_DEGREE) as u32;
+        self.rack.has_seen_reordering = true;
+    }
+
     pub(super) fn highest_block(&self) -> u64 {
         self.known_blocks.iter().map(|(_, end)| *end).max().unwrap_or(0)
     }
@@ -292,7 +307,9 @@ impl Sender {
             let acknowledged = before - self.queue.len();
             // Of these, the duplicates have counted some already.
             self.delivered -= u64::from(self.queue.acked.min(acknowledged - 1));
-            self.queue.forget_duplicates(if self.queue.is_empty() { 0 } else { acknowledged });
+            if self.queue.forget_duplicates(if self.queue.is_empty() { 0 } else { acknowledged }) {
+                self.note_degree(self.queue.len() + acknowledged);
+            }
         }
         let [in_order, last_in_order] = [first, last].map(|at| at.filter(|_| !resent).map(|at| now - at));
         let mut sample = in_order.or(ack.rtt);
@@ -308,7 +325,6 @@ impl Sender {
         }
         if ack.has_acked_data {
             ack.sets_timer = true;
-            self.duplicates = 0;
         } else if let (Some(rtt), Some(head)) = (ack.rtt, self.queue.first()) {
             ack.sets_timer = ack.has_sacked_data && rtt > now - head.at;
         }

@@ -82,12 +82,13 @@ impl Sender {
         ack.has_lost_resend = self.counts.lost_resends > resent;
     }
 
-    /// NewReno (RFC 6582): the third duplicate, and every partial acknowledgement in recovery.
+    /// NewReno (RFC 6582; `tcp_newreno_mark_lost`): the third duplicate, or as many as segments were seen to overtake, and
+    /// every partial acknowledgement in recovery. Duplicates count until what they stand for is acknowledged, also where
+    /// a recovery was taken back meanwhile.
     fn lose_by_duplicates(&mut self, ack: &Found) {
         let partial = self.state == State::Recovery && ack.advances;
-        if self.duplicates < DUPLICATES && self.state < State::Recovery
-            || self.state == State::Recovery && !partial
-        {
+        let enough = self.state < State::Recovery && self.queue.acked >= self.rack.degree;
+        if !partial && !enough {
             return;
         }
         if self.queue.first().is_some_and(|head| !head.is_lost || head.is_resent && partial) {

@@ -112,7 +112,7 @@ struct Rack {
     /// Window of reordering, in quarters of the least RTT.
     steps: u32,
     has_seen_reordering: bool,
-    /// How many segments one was overtaken by at most, if by more than three (`tp->reordering`).
+    /// How many segments one was overtaken by at most, three at least (`tp->reordering`).
     degree: u32,
 }
 
@@ -185,7 +185,6 @@ pub(crate) struct Sender {
     pub(crate) answers_syn: bool,
     /// Timeouts in a row.
     timeouts: u32,
-    duplicates: u32,
     /// What SACK blocks said the last time: they are not gone through again.
     known_blocks: [(u64, u64); 4],
     pub(crate) timer: Option<Timer>,
@@ -229,7 +228,7 @@ impl Sender {
             rtt: Rtt::new(settings.minimum_rto, settings.initial_rto),
             state: State::Open,
             high: 0,
-            rack: Rack { steps: 1, ..Rack::default() },
+            rack: Rack { steps: 1, degree: acks::USUAL_DEGREE, ..Rack::default() },
             usage: Usage::default(),
             undo: Undo::default(),
             reduction: Reduction::default(),
@@ -237,7 +236,6 @@ impl Sender {
             may_be_spurious: false,
             answers_syn: false,
             timeouts: 0,
-            duplicates: 0,
             known_blocks: [(0, 0); 4],
             timer: None,
             pace: Pace::default(),

@@ -145,14 +145,25 @@ impl Queue {
     }
 
     /// Without SACK every duplicate acknowledgement stands for a segment that has left the network (RFC 5681 section 3.2).
-    pub(crate) fn count_duplicate(&mut self) {
-        let most = self.len().saturating_sub(self.lost.max(1));
-        self.acked = (self.acked + 1).min(most);
+    /// Whether there were more than can be, so that segments have overtaken others.
+    pub(crate) fn count_duplicate(&mut self) -> bool {
+        self.acked += 1;
+        self.has_too_many_duplicates()
     }
 
-    /// The first of the segments that duplicates stood for are acknowledged in order; with 0, all are forgotten.
-    pub(crate) fn forget_duplicates(&mut self, acknowledged: u32) {
+    /// The first of the segments that duplicates stood for are acknowledged in order; with 0, all are forgotten. Whether
+    /// more are left than can be.
+    pub(crate) fn forget_duplicates(&mut self, acknowledged: u32) -> bool {
         self.acked = if acknowledged == 0 { 0 } else { self.acked.saturating_sub(acknowledged - 1) };
+        self.has_too_many_duplicates()
+    }
+
+    /// `tcp_limit_reno_sacked`: a segment at least is not there yet, and none of those that are lost.
+    fn has_too_many_duplicates(&mut self) -> bool {
+        let most = self.len().saturating_sub(self.lost.max(1));
+        let has_more = self.acked > most;
+        self.acked = self.acked.min(most);
+        has_more
     }
 
     /// How many entries from this one on are of one super-segment, and in the same state.

@@ -20,6 +20,9 @@ impl Sender {
         }
         match self.state {
             State::Recovery => {
+                if !tick.settings().sack {
+                    self.count_duplicate(ack);
+                }
                 if ack.advances && self.undo_partly(tick, ack) {
                     return Then::Nothing;
                 }
@@ -44,6 +47,9 @@ impl Sender {
                 }
             }
             State::Open | State::Disorder | State::Reduced => {
+                if !tick.settings().sack {
+                    self.recount_duplicates(ack);
+                }
                 if self.state <= State::Disorder {
                     self.undo_by_duplicates(tick);
                 }
@@ -54,6 +60,14 @@ impl Sender {
             }
         }
         Then::Lost
+    }
+
+    /// Outside of recovery, what duplicates stood for is over as soon as anything is acknowledged (`tcp_reset_reno_sack`).
+    fn recount_duplicates(&mut self, ack: &mut Found) {
+        if ack.advances {
+            self.queue.forget_duplicates(0);
+        }
+        self.count_duplicate(ack);
     }
 
     fn enter_if_lost(&mut self, tick: &mut impl Tick, ack: &Found) -> bool {
@@ -159,11 +173,13 @@ impl Sender {
         }
     }
 
-    /// What is needed to take it back (`tcp_init_undo`).
+    /// What is needed to take it back (`tcp_init_undo`). A duplicate may tell of a tail-loss probe that is still under way.
     pub(super) fn remember(&mut self, ssthresh: u32) {
+        let probes = i64::from(self.probe.is_some_and(|(_, has_resent)| has_resent));
+        let resends = i64::from(self.queue.resent) + probes;
         self.undo = Undo {
             marker: Some(self.unacknowledged),
-            resends: if self.queue.resent > 0 { i64::from(self.queue.resent) } else { -1 },
+            resends: if resends > 0 { resends } else { -1 },
             cwnd: self.window.cwnd,
             ssthresh,
             first_resend: self.undo.first_resend,
@@ -264,15 +280,15 @@ impl Sender {
     }
 
     /// After a timeout (`tcp_process_loss`): whether it was spurious, by F-RTO (RFC 5682) and timestamps.
-    fn after_timeout(&mut self, tick: &mut impl Tick, ack: &Found) -> Then {
+    fn after_timeout(&mut self, tick: &mut impl Tick, ack: &mut Found) -> Then {
         let recovered = self.unacknowledged >= self.high;
         if ack.advances && self.may_undo(tick.echo()) {
-            self.undo_timeout(tick);
+            self.undo_timeout(tick, false);
             return Then::Nothing;
         }
         if self.may_be_spurious {
             if ack.has_original && self.undo.marker.is_some() {
-                self.undo_timeout(tick);
+                self.undo_timeout(tick, true);
                 return Then::Nothing;
             }
             if self.next > self.high {
@@ -291,13 +307,19 @@ impl Sender {
             self.undo_whole(tick);
             return Then::Nothing;
         }
+        if !tick.settings().sack && (self.next > self.high || ack.advances) {
+            self.recount_duplicates(ack);
+        }
         Then::Lost
     }
 
-    fn undo_timeout(&mut self, tick: &mut impl Tick) {
+    /// `tcp_try_undo_loss`. Without SACK the state stays, so that duplicates of the same window are none of a new loss.
+    fn undo_timeout(&mut self, tick: &mut impl Tick, by_original: bool) {
         self.restore(tick, false);
         self.timeouts = 0;
-        self.set_state(tick, State::Open);
+        if tick.settings().sack || by_original && self.unacknowledged != self.high {
+            self.set_state(tick, State::Open);
+        }
     }
 
     /// Timer: nothing came back for the whole RTO (`tcp_enter_loss`).
@@ -318,7 +340,6 @@ impl Sender {
         }
         self.window.cwnd = self.queue.in_flight() + 1;
         self.window.count = 0;
-        self.duplicates = 0;
         self.set_state(tick, State::Loss);
         self.high = self.next;
         self.probe = None;

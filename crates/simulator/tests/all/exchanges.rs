@@ -3,7 +3,7 @@
 use crate::common::{host, milliseconds, rack, scenario};
 use framegauge_fabric::{Act, PortIndex, Rule, Script};
 use framegauge_frames::Picoseconds;
-use framegauge_simulator::{Flow, Logged, Outcome, Repeat, Simulation, Step};
+use framegauge_simulator::{Algorithm, Flow, Logged, Outcome, Repeat, Simulation, Step};
 
 const MSS: u64 = 1448;
 const RATE: u64 = 50_000_000;
@@ -240,4 +240,63 @@ fn what_is_late_is_taken_for_lost_once() {
     assert_eq!((sent.len(), &sent[50..]), (53, &[21, 22, 23][..]));
     let counts = outcome.flows[0].sender;
     assert_eq!((counts.recoveries, counts.undone), (1, 1));
+}
+
+/// Cases as kernels played them on the rack (Linux 6.18): Reno, at 1500, with what is done to the client's frames with payload and
+/// to the server's frames, by number.
+fn as_on_the_rack(
+    segments: u64,
+    rtt_ms: u64,
+    sack: bool,
+    client: &[(&[u32], Act)],
+    server: &[u32],
+) -> Outcome {
+    let mut network = rack(2, RATE, milliseconds(rtt_ms), 4_000_000);
+    let rule =
+        |(frames, act): &(&[u32], Act)| Rule { frames: frames.to_vec(), at_least_bytes: PAYLOAD, act: *act };
+    let lost = Rule { frames: server.to_vec(), at_least_bytes: ANY, act: Act::Lose };
+    network.scripts = vec![
+        Script { port: PortIndex(0), rules: client.iter().map(rule).collect() },
+        Script { port: PortIndex(2), rules: vec![lost] },
+    ];
+    let flow = Flow { steps: transfer(segments), ..Flow::transfer(host(1), host(2), None) };
+    let mut scenario = scenario(network, 1500, vec![flow], milliseconds(60_000));
+    (scenario.tcp.gso_bytes, scenario.tcp.tso_rtt_log, scenario.tcp.output_limit_bytes) = (10_000, 0, 32_768);
+    (scenario.tcp.header_room_bytes, scenario.tcp.uncut_bytes) = (192, 3176);
+    (scenario.tcp.algorithm, scenario.tcp.sack, scenario.tcp.ecn) = (Algorithm::Reno, sack, !sack);
+    scenario.burst_bytes = 3176;
+    scenario.logs_segments = true;
+    Simulation::new(scenario).unwrap().run()
+}
+
+/// The last but one of the client's resends is a tail-loss probe: one duplicate that is told after the timeout may be of it, and
+/// proves nothing of the other (`tcp_init_undo`).
+#[test]
+fn a_duplicate_after_a_probe_and_a_timeout_takes_nothing_back() {
+    let outcome = as_on_the_rack(6, 5, true, &[(&[2, 3, 4, 5, 6], Act::Lose)], &[2, 3]);
+    assert_eq!(order(&outcome), [1, 2, 3, 4, 5, 6, 6, 1, 2, 3, 4, 5]);
+    let counts = outcome.flows[0].sender;
+    assert_eq!((counts.timeouts, counts.probes, counts.recoveries, counts.undone), (1, 1, 0, 0));
+}
+
+/// The third segment is lost three times, and so are the answers to the others. The one that comes at last answers the first
+/// transmission, by its timestamp, and takes the loss back; without SACK nothing is lost then, until the next timeout.
+#[test]
+fn without_sack_a_timeout_that_is_taken_back_is_waited_for_again() {
+    let client = [(&[3_u32, 4, 5][..], Act::Lose), (&[2][..], Act::Mark)];
+    let outcome = as_on_the_rack(3, 5, false, &client, &[2, 3, 4, 5]);
+    assert_eq!(order(&outcome), [1, 2, 3, 1, 1, 1, 1, 1, 3]);
+    let counts = outcome.flows[0].sender;
+    assert_eq!((counts.timeouts, counts.recoveries, counts.undone), (6, 0, 1));
+}
+
+/// Five segments are late by 20 ms. Each answer takes a recovery back and, as the duplicates before it are still there, is the
+/// beginning of the next one (`tcp_fastretrans_alert`: "Undo reverts the recovery state").
+#[test]
+fn without_sack_duplicates_outlast_a_recovery_that_was_taken_back() {
+    let client = [(&[7_u32][..], Act::Lose), (&[3, 4, 5, 6, 7][..], Act::Hold(milliseconds(20)))];
+    let outcome = as_on_the_rack(11, 50, false, &client, &[]);
+    assert_eq!(order(&outcome), [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 3, 4, 5, 6, 7]);
+    let counts = outcome.flows[0].sender;
+    assert_eq!((counts.timeouts, counts.recoveries, counts.undone), (0, 5, 4));
 }
