@@ -21,6 +21,20 @@ def test_traffic_is_said_and_told_apart() -> None:
     assert found.common == "incast, block 1 MB"
 
 
+def test_what_is_counted_is_said_in_plain_english() -> None:
+    said = {
+        "flows": ("1 flow", "4 flows"), "connections": ("1 connection", "4 connections"),
+        "upload_flows": ("1 upload flow", "4 upload flows"), "bulk_flows": ("1 bulk flow", "4 bulk flows"),
+        "bulk_hosts": ("1 bulk host", "4 bulk hosts"), "hosts": ("1 host", "4 hosts"), "nics": ("1 NIC", "4 NICs"),
+        "browser_connections": ("1 connection per browser", "4 connections per browser"), "copies": ("1 copy", "4 copies"),
+    }  # fmt: skip
+    for name, texts in said.items():
+        assert tuple(words.condition(name, count) for count in (1, 4)) == texts
+    assert words.condition("flows", None) == "flows -"
+    assert words.levels({"nics": 2, "mtu": 9000, "estimate": 1.0}) == "2 NICs, MTU 9000"
+    assert words.subject({"flows": 1}) == "1 flow"
+
+
 def test_a_replay_is_said() -> None:
     given = {"recording": "flows", "copies": 1, "speed": 2.0, "ends": "spread"}
     assert words.conditions(given) == "recording flows, 1 copy, speed 2, ends spread"

@@ -470,5 +470,5 @@ def test_conditions_have_names_and_units() -> None:
         "mtu": {"default": 9000, "h2": 1500}, "flows": 4, "rate_per_second": None,
     }  # fmt: skip
     assert [words.condition(name, value) for name, value in given.items()] == [
-        "size 1 MB", "RTT 1.2 ms", "rate 1 Gb/s", "TSO off", "bbr", "MTU 9000/h2 1500", "flows 4", "closed loop",
+        "size 1 MB", "RTT 1.2 ms", "rate 1 Gb/s", "TSO off", "bbr", "MTU 9000/h2 1500", "4 flows", "closed loop",
     ]  # fmt: skip

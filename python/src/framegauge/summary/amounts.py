@@ -7,17 +7,38 @@ from typing import Any
 
 from framegauge import quantities
 
-__all__ = ["OF_TRAFFIC", "amounts", "mtus", "of_traffic", "rate", "senders", "storage", "users"]
+__all__ = ["OF_TRAFFIC", "amounts", "counted", "mtus", "of_traffic", "rate", "senders", "storage", "users"]
 
 # The conditions of traffic as applications make it.
 OF_TRAFFIC = (
     "unit_bytes", "block_bytes", "servers", "at_once", "reduces", "mean_think_seconds", "response_sizes", "flow_sizes",
     "load", "streams", "recording", "copies", "speed", "ends",
 )  # fmt: skip
+# One of what a condition counts.
+_COUNTED = {
+    "nics": "NIC", "flows": "flow", "upload_flows": "upload flow", "download_flows": "download flow",
+    "bulk_flows": "bulk flow", "bulk_hosts": "bulk host", "hosts": "host", "connections": "connection",
+    "browser_connections": "connection", "streams": "long stream", "servers": "server", "reduces": "reducer",
+    "copies": "copy",
+}  # fmt: skip
+
+
+def counted(name: str, value: Any) -> str | None:
+    """A number of things in plain English: "1 flow", "16 hosts"; None of a condition that counts nothing."""
+    if name not in _COUNTED or isinstance(value, bool) or not isinstance(value, (int, float)):
+        return None
+    return _several(value, _COUNTED[name]) + (" per browser" if name == "browser_connections" else "")
+
+
+def _several(count: float, what: str) -> str:
+    plural = f"{what.removesuffix('y')}ies" if what.endswith("y") else f"{what}s"
+    return f"{count} {what if count == 1 else plural}"
 
 
 def of_traffic(name: str, value: Any) -> str:
     """One of these conditions: "unit 256 kB", "8 servers"."""
+    if (number := counted(name, value)) is not None:
+        return number
     if name.endswith("_bytes"):
         return f"{name.removesuffix('_bytes')} {quantities.print_stated_bytes(value)}"
     if name == "mean_think_seconds":
@@ -26,14 +47,8 @@ def of_traffic(name: str, value: Any) -> str:
         return f"{name.removesuffix('_sizes')}s {value}"
     if name == "load":
         return f"load {value:g}"
-    if name == "streams":
-        return f"{value} long stream{'' if value == 1 else 's'}"
-    if name in ("servers", "reduces"):
-        return f"{value} {'server' if name == 'servers' else 'reducer'}{'' if value == 1 else 's'}"
     if name in ("recording", "speed", "ends"):
         return f"{name} {value:g}" if name == "speed" else f"{name} {value}"
-    if name == "copies":
-        return "1 copy" if value == 1 else f"{value} copies"
     return f"{value} {name.replace('_', ' ')}"
 
 
@@ -58,7 +73,7 @@ def storage(given: Mapping[str, Any]) -> Iterator[str]:
 
 def users(value: Any) -> str:
     """How many users there are: "20 users"."""
-    return "users until saturation" if value == "saturate" else f"{value} user{'' if value == 1 else 's'}"
+    return "users until saturation" if value == "saturate" else _several(value, "user")
 
 
 def senders(flows: Mapping[str, int]) -> str:
@@ -92,8 +107,8 @@ def _site(settings: Mapping[str, Any]) -> Iterator[str]:
     """What a web site and its browsers are like: "thumbnails of 3 kB", "5 ms of CPU per page"."""
     if "thumbnail_bytes" in settings:
         yield f"thumbnails of {quantities.print_bytes(settings['thumbnail_bytes'])}"
-    if (connections := settings.get("browser_connections")) is not None:
-        yield f"{connections} connection{'' if connections == 1 else 's'} per browser"
+    if (connections := counted("browser_connections", settings.get("browser_connections"))) is not None:
+        yield connections
     for name, what in (("page_cpu", "CPU time"), ("page_wait", "waiting")):
         if f"{name}_seconds" in settings:
             yield f"{quantities.print_seconds(settings[f'{name}_seconds'])} of {what} per page"

@@ -92,7 +92,11 @@ def _sizes(value: Mapping[str, Any]) -> str:
 
 def levels(side: Mapping[str, Any]) -> str:
     """The levels of a verdict's `baseline` or `treatment`, without the estimate: "MTU 9000"."""
-    return ", ".join(f"{word(name)} {_of(name, value)}".strip() for name, value in side.items() if name != "estimate")
+    return ", ".join(
+        amounts.counted(name, value) or f"{word(name)} {_of(name, value)}".strip()
+        for name, value in side.items()
+        if name != "estimate"
+    )
 
 
 def subject(side: Mapping[str, Any]) -> str:
@@ -222,8 +226,8 @@ def condition(name: str, value: Any) -> str:
         return amounts.senders(value)
     if name == "receivers" and isinstance(value, Mapping):
         return ", ".join(f"{sender} to {receiver}" for sender, receiver in value.items())
-    if name == "nics":
-        return f"{value} NIC{'' if value == 1 else 's'}"
+    if (counted := amounts.counted(name, value)) is not None:
+        return counted
     if name == "sizes" and value is None:
         return "the kernel's sizes"
     if name.endswith("_bytes"):
