@@ -15,6 +15,7 @@ from helpers.mutated import mutated
 from helpers.own_hosts import Network
 from hypothesis import given
 
+from framegauge.cli.main import main
 from framegauge.errors import BadAnswer, InputError
 from framegauge.rollout import preflight, standing
 from framegauge.rollout.model import Asked, Finding, Json
@@ -355,6 +356,16 @@ def test_the_gravest_comes_first_and_the_document_is_as_its_schema_says() -> Non
     assert (document["verdict"], run.exit_code(document["verdict"])) == ("could_not_tell", 2)
     assert {finding["what"] for finding in document["findings"]} <= set(run.KINDS)
     assert [change["host"] for change in document["changes"]] == ["a"]
+
+
+def test_a_finding_that_is_a_sentence_expects_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "read", lambda *_: ({"a": facts()}, {}))
+    assert main(["rollout", "preflight", "a%eth0", "--mtu", "9000"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "  note a/eth0: owner: no config file sets this MTU" in lines
+    assert not [line for line in lines if line.rstrip().endswith("expected")]
 
 
 def test_the_interface_is_asked_for_where_there_are_several() -> None:

@@ -94,6 +94,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
     import shlex
 
     from framegauge.printable import one_line, printable
+    from framegauge.rollout.model import stated
 
     hosts = ", ".join(_host(entry) for entry in document["hosts"])
     verdict = {
@@ -106,7 +107,7 @@ def _lines(document: dict[str, Any]) -> Iterator[str]:
             yield "  " + one_line(f"{entry['name']}: {entry['error']}")
     for entry in document["findings"]:
         text = f"{MARKS[entry['severity']]} {entry['where']}: {entry['what']}"
-        yield "  " + one_line(f"{text}: found {entry['found']}, expected {entry['expected']}")
+        yield "  " + one_line(f"{text}: {stated(entry['found'], entry['expected'])}")
         yield "    " + one_line(entry["remedy"])
     for entry in document["changes"]:
         yield ""
