@@ -19,12 +19,17 @@ def link(mtu: int) -> transition.Link:
 
 def plan(*mtus: int, findings: Any = ()) -> list[str]:
     """The lines of a raise to 9000 of hosts that have these MTUs."""
+    return list(text.plan_lines(planned(*mtus, findings=findings)))
+
+
+def planned(*mtus: int, findings: Any = (), link_loss_seconds: Any = {}) -> dict[str, Any]:  # noqa: B006
     names = "abc"[: len(mtus)]
     asked = Asked((tuple(names),), dict.fromkeys(names, "eth1"), 9000, scope="subnets")
     changes = transition.changes(asked, {name: [link(mtu)] for name, mtu in zip(names, mtus, strict=True)})
     steps = transition.steps(changes, 60) if transition.has_room(changes) else ()
-    document = {
-        "question": "?", "findings": list(findings), "changes": [], "afterwards": [], "link_loss_seconds": {},
+    return {
+        "question": "?", "findings": list(findings), "changes": [], "afterwards": [],
+        "link_loss_seconds": link_loss_seconds,
         "hosts": {each.host: each.as_json() for each in changes},
         "steps": [{"host": each.host, "kind": each.kind, "request": each.request, "back": each.back} for each in steps],
         "asked": {
@@ -32,7 +37,6 @@ def plan(*mtus: int, findings: Any = ()) -> list[str]:
             "lease_seconds": 60.0, "probes": 3,
         },
     }  # fmt: skip
-    return list(text.plan_lines(document))
 
 
 def test_steps_and_their_undo_are_in_the_words_of_ip() -> None:
@@ -72,6 +76,24 @@ def test_an_undo_that_failed_does_not_say_that_all_is_put_back() -> None:
         "these hosts have different MTUs (1500, 9000): what the larger ones send to the others may be lost now" in told
     )
     assert "different MTUs" not in " ".join(plan(1500, 1500))
+
+
+def test_who_changes_the_mtu_is_told_what_a_plan_warns_of() -> None:
+    alike = {"found": "this", "expected": "that", "remedy": "do so"}
+    findings = [
+        {"where": "a/eth1", "what": "bridge", "severity": "warning", **alike},
+        {"where": "b/eth1", "what": "bridge", "severity": "warning", **alike},
+        {"where": "a/eth1", "what": "owner", "severity": "note", **alike},
+    ]
+    warnings = ["warning: a/eth1, b/eth1: bridge: found this, expected that", "  do so"]
+    assert list(text.warned_lines(planned(1500, 1500, findings=findings))) == warnings
+    told = planned(9000, 1500, findings=findings, link_loss_seconds={"a": 3.0})
+    lines = list(text.warned_lines(told))
+    assert lines[0] == "links may be down for up to 3 s when their MTU changes, on a:"
+    assert lines[2].startswith("these hosts have different MTUs (1500, 9000)")
+    assert lines[4:] == warnings
+    assert not list(text.warned_lines(planned(1500, 1500))), "nothing to warn of"
+    assert set(warnings) < set(text.plan_lines(told)), "as a plan says it"
 
 
 def test_a_finding_of_many_hosts_is_one_line() -> None:

@@ -12,7 +12,7 @@ from framegauge.check.addresses import candidates
 from framegauge.check.judgement import planner
 from framegauge.check.plan import Member, ask_all, read_facts
 from framegauge.errors import AgentFailure, InputError
-from framegauge.rollout import interfaces, preflight, transition
+from framegauge.rollout import interfaces, preflight, text, transition
 from framegauge.rollout.answers import probed
 from framegauge.rollout.engine import Engine, Outcome, Settings
 from framegauge.rollout.file import Rollout
@@ -177,12 +177,15 @@ def refused(document: Json) -> list[str]:
 
 
 def apply(hosts: Opened, folder: Path | None, say: Say, gate_command: str | None = None) -> Outcome:
-    """Does it, or puts everything back. InputError if something stands against it, or nothing would change."""
+    """Does it, or puts everything back. InputError if something stands against it, or nothing would change. What the
+    plan warns of is said before anything is changed."""
     document = plan(hosts)
     if lines := refused(document):
         raise InputError("\n".join(lines))
     changes = transition.changes(hosts.asked, hosts.links)
     transition.demand_room(changes)
+    for line in text.warned_lines(document):
+        say(line)
     with Journal(folder or folder_of(hosts.rollout.path)) as journal:
         before = {change.host: dict(change.before) for change in changes}
         origin = before | dict(hosts.past.origin) if hosts.past.hold is not None else before

@@ -9,7 +9,7 @@ from framegauge.rollout.model import Json, stated
 from framegauge.rollout.routes import Held, parse
 from framegauge.rollout.transition import typed
 
-__all__ = ["file_lines", "left_lines", "outcome_lines", "plan_lines", "state_lines"]
+__all__ = ["file_lines", "left_lines", "outcome_lines", "plan_lines", "state_lines", "warned_lines"]
 
 STAGE_WORDS = {
     "hold": "hold every route at the smaller MTU, on every host",
@@ -47,10 +47,7 @@ def plan_lines(document: Json) -> Iterator[str]:
     scope = "the subnets of the interface only" if change["scope"] == "subnets" else "every route through it"
     yield f"scope: {scope}; every change is a lease of {change['lease_seconds']:g} s, kept only while full-size packets"
     yield f"pass both ways to {change['probes']} other hosts, or to all if there are fewer"
-    if document["link_loss_seconds"]:
-        hosts, longest = document["link_loss_seconds"], max(document["link_loss_seconds"].values())
-        yield f"links may be down for up to {longest:g} s when their MTU changes, on {', '.join(hosts)}:"
-        yield f"interfaces change wave by wave, {longest:g} s apart or more"
+    yield from _link_loss(document["link_loss_seconds"])
     yield from _already_lost(document["hosts"])
     yield from _findings(document["findings"])
     for entry in document["changes"]:
@@ -69,6 +66,20 @@ def plan_lines(document: Json) -> Iterator[str]:
     for entry in document["afterwards"]:
         yield f"  {entry['host']}: {entry['what']}: {entry['now'] or 'not told'} → {entry['mtu']}"
         yield f"     {entry['how']}"
+
+
+def warned_lines(document: Json) -> Iterator[str]:
+    """What a plan warns of, for who changes the MTU without having read one. What is forced is a warning."""
+    yield from _link_loss(document["link_loss_seconds"])
+    yield from _already_lost(document["hosts"])
+    yield from _findings([finding for finding in document["findings"] if finding["severity"] == "warning"])
+
+
+def _link_loss(seconds: Mapping[str, float]) -> Iterator[str]:
+    if seconds:
+        longest = max(seconds.values())
+        yield f"links may be down for up to {longest:g} s when their MTU changes, on {', '.join(seconds)}:"
+        yield f"interfaces change wave by wave, {longest:g} s apart or more"
 
 
 def _already_lost(hosts: Mapping[str, Json]) -> Iterator[str]:

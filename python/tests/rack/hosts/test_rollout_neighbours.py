@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -58,5 +59,6 @@ def test_without_such_a_route_datagrams_to_it_are_lost(there: Lab, tmp_path: Pat
     path.write_text(path.read_text() + "force: [neighbour]\n")
     code, said = done("apply", path)
     assert code == 0, said
+    assert re.search("warning: .*: neighbour: ", said), "what the plan warns of is told by who changes it as well"
     assert arrives(there, 1000)
     assert not arrives(there, 4000)
