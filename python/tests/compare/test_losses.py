@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from framegauge.compare.comparison import compare
+from framegauge.compare.failures import failures
 from framegauge.compare.formats.samples import Sample, Side
 from framegauge.statistics import sides
 from framegauge.statistics.sides import Sets
@@ -83,3 +84,24 @@ def test_of_many_sets_one_may_lose_more_by_chance() -> None:
     one, eight = (compare(side("base", [few] * sets), side("new", [many, *[few] * (sets - 1)]), {}) for sets in (1, 8))
     assert "not lost at random" in one["verdicts"][0]["warnings"][0]
     assert not any("not lost at random" in line for entry in eight["verdicts"] for line in entry["warnings"])
+
+
+def test_of_many_sets_in_order_the_unlikeliest_is_not_called_worse() -> None:
+    """Ten sets of 16 runs in a network in order, of which one has two runs without a byte by chance: a chance of 3 %,
+    and it was called worse, because the nine others did not count."""
+
+    def iperf3(name: str, moved_nothing: int) -> Side:
+        samples = [
+            Sample(
+                f"{flows} {number}", "iperf3", {"flows": flows}, {"goodput": 1.0},
+                moved_nothing=flows == 0 and number < moved_nothing,
+            )
+            for flows in range(10) for number in range(16)
+        ]  # fmt: skip
+        return Side(name, name, "iperf3", samples)
+
+    def verdicts(count: int) -> list[str]:
+        return [entry["verdict"] for entry in failures(iperf3("base", 0), iperf3("new", count))]
+
+    assert verdicts(2) == ["undecided"]
+    assert verdicts(3) == ["worse"]

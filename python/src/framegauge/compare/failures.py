@@ -73,6 +73,7 @@ def failures(base: Side, new: Side, results: int = 1) -> list[dict[str, Any]]:
     """An entry for each set of runs in which a side has a run that moved nothing, or may have, and for each with a run
     that stalled; NEW is one of so many `results`."""
     sets = [*_sets(base, new), *_stalled(base, new)]
+    family = results * _comparisons(base, new)
     return [
         {
             "what": run_set.what,
@@ -82,11 +83,19 @@ def failures(base: Side, new: Side, results: int = 1) -> list[dict[str, Any]]:
             "level": dict(run_set.level),
             "base": run_set.base.document(),
             "new": run_set.new.document(),
-            "verdict": str(run_set.verdict(results * len(sets))),
+            "verdict": str(run_set.verdict(family)),
             "assumption": failed.ASSUMPTION[run_set.what == STALLED],
         }
         for run_set in sets
     ]
+
+
+def _comparisons(base: Side, new: Side) -> int:
+    """The sets that both sides have: of so many it is asked whether NEW has more runs that moved nothing, and of as
+    many whether it has more that stalled. Sets without such a run count, too: which ones have one is chance, and
+    Bonferroni's correction for these alone would take the least likely of many sets for one of a few."""
+    new_sets = sets_of(new)
+    return max(1, sum(key in new_sets for key in sets_of(base)))
 
 
 def may_be_worse(entry: Mapping[str, Any]) -> bool:

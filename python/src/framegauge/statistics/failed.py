@@ -15,7 +15,7 @@ from framegauge.statistics.verdict import Verdict
 __all__ = ["ALPHA", "ASSUMPTION", "IN_ORDER", "judge"]
 
 IN_ORDER = 0.005  # the share of runs that fail for other reasons than the network
-ALPHA = 0.01  # over all comparisons of this kind, beside the 5 % of the others
+ALPHA = 0.01  # over all comparisons of one kind (no byte, or a stall), beside the 5 % of the others
 # Of runs without a byte, and of those that stalled.
 ASSUMPTION = (
     "a network in order leaves at most 1 run in 200 without a byte "
