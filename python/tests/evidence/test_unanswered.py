@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from framegauge.evidence.unanswered import failed, giants, shut, unanswered
+from framegauge.evidence.unanswered import failed, giants, shut, since, unanswered
 from framegauge.results.runs import Run
 
 
@@ -91,14 +91,17 @@ def test_a_flow_that_others_may_have_starved_is_a_result_only_by_its_size(
 
 def test_a_run_that_failed_did_not_work_if_ports_dropped_frames_for_their_size_meanwhile() -> None:
     rack = {"rack": {"network": {"ports": [{"port": "a>b", "mtu": 1500}]}}}
-    assert failed(rack, "no answer within 30 s", {}, {}) is None
+
+    def why(before: int, after: int, drops: pa.Table | None = None) -> str | None:
+        counters = [[{"port": "a>b", "giant_frames": count}] for count in (before, after)]
+        return failed(rack, "no answer within 30 s", since(*counters), lambda: drops)
+
+    assert failed(rack, "no answer within 30 s", [], lambda: None) is None
     # What they dropped before this run says nothing of it.
-    assert failed(rack, "no answer within 30 s", {"a>b": 7}, {"a>b": 7}) is None
-    assert failed(rack, "no answer within 30 s", {"a>b": 7}, {"a>b": 9}) == (
-        "no answer within 30 s; port a>b (MTU 1500) dropped 2 frames that are too large for it"
-    )
+    assert why(7, 7) is None
+    assert why(7, 9) == "no answer within 30 s; port a>b (MTU 1500) dropped 2 frames that are too large for it"
     drops = pa.table({"port": ["a>b"], "reason": ["giant"], "frame_bytes": [9018]})
-    assert failed(rack, "no answer within 30 s", {}, {"a>b": 2}, drops) == (
+    assert why(0, 2, drops) == (
         "no answer within 30 s; port a>b (MTU 1500) dropped 2 frames that are too large for it, of up to 9018 bytes"
     )
     assert giants([{"port": "a>b", "giant_frames": 3}, {"port": "b>a", "giant_frames": 0}]) == {"a>b": 3}
@@ -128,3 +131,19 @@ def test_a_port_is_shut_if_nothing_of_what_came_to_it_went_on() -> None:
     ]
     assert next(shut(found)) == "port left>right dropped all 9 frames that came to it"
     assert list(shut({"measure": {"fabric": None}})) == []
+
+
+def test_a_run_that_failed_did_not_work_if_a_port_let_nothing_through_meanwhile() -> None:
+    drops = pa.table({"port": ["a>b"], "reason": ["loss"], "action": ["dropped"]})
+
+    def why(*ports: dict[str, Any]) -> str | None:
+        before = [port("a>b", 5, sent=5), port("b>a", 5, sent=5)]
+        return failed({}, "no answer within 30 s", since(before, ports), lambda: drops)
+
+    assert why(port("a>b", 9, sent=9, lost=4), port("b>a", 7, sent=7)) == (
+        "no answer within 30 s; port a>b dropped all 4 frames that came to it (loss)"
+    )
+    # Something went on, or only one frame came and was not sent again; what waits may still go on.
+    assert why(port("a>b", 9, sent=9, lost=3)) is None
+    assert why(port("a>b", 6, sent=6, lost=1)) is None
+    assert why(port("a>b", 9, sent=5, queued=4)) is None

@@ -11,7 +11,7 @@ for their size make it a result. A run that failed, as one does whose transfer n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -20,11 +20,12 @@ import pyarrow.compute as pc
 from framegauge.networks.topologies import node_of
 from framegauge.testbeds.base import Json
 
-__all__ = ["dropped", "failed", "giants", "shut", "unanswered"]
+__all__ = ["dropped", "failed", "giants", "shut", "since", "unanswered"]
 
 MOST_PORTS = 3  # that a line names
 GIANT = "giant"  # the reason of a drop (pipe/README.md)
 OPERATIONS = "operations answered"
+COUNTED = ("received_frames", "sent_frames", "lost_frames", "giant_frames")  # of a port, without what waits in it
 
 Giants = Mapping[str, int]  # frames that were too large, by port
 
@@ -44,13 +45,27 @@ def unanswered(record: Json, drops: pa.Table | None = None) -> Iterator[str]:
             yield "; ".join([f"{name}: 0 of {answer['asked']} {noun}", *near])
 
 
-def failed(record: Json, text: str, before: Giants, after: Giants, drops: pa.Table | None = None) -> str | None:
+def failed(record: Json, text: str, ports: Sequence[Json], drops: Callable[[], pa.Table | None]) -> str | None:
     """Why a run did not work whose workload failed with this error, by the ports that dropped frames for their size
-    since it began; None if none did, so that it is only an error. `drops`: those of the fabric, as far as it was
-    measured."""
-    counts = {port: count - before.get(port, 0) for port, count in after.items() if count > before.get(port, 0)}
-    sizes = _sizes(drops) if counts and drops is not None else {}
-    return "; ".join([text, *_told(record, counts, sizes)]) if counts else None
+    since it began, or else by those that let nothing through of what was tried again; None if there are none, so that
+    it is only an error. `drops` has those of the fabric, as far as it was measured."""
+    counts = giants(ports)
+    if counts:
+        dropped_frames = drops()
+        lines = list(_told(record, counts, _sizes(dropped_frames) if dropped_frames is not None else {}))
+    else:
+        tried = [port for port in _closed(ports) if port["received_frames"] > 1]
+        lines = list(_shut(tried, drops() if tried else None))
+    return "; ".join([text, *lines]) if lines else None
+
+
+def since(before: Sequence[Json], after: Sequence[Json]) -> list[Json]:
+    """The counters of ports since they had other values; of a port that was not there, as they are."""
+    old = {port["port"]: port for port in before}
+    return [
+        {**port, **{name: port[name] - old.get(port["port"], {}).get(name, 0) for name in COUNTED if name in port}}
+        for port in after
+    ]
 
 
 def giants(ports: Sequence[Json]) -> dict[str, int]:
@@ -69,9 +84,15 @@ def dropped(record: Json, drops: pa.Table | None = None, near: str | None = None
 def shut(record: Json, drops: pa.Table | None = None) -> Iterator[str]:
     """The ports that let nothing through of what came to them, with why, as far as the fabric's drops say so."""
     fabric = record["measure"]["fabric"]
-    ports = fabric["ports"] if fabric is not None else ()
-    closed = [port for port in ports if port["received_frames"] and not _passed(port)]
-    for port in closed[:MOST_PORTS]:
+    return _shut(_closed(fabric["ports"] if fabric is not None else ()), drops)
+
+
+def _closed(ports: Sequence[Json]) -> list[Json]:
+    return [port for port in ports if port.get("received_frames") and not _passed(port)]
+
+
+def _shut(ports: Sequence[Json], drops: pa.Table | None) -> Iterator[str]:
+    for port in ports[:MOST_PORTS]:
         count, name = port["received_frames"], port["port"]
         frames = "the 1 frame" if count == 1 else f"all {count} frames"
         reasons = ", ".join(_reasons(drops, name)) if drops is not None else ""

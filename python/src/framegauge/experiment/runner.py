@@ -246,7 +246,7 @@ class Runner:
         bed, meters = self._testbed, self._study.meters
         record["rack"] = self._standing.up(conditions, workload)
         if self._standing.is_kept:  # new ports have dropped nothing
-            record[failures.BEFORE] = failures.giants_so_far(self._testbed)
+            record[failures.BEFORE] = failures.ports_so_far(self._testbed)
         hosts = bed.hosts()
         record["before"] = _ask(hosts, "host.read")
         if meters.wire:
