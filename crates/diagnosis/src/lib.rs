@@ -65,6 +65,7 @@ mod sizes;
 mod steps;
 mod stretches;
 mod table;
+mod testimony;
 mod thresholds;
 mod together;
 mod too_big;

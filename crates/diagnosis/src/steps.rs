@@ -10,8 +10,8 @@
 
 use crate::findings::{Finding, MOST_PACKETS};
 use crate::kinds::Kind;
+use crate::testimony::{Testimony, testimonies};
 use crate::words::duration;
-use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 /// Less is no step.
@@ -27,23 +27,23 @@ const MOST_TOLD: usize = 3;
 
 /// A place where the stamps leap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Leap {
+pub(crate) struct Leap {
     /// The packet behind it.
-    number: u64,
-    before: i64,
-    after: i64,
+    pub(crate) number: u64,
+    pub(crate) before: i64,
+    pub(crate) after: i64,
     /// The stamps come back to where they would have been without it.
-    is_undone: bool,
+    pub(crate) is_undone: bool,
 }
 
 impl Leap {
-    fn by(&self) -> i64 {
+    pub(crate) fn by(&self) -> i64 {
         self.after.saturating_sub(self.before)
     }
 
     /// Whether a connection's packets before and after it are those of a witness, for whose sender its time may begin a little later:
     /// when it has heard the last of them.
-    fn is_between(&self, witness: &Witness) -> bool {
+    pub(crate) fn is_between(&self, witness: &Witness) -> bool {
         let Witness { begin, end, .. } = *witness;
         if self.by() < 0 {
             return end < begin && begin <= self.before && end >= self.after;
@@ -104,15 +104,7 @@ impl Stamps {
     pub fn steps(&self, witnesses: &[Witness]) -> Vec<Step> {
         let mut steps: Vec<Step> = Vec::new();
         let mut ahead = 0i64;
-        for leap in &self.leaps {
-            let (mut weight, mut rtt, mut hosts) = (0, 0, BTreeSet::new());
-            for witness in witnesses.iter().filter(|witness| leap.is_between(witness)) {
-                let is_again = witness.host.is_some_and(|host| !hosts.insert((host, witness.says)));
-                weight += if is_again { 0 } else { witness.says.weight() };
-                if witness.rtt > 0 && (rtt == 0 || witness.rtt < rtt) {
-                    rtt = witness.rtt;
-                }
-            }
+        for (leap, Testimony { weight, rtt }) in self.leaps.iter().zip(testimonies(&self.leaps, witnesses)) {
             if leap.by() < 0 || leap.is_undone || weight >= Says::Proof.weight() {
                 // A little went by: so much that no answer seems to come sooner than it can.
                 let by = leap.by().saturating_sub(rtt);
@@ -181,7 +173,7 @@ pub(crate) enum Says {
 
 impl Says {
     /// Two packets that are missing at the same time are no chance.
-    fn weight(self) -> i64 {
+    pub(crate) fn weight(self) -> i64 {
         match self {
             Says::Against => -2,
             Says::Hint => 1,
