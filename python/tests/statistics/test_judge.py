@@ -1,4 +1,5 @@
 import dataclasses
+import itertools
 import math
 from dataclasses import replace
 
@@ -382,3 +383,20 @@ def test_ranks_and_drift_are_those_of_scipy(values):
     if len(set(values)) > 2:
         wanted = stats.spearmanr(range(len(values)), values).pvalue
         assert doubts._drift(np.array(values)) == pytest.approx(wanted, abs=1e-9)
+
+
+@pytest.mark.parametrize(("cells", "verdict"), [(1, Verdict.DOES_NOT_WORK), (20, Verdict.UNDECIDED)])
+def test_two_runs_of_eight_that_fail_are_little_among_many_comparisons(cells: int, verdict: Verdict) -> None:
+    """Of 20 cells of a network in order (1 run in 200 fails) one has two such runs with 1.4 %."""
+
+    def row(block: int, cell: int, role: str) -> Row:
+        fails = cell == 0 and role == "treatment" and block < 2
+        return Row(
+            block, cell, role, role, role, "nfs", {"cell": cell}, {} if fails else {"goodput": 1 + 0.0001 * block},
+            fails, {}, 0, "h1: 0 of 1 operations answered" if fails else None,
+        )  # fmt: skip
+
+    rows = [row(*key) for key in itertools.product(range(8), range(cells), ("baseline", "treatment"))]
+    first, *others = judge(rows, {"goodput": 0.01})
+    assert first.verdict is verdict
+    assert {each.verdict for each in others} <= {Verdict.NO_PRACTICAL_DIFFERENCE}

@@ -108,7 +108,8 @@ def by_cell(runs: Iterable[Placed]) -> dict[int, list[Placed]]:
 
 def all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Pairs]:
     """The pairs of a study, cell by cell in its order, metric by metric, the A/A control before the treatments."""
-    lost = _exclusions(rows)
+    partly = _partly_failing(rows)
+    lost = _exclusions(rows, partly)
     for inside in by_cell(rows).values():
         others = {row.arm: row for row in inside if row.role != "baseline"}
         ordered = sorted(others.values(), key=lambda row: (row.role != "control", json.dumps(row.level)))
@@ -117,7 +118,7 @@ def all_pairs(rows: Sequence[Row], margins: Mapping[str, float]) -> Iterator[Pai
             if valid_rows and not any(metric in row.metrics or metric in row.not_measured for row in valid_rows):
                 continue  # this workload does not have the metric
             for example in ordered:
-                yield _pairs(inside, lost, example, metric, margin)
+                yield _pairs(inside, lost, partly, example, (metric, margin))
 
 
 def not_measured(rows: Sequence[Row], margins: Mapping[str, float]) -> dict[str, str]:
@@ -184,8 +185,16 @@ def _above_zero(values: Mapping[int, float]) -> dict[int, float]:
     return {block: value for block, value in values.items() if value > 0}
 
 
-def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, metric: str, margin: float) -> Pairs:
-    """One arm and its reference; `inside` are the rows of the cell, `lost` the arms that lost runs unequally."""
+def _pairs(
+    inside: Sequence[Row],
+    lost: Mapping[_Where, Unequal],
+    partly: Mapping[_Where, str],
+    example: Row,
+    judged: tuple[str, float],
+) -> Pairs:
+    """One arm and its reference; `inside` are the rows of the cell, `lost` the arms that lost runs unequally, `partly`
+    those that do not work in some runs, and `judged` the metric and its margin."""
+    metric, margin = judged
     names = _references(inside, example.arm, lost)
     sides = [_values(inside, name, metric) for name in (*names, example.arm)]
     zeros = sum(value == 0 for values in sides for value in values.values())
@@ -213,8 +222,8 @@ def _pairs(inside: Sequence[Row], lost: Mapping[_Where, Unequal], example: Row, 
     reference, failure = (_failure(inside, some) for some in (_baselines(inside), [example.arm]))
     if not blocks and (reference or failure):
         return replace(pairs, failure=failure, reference_failure=reference)
-    if partly := _partly(inside, example.arm):
-        return replace(pairs, blocks=[], baseline=[], treatment=[], failure=partly)
+    if why := partly.get((example.cell, example.arm)):
+        return replace(pairs, blocks=[], baseline=[], treatment=[], failure=why)
     if doubts := [lost[place] for place in ((example.cell, example.arm), (None, example.arm)) if place in lost]:
         return replace(pairs, doubt=doubts[0].why, wants_runs=not any(doubt.is_shown for doubt in doubts))
     if zeros:  # the remaining values are not a random selection
@@ -254,7 +263,16 @@ def _failure(rows: Iterable[Row], arms: Collection[str]) -> str | None:
     return arm_rows[0].failure if arm_rows and all(row.failure for row in arm_rows) else None
 
 
-def _partly(inside: Iterable[Row], arm: str) -> str | None:
+def _partly_failing(rows: Sequence[Row]) -> dict[_Where, str]:
+    """The treatments of a cell that do not work in some runs, each with the reason. All of a study are asked, so each
+    is one of so many comparisons."""
+    cells = by_cell(rows)
+    treated = dict.fromkeys((row.cell, row.arm) for row in rows if row.role == "treatment")
+    reasons = {(cell, arm): _partly(cells[cell], arm, len(treated)) for cell, arm in treated}
+    return {place: why for place, why in reasons.items() if why is not None}
+
+
+def _partly(inside: Iterable[Row], arm: str, comparisons: int) -> str | None:
     """Why the workload does not work in some runs of this arm, if that are more than those of the baseline, or of a
     network in order, let expect: such as where one of several paths is too small."""
     rows = [row for row in inside if row.failure or not row.excluded]
@@ -262,7 +280,7 @@ def _partly(inside: Iterable[Row], arm: str) -> str | None:
         [row for row in rows if is_member(row)] for is_member in (_is_baseline, lambda row: row.arm == arm)
     )
     counts = [(sum(bool(row.failure) for row in group), len(group)) for group in (base, arm_rows)]
-    if not arm_rows or arm_rows[0].role != "treatment" or failed.judge(counts[0], counts[1]) is not Verdict.WORSE:
+    if failed.judge(counts[0], counts[1], comparisons) is not Verdict.WORSE:
         return None
     first = next(row.failure for row in arm_rows if row.failure)
     return f"in {counts[1][0]} of {counts[1][1]} runs: {first}"
@@ -284,7 +302,7 @@ def _arm(inside: Sequence[Row], names: Collection[str], metric: str) -> Arm:
     return Arm(counted_values, excluded, sum(row.excluded for row in arm_rows), slots)
 
 
-def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
+def _exclusions(rows: Sequence[Row], partly: Mapping[_Where, str]) -> dict[_Where, Unequal]:
     """The arms whose lost runs differ from the baseline's, in a cell or in the whole study. An arm that does not work
     has lost none."""
     attempts: dict[_Where, list[tuple[tuple[int, int], bool]]] = {}
@@ -294,7 +312,7 @@ def _exclusions(rows: Sequence[Row]) -> dict[_Where, Unequal]:
         arms.setdefault((row.cell, row.arm), []).append(row)
     failing = {
         place for place, entry in arms.items()
-        if all(row.failure for row in entry) or _partly((row for row in rows if row.cell == place[0]), place[1])
+        if all(row.failure for row in entry) or place in partly
     }  # fmt: skip
     for row in rows:
         if (row.cell, row.arm) in failing:
