@@ -348,6 +348,19 @@ def test_where_nothing_arrives_that_is_the_reason(tmp_path: Path, capsys: pytest
     file = FAST.replace("topology: rack, hosts: 2, link: {rate: RATE}", bed).replace("DURATION", "50 ms")
     (tmp_path / "s.yaml").write_text(file)
     simulate(tmp_path / "s.yaml", "--out", tmp_path / "out")
+    said = capsys.readouterr().out.replace("\n", " ")
+    assert (
+        "No answer: stream does not work at MTU 1500 or at MTU 9000 (h1 to h2: no data arrived; port left>right dropped "
+        "the 1 frame that came to it (loss))." in said
+    )
+
+
+@agent
+def test_a_run_that_ends_before_anything_can_arrive_does_not_blame_the_network(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "s.yaml").write_text(FAST.replace("RATE", "1 Gb/s").replace("DURATION", "150 us"))
+    simulate(tmp_path / "s.yaml", "--out", tmp_path / "out")
     assert "because goodput was not measured: nothing arrived in any run" in capsys.readouterr().out.replace("\n", " ")
 
 
